@@ -23,7 +23,7 @@ const placeOf = (file) => {
 }
 
 export default {
-  files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**', '!dist/test/systemd/**'],
+  files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**', '!dist/test/systemd/**', '!dist/test/cluster/**'],
   // In threads of one process all files would share descriptors: a late close of one would hit another's.
   workerThreads: false,
   // Tests wait for processes and disks: four files at a time fill two cores.

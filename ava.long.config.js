@@ -2,7 +2,7 @@ import base from './ava.config.js'
 import waiting from './ava.waiting.config.js'
 
 /** What takes longest begins first; before it the one that waits for a minute. */
-const first = ['half-open', 'flood', 'server-windows', 'agent-windows', 'thousand-agents']
+const first = ['half-open', 'flood', 'server-windows-shared', 'server-windows', 'agent-windows', 'thousand-agents']
 const placeOf = (file) => {
   const place = first.findIndex((name) => file.endsWith(`/${name}.test.js`))
   return place === -1 ? first.length : place

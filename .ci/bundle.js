@@ -28,7 +28,7 @@ const options = {
 const source = (name) => `src/${name}.ts`
 const entries = {
   cli: { inject: ['.ci/bundling/cli-shared.js'], entryPoints: [] },
-  agent: { entryPoints: agentProcesses.map(source) },
+  agent: { entryPoints: Object.values(agentProcesses).map(source) },
   server: { entryPoints: [] },
 }
 const bundlePart = (part) =>

@@ -1,13 +1,24 @@
 /**
  * `npm run bench`: one table, ours beside a baseline measured in the same run. Ratios hold, absolute times depend on the
  * machine. `npm run bench -- --agents 20` takes a smaller fleet, `npm run bench -- rest store` only these groups, and
- * `npm run bench -- startup --node PATH` measures the start of the command line on another Node, too.
+ * `npm run bench -- startup --node PATH` measures the start of the command line on another Node, too;
+ * `npm run bench -- file --file packages/rsm-linux-x64 --node PATH` the single executable, beside the Node that it holds.
  */
 import { cpus } from 'node:os'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { programs } from '../test/helpers/servers/postgres-instances.ts'
 import { benchBackup } from './backup.ts'
 import { benchCancel } from './cancel.ts'
+import { benchSharedExecution } from './cluster/execution.ts'
+import { benchSharedHeartbeats } from './cluster/heartbeats.ts'
+import { benchSharedKeys } from './cluster/keys.ts'
+import { benchSharedOutput } from './cluster/output.ts'
+import { benchSpread } from './cluster/spread.ts'
+import { benchTakeover } from './cluster/takeover.ts'
 import { benchExecution } from './execution.ts'
+import { benchFile } from './file.ts'
+import { benchFiles } from './files/files.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHerd } from './herd/herd.ts'
 import { benchHistory } from './history/history.ts'
@@ -18,17 +29,32 @@ import { benchOutput } from './output.ts'
 import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
 import { benchScale } from './scale.ts'
+import { benchSchedules } from './schedules.ts'
 import { benchStartup } from './startup.ts'
 import { benchStore } from './store.ts'
 import { benchTerminal } from './terminal/terminal.ts'
+import { benchWebhooks } from './webhooks.ts'
 
 const { values, positionals } = parseArgs({
   options: {
     agents: { type: 'string' },
     node: { type: 'string', multiple: true, default: [] },
+    file: { type: 'string' },
   },
   allowPositionals: true,
 })
+
+/** Of servers on PostgreSQL; left out where it is missing. */
+const sharedGroups: Record<string, () => Promise<Row[]>> = {
+  spread: benchSpread,
+  'shared-output': benchSharedOutput,
+  'shared-heartbeats': benchSharedHeartbeats,
+  'shared-keys': benchSharedKeys,
+  takeover: benchTakeover,
+}
+const sharedFleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
+  'shared-execution': benchSharedExecution,
+}
 
 /** In the order of the table. */
 const groups: Record<string, () => Promise<Row[]>> = {
@@ -42,18 +68,28 @@ const groups: Record<string, () => Promise<Row[]>> = {
   loop: benchLoop,
   herd: benchHerd,
   backup: benchBackup,
+  schedules: benchSchedules,
+  webhooks: benchWebhooks,
+  files: benchFiles,
+  ...sharedGroups,
 }
+const nodes = [process.execPath, ...values.node]
+const { file } = values
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,
-  startup: (fleet) => benchStartup(fleet, [process.execPath, ...values.node]),
+  startup: (fleet) => benchStartup(fleet, nodes),
+  ...(file !== undefined && { file: (fleet: Fleet) => benchFile(fleet, resolve(file), nodes) }),
   execution: benchExecution,
   cancel: benchCancel,
+  ...sharedFleetGroups,
 }
 
 const names = [...Object.keys(groups), ...Object.keys(fleetGroups)]
 for (const name of positionals)
   if (!names.includes(name)) throw new Error(`no group ${name}; there are ${names.join(', ')}`)
-const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name)
+const shared = [...Object.keys(sharedGroups), ...Object.keys(sharedFleetGroups)]
+const isWanted = (name: string) =>
+  (positionals.length === 0 || positionals.includes(name)) && (programs !== null || !shared.includes(name))
 
 function print(rows: readonly Row[]): void {
   const shown = (value: number) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))
@@ -65,7 +101,7 @@ function print(rows: readonly Row[]): void {
     `${row.ratio.toFixed(2)} ×`,
     row.spread ?? '',
     row.goal,
-    row.met ? 'met' : 'MISSED',
+    row.met === null ? 'not judged' : row.met ? 'met' : 'MISSED',
   ])
   const all = [['measure', 'ours', 'baseline', 'unit', 'ratio', 'spread', 'goal', ''], ...table]
   const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? []
@@ -81,6 +117,8 @@ function print(rows: readonly Row[]): void {
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}\n`)
 const rows: Row[] = []
 const said = (what: string) => process.stderr.write(`measuring ${what} …\n`)
+if (programs === null)
+  process.stderr.write(`PostgreSQL is missing (Debian: postgresql): ${shared.join(', ')} are not measured\n`)
 for (const [name, bench] of Object.entries(groups)) {
   if (!isWanted(name)) continue
   said(name)
@@ -89,7 +127,7 @@ for (const [name, bench] of Object.entries(groups)) {
 const onFleet = Object.keys(fleetGroups).filter((name) => isWanted(name))
 if (onFleet.length > 0) {
   // The command line alone needs hosts to list and one to run on; a hundred agents take minutes to start.
-  const usual = onFleet.every((name) => name === 'startup') ? 5 : 100
+  const usual = onFleet.every((name) => name === 'startup' || name === 'file') ? 5 : 100
   const agents = Number(values.agents ?? usual)
   said(`a fleet of ${agents} agents`)
   const fleet = await startFleet(agents)

@@ -88,6 +88,24 @@ export function residentMB(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
 }
 
+const sampleEvery = 20
+
+/** How far the memory of a process goes up from here on: megabytes of now, and of the highest sample. */
+export function watchMemory(pid: number | undefined): { idle: number; stop(): number } {
+  const idle = residentMB(pid)
+  let peak = idle
+  const sampling = setInterval(() => {
+    peak = Math.max(peak, residentMB(pid))
+  }, sampleEvery)
+  return {
+    idle,
+    stop() {
+      clearInterval(sampling)
+      return peak
+    },
+  }
+}
+
 /** A row whose goal is a bound on ours / baseline. */
 export function ratioRow(
   name: string,

@@ -8,5 +8,6 @@ export interface Row {
   /** Least and greatest ratio of single rounds, where there were several. */
   spread?: string
   goal: string
-  met: boolean
+  /** Null where this machine can't tell. */
+  met: boolean | null
 }

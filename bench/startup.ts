@@ -12,8 +12,8 @@ const rounds = 15
 /** Milliseconds that a person may wait for a Tab. */
 const answerBound = 150
 
-/** What a bare client does: one GET by node:http, and prints the answer. */
-const bareGet = `
+/** What a bare client does, with URL and token behind it: one GET by node:http, and prints the answer. */
+export const bareGet = `
 const http = require('node:http')
 http.get(process.argv[1] + '/api/hosts?size=500', { headers: { authorization: 'Bearer ' + process.argv[2] } }, (answer) => {
   let text = ''

@@ -9,8 +9,11 @@ const { compilePart, runPart } = require('./compile-part.js')
 /** A file that comes with rsm, as text. */
 exports.readOwn = (path) => getAsset(path, 'utf8')
 
-/** The source map of a part that a stack names. */
-exports.readMap = (file) => getAsset(`${file}.map`, 'utf8')
+/** The source map of a part that a stack names: few starts need one. */
+exports.readMap = (file) => {
+  const { gunzipSync } = require('node:zlib')
+  return gunzipSync(getRawAsset(`${file}.map.gz`)).toString('utf8')
+}
 
 let directory
 /** Keeps what V8 has compiled in this directory, or reads it there. */

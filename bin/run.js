@@ -6,20 +6,29 @@ const { readFileSync } = require('node:fs')
 // code as the user of this process. People send that signal to make a daemon open its log again.
 process.on('SIGUSR1', () => {})
 
+/** What an agent starts of itself (src/agent/processes/own-process.ts): a file, and what it exports. */
+const agentProcesses = {
+  __pty: ['agent/terminals/pty-process.js', 'holdTerminals'],
+  __upgrade: ['agent/upgrade/upgrade.js', 'upgradeAgent'],
+  __copy: ['agent/files/worker.js', 'workOnFiles'],
+  __facts: ['agent/reports/facts-process.js', 'printDiskSize'],
+}
+
 /** What rsm is bundled into: an agent neither holds nor reads what a server needs. */
 function partOf([word]) {
-  if (word === 'agent' || word === '__pty' || word === '__facts' || word === '__upgrade') return 'agent'
+  if (word === 'agent' || Object.hasOwn(agentProcesses, word)) return 'agent'
   return word === 'server' || word === 'quickstart' ? 'server' : 'cli'
 }
 
-/** Carries out what was asked, a process that an agent started of itself included (src/agent/processes/own-process.ts). */
+/** Carries out what was asked, a process that an agent started of itself included. */
 async function carryOut(argv) {
-  const [word, first = ''] = argv
+  const [word, ...words] = argv
   const { load } = require('./from-files.js')
-  if (word === '__complete') return (await load('cli', 'ui/completion/answer.js')).answer(first)
-  if (word === '__pty') return (await load('agent', 'agent/terminals/pty-process.js')).holdTerminals(first)
-  if (word === '__upgrade') return (await load('agent', 'agent/upgrade/upgrade.js')).upgradeAgent(first)
-  if (word === '__facts') return (await load('agent', 'agent/reports/facts-process.js')).printDiskSize()
+  if (word === '__complete') return (await load('cli', 'ui/completion/answer.js')).answer(words[0] ?? '')
+  if (Object.hasOwn(agentProcesses, word)) {
+    const [file, name] = agentProcesses[word]
+    return (await load('agent', file))[name](...words)
+  }
   return (await load(partOf(argv), 'cli.js')).main(argv)
 }
 

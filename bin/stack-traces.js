@@ -21,11 +21,11 @@ function named(site) {
   const file = site.getFileName()
   if (!file || file.startsWith('node:')) return text
   const [line, column] = [site.getLineNumber(), site.getColumnNumber()]
-  const { originalSource, originalLine, originalColumn } = mapOf(file)?.findEntry(line - 1, column - 1) ?? {}
+  const { originalSource, originalLine } = mapOf(file)?.findEntry(line - 1, column - 1) ?? {}
   // Of packages a map knows nothing (.ci/bundling/bundling.js).
   if (originalSource === undefined || originalSource.includes('node_modules/')) return text
   const source = originalSource.replace(/^(\.\.\/)+/, '')
-  return text.replace(`${file}:${line}:${column}`, `${source}:${originalLine + 1}:${originalColumn + 1}`)
+  return text.replace(`${file}:${line}:${column}`, `${source}:${originalLine + 1}`)
 }
 
 /** A stack as Node writes it. */

@@ -17,7 +17,11 @@ async function patienceOf(config: string): Promise<number> {
 test('A18 no test asks to be waited for longer than the runner waits: else its one look comes too early, and it never looks again', async (t) => {
   const usual = await patienceOf('ava.config.js')
   const long = Math.min(await patienceOf('ava.long.config.js'), await patienceOf('ava.waiting.config.js'))
-  const patiences = { 'faults/long/': long, 'systemd/': await patienceOf('ava.systemd.config.js') }
+  const patiences = {
+    'faults/long/': long,
+    'systemd/': await patienceOf('ava.systemd.config.js'),
+    'cluster/': await patienceOf('ava.cluster.config.js'),
+  }
   const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
   const asked = files
     .filter((file) => file.endsWith('.ts') && !file.startsWith('runner.test'))

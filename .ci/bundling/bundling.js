@@ -1,9 +1,10 @@
 // How rsm is bundled, whatever becomes of the bundle: its parts, and what stands in the place of which module. Most of a start
 // went into finding and reading hundreds of modules.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { decode, encode } from '@jridgewell/sourcemap-codec'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 export const filesIn = (directory) =>
@@ -21,12 +22,13 @@ export const commandsOf = (part) =>
   filesIn('src/commands')
     .filter((name) => name.endsWith('.ts') && belongsTo[part](name))
     .map((name) => `commands/${name.slice(0, -3)}`)
-/** The processes that an agent starts of itself. */
-export const agentProcesses = [
-  'agent/terminals/pty-process',
-  'agent/reports/facts-process',
-  'agent/upgrade/upgrade',
-]
+/** The processes that an agent starts of itself: what of which file bin/run.js calls. */
+export const agentProcesses = {
+  holdTerminals: 'agent/terminals/pty-process',
+  printDiskSize: 'agent/reports/facts-process',
+  upgradeAgent: 'agent/upgrade/upgrade',
+  workOnFiles: 'agent/files/worker',
+}
 
 const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
 const table = createRequire(oclif.resolve('cli-table3'))
@@ -116,6 +118,20 @@ const keys = {
     }))
   },
 }
+/** Of systeminformation only what finds out about disks: all of it is four times the rest of the process that asks. */
+const disks = {
+  name: 'disks',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^systeminformation$/ }, () => ({
+      path: 'systeminformation',
+      namespace: 'disks',
+    }))
+    bundle.onLoad({ filter: /./, namespace: 'disks' }, () => ({
+      contents: "exports.fsSize = require('systeminformation/lib/filesystem.js').fsSize",
+      resolveDir: root,
+    }))
+  },
+}
 /** ssh2 asks where it lies for programs of other systems; modules of a bundle lie nowhere. */
 const head = (path) => (/\/node_modules\/ssh2\/lib\//.test(path) ? 'const __dirname = "";' : '')
 /** Stack traces name lines of the sources, and of packages only their file: a map of all is three times as large. */
@@ -133,14 +149,44 @@ const ownMapsOnly = {
   },
 }
 
-/** Machine code that ssh2 is faster with, and does without: a bundle runs on every machine. */
-const noNativeSsh = {
-  name: 'no native ssh',
+/** A trace names files and lines: of the other places in a line, most of all, a map knows nothing. */
+function linesOnly(map) {
+  const lines = decode(map.mappings).map((places) =>
+    places
+      .filter(
+        ([, source, line], at) => at === 0 || source !== places[at - 1][1] || line !== places[at - 1][2],
+      )
+      .map((place) => place.slice(0, 4)),
+  )
+  return { ...map, names: [], mappings: encode(lines) }
+}
+const thinMaps = {
+  name: 'thin maps',
   setup(bundle) {
-    bundle.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({
-      path,
-      namespace: 'absent',
-    }))
+    bundle.onEnd(({ metafile }) => {
+      for (const name of Object.keys(metafile?.outputs ?? {})) {
+        if (!name.endsWith('.map')) continue
+        const map = JSON.parse(readFileSync(join(root, name), 'utf8'))
+        writeFileSync(join(root, name), JSON.stringify(linesOnly(map)))
+      }
+    })
+  },
+}
+
+/**
+ * Machine code that ssh2 and pg are faster with, and do without: a bundle runs on every machine. And what pg needs where there is
+ * no Node.
+ */
+const absent = {
+  name: 'absent',
+  setup(bundle) {
+    bundle.onResolve(
+      { filter: /^(cpu-features|pg-native|pg-cloudflare)$|\/sshcrypto\.node$/ },
+      ({ path }) => ({
+        path,
+        namespace: 'absent',
+      }),
+    )
     bundle.onLoad({ filter: /./, namespace: 'absent' }, () => ({
       contents: "throw new Error('not bundled')",
     }))
@@ -159,7 +205,7 @@ export const bundling = {
   target: 'node20.18',
   sourcemap: true,
   sourcesContent: false,
-  plugins: [lean, keys, noNativeSsh, ownMapsOnly],
+  plugins: [lean, keys, disks, absent, ownMapsOnly, thinMaps],
   legalComments: 'eof',
   logLevel: 'warning',
   metafile: true,

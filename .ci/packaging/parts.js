@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { bundling, commandsOf, commonJs, parts, root } from '../bundling/bundling.js'
+import { agentProcesses, bundling, commandsOf, commonJs, parts, root } from '../bundling/bundling.js'
 
 export const scripts = 'dist/single'
 const options = {
@@ -19,9 +19,9 @@ const late = (name, file) =>
   `export const ${name} = async (...words) => (await import('./src/${file}.ts')).${name}(...words)`
 const entry = {
   cli: late('answer', 'ui/completion/answer'),
-  agent: `${late('holdTerminals', 'agent/terminals/pty-process')}
-    ${late('printDiskSize', 'agent/reports/facts-process')}
-    ${late('upgradeAgent', 'agent/upgrade/upgrade')}`,
+  agent: Object.entries(agentProcesses)
+    .map(([name, file]) => late(name, file))
+    .join('\n'),
   server: '',
 }
 const contentsOf = (part) => `

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { parts, root } from '../bundling/bundling.js'
 import { nodeFor, postject } from './fetched.js'
 import { scripts } from './parts.js'
@@ -25,11 +26,17 @@ function assetsOf(machine, work) {
     `dist/native/linux-${machine}.node`,
   ].map((path) => [path, join(root, path)])
   const made = parts
-    .flatMap((part) => [`${part}.cjs`, `${part}.cjs.map`, `${part}.id`, `${part}.cache`])
+    .flatMap((part) => [`${part}.cjs`, `${part}.id`, `${part}.cache`])
     .map((name) => [name, join(root, scripts, name)])
     // V8's code is for the machine that it was made on.
     .filter(([name, path]) => !name.endsWith('.cache') || (machine === process.arch && existsSync(path)))
-  return Object.fromEntries([['package.json', packageFile], ...own, ...made])
+  // They are read when something has failed, and would be the largest files beside the code.
+  const maps = parts.map((part) => {
+    const path = join(work, `${part}.cjs.map.gz`)
+    writeFileSync(path, gzipSync(readFileSync(join(root, scripts, `${part}.cjs.map`)), { level: 9 }))
+    return [`${part}.cjs.map.gz`, path]
+  })
+  return Object.fromEntries([['package.json', packageFile], ...own, ...made, ...maps])
 }
 
 /** Writes the executable for a machine to `file`. */

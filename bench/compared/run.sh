@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The eight tasks of docs/start/compared.md, typed in pdsh, clush, ansible and rsm against the same hosts: prints what each
+# The nine tasks of docs/start/compared.md, typed in pdsh, clush, ansible and rsm against the same hosts: prints what each
 # says, its exit code, the keys typed and the seconds taken, then all of it as a table.
 #
 #   npm run build && bench/compared/run.sh [TASK…]
@@ -114,6 +114,7 @@ cat >roll.yml <<'END'
     - shell: test "$(hostname)" != web1
 END
 echo 'for i in 1 2 3 4 5 6 7 8; do echo step $i; sleep 1; done; touch /srv/done' >long.sh
+printf 'port = 8080\n%.0s' $(seq 500) >app.conf
 echo 'sleep 3017 & setsid sleep 3017 & sleep 3017' >stuck.sh
 
 table=$work/table
@@ -261,6 +262,15 @@ if selected 8; then
   typed 8 rsm "rsm exec -u 3 -w 'web[1-3]' '$(cat stuck.sh)'"
   measure 1
   left
+fi
+
+if selected 9; then
+  title '9 a file to three hosts'
+  typed 9 pdsh "pdcp -w 'web[1-3]' app.conf /srv"
+  typed 9 clush "clush -w 'web[1-3]' -c app.conf --dest /srv"
+  typed 9 ansible "ansible web -m copy -a 'src=app.conf dest=/srv/'"
+  typed 9 rsm "rsm cp app.conf 'web[1-3]:/srv/'"
+  measure "$rounds"
 fi
 
 # Last, as it takes a host away: web4 takes connections from here on and never says a word, as a machine that hangs.

@@ -23,12 +23,13 @@ export async function startServer(
   dataDir: string,
   logLevel: 'INFO' | 'ERROR' = 'ERROR',
   port = 0,
+  more: readonly string[] = [],
 ): Promise<BenchServer> {
   const spawned = performance.now()
   const where = ['--port', String(port), '--data-dir', dataDir]
   const child = spawn(
     process.execPath,
-    [binary, 'server', 'start', ...where, '--log-level', logLevel, '--json'],
+    [binary, 'server', 'start', ...where, ...more, '--log-level', logLevel, '--json'],
     {
       stdio: ['ignore', 'pipe', logLevel === 'ERROR' ? 'inherit' : 'ignore'],
       env: { ...process.env, RSM_ADMIN_PASSWORD: password },

@@ -11,7 +11,7 @@ const program = '/usr/sbin/sshd'
 
 /** A loopback sshd of its own with a fresh key. */
 export interface Sshd {
-  /** For `ssh`: every name leads to this one. */
+  /** For `ssh` and `scp`: every name leads to this one. */
   options: string[]
   stop(): Promise<void>
 }
@@ -55,6 +55,7 @@ export async function startSshd(): Promise<Sshd | null> {
     'MaxSessions 1000',
     `ListenAddress 127.0.0.1:${port}`,
     `PidFile ${file('pid')}`,
+    'Subsystem sftp internal-sftp',
   ]
   await writeFile(file('config'), `${settings.join('\n')}\n`)
   const server = spawn(program, ['-D', '-f', file('config')], { stdio: 'ignore' })
@@ -62,11 +63,9 @@ export async function startSshd(): Promise<Sshd | null> {
   const settled = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR']
   return {
     options: [
-      '-p',
-      String(port),
       '-i',
       file('user'),
-      ...['HostName=127.0.0.1', ...settled].flatMap((one) => ['-o', one]),
+      ...['HostName=127.0.0.1', `Port=${port}`, ...settled].flatMap((one) => ['-o', one]),
     ],
     async stop() {
       server.kill('SIGTERM')

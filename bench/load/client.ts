@@ -20,6 +20,21 @@ function answerLength(data: Buffer): number {
   return data.length >= whole ? whole : 0
 }
 
+/**
+ * Lets a heartbeat say when it leaves, as agents do: a host whose clock or uptime seems to jump is news, which servers tell each
+ * other. Both texts keep their lengths.
+ */
+function stamp(request: Buffer): Buffer {
+  const now = new Date()
+  const put = (name: string, text: string) => {
+    const at = request.indexOf(name)
+    if (at >= 0) request.write(text, at + name.length, 'latin1')
+  }
+  put('"timestamp":"', now.toISOString())
+  put('"uptime":', String(Math.floor(now.getTime() / 1000)))
+  return request
+}
+
 async function run({ port, requests, connections, milliseconds }: LoadOrder): Promise<LoadResult> {
   const bytes = requests.map((request) => Buffer.from(request))
   const times: number[] = []
@@ -40,7 +55,8 @@ async function run({ port, requests, connections, milliseconds }: LoadOrder): Pr
           let waiting: Buffer | null = null
           const send = () => {
             sent = performance.now()
-            socket.write(bytes[next % bytes.length] ?? '')
+            const request = bytes[next % bytes.length]
+            if (request) socket.write(stamp(request))
             next += connections
           }
           socket.on('data', (chunk: Buffer) => {

@@ -9,7 +9,8 @@ const keys = 200
 /** Milliseconds between keys, the least and the greatest: no timer of either side falls in step with them. */
 const pauses = [5, 15] as const
 
-async function echoes(screen: Screen, isPaced: boolean): Promise<number[]> {
+/** Milliseconds from each key to its echo. */
+export async function echoes(screen: Screen, isPaced: boolean): Promise<number[]> {
   const times: number[] = []
   const [least, greatest] = pauses
   for (let key = 0; key < keys; key++) {

@@ -1,11 +1,11 @@
 import { openClient } from '../../src/client/client.ts'
 import { Attachment } from '../../src/net/attachment.ts'
-import type { Fleet } from '../fleet/fleet.ts'
+import type { BenchServer } from '../fleet/server.ts'
 import { Screen } from './screen.ts'
 
-/** A shell on the fleet's first host, by way of its server and with all that goes with it: acknowledged and recorded. */
-export async function openTerminal(fleet: Fleet, shell: string): Promise<Screen> {
-  const client = await openClient({ url: fleet.url, token: fleet.token })
+/** A shell on the fleet's first host, by way of this server and with all that goes with it: acknowledged and recorded. */
+export async function openTerminal({ url, token }: BenchServer, shell: string): Promise<Screen> {
+  const client = await openClient({ url, token })
   const { content } = await client.hosts.list({})
   const [host] = content
   if (!host) throw new Error('the fleet has no host')

@@ -9,19 +9,11 @@ import { benchFlow } from './flow.ts'
 import { benchKeys } from './keys.ts'
 import { benchMemory } from './memory.ts'
 import { openTerminal } from './ours.ts'
-import { prompt } from './pair.ts'
-import type { Screen } from './screen.ts'
+import { ready } from './pair.ts'
 
 /** With the kernel's echo, as it edits no lines itself. */
 const shell = '/bin/sh'
 const shownMB = 50
-
-async function ready(opening: Promise<Screen>): Promise<Screen> {
-  const screen = await opening
-  // Its echo is not the prompt yet.
-  await screen.answer(`PS1='rea''dy> '\r`, prompt)
-  return screen
-}
 
 /** Terminals, beside a relay of frames with node-pty behind it. */
 export async function benchTerminal(): Promise<Row[]> {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # One step of a pipeline: deploys VERSION to the hosts of TARGET, first to one host, the canary, then to half of them at
-# a time. The first failure stops it: hosts whose turn has not come keep what they have.
+# a time. A host counts only when the version is well there. The first failure stops it: that host goes back to what it
+# had, and hosts whose turn has not come keep what they have.
 #
 #   RSM_URL         the server
 #   RSM_TOKEN_FILE  a file with a token of rsm tokens add (or RSM_TOKEN)
@@ -9,6 +10,7 @@
 #   TARGET          which hosts: a selector, by default those with the tag role=web
 #   DEPLOY_ID       names this run of the pipeline: started twice, it deploys once (optional)
 #   REPORT          JUnit report, one case a host; by default report.xml
+#   RETRIES         how often a host is asked again, every 2 s, whether it is well; by default 5
 #
 # Exit code: 0 all hosts have it; 1 some host failed, or was not reached or skipped (the report says which); with a
 # single host that host's own; 124 the deadline; 2 to 6 rsm itself: usage, login, server, no such host, anything else.
@@ -22,7 +24,10 @@ set -- -o "junit=${REPORT:-report.xml}"
 [ "${GITHUB_ACTIONS:-}" != true ] || set -- "$@" -o github
 [ -z "${DEPLOY_ID:-}" ] || set -- "$@" --idempotency-key "deploy-$DEPLOY_ID"
 
+here=$(dirname "$0")
 exec rsm exec --hosts "${TARGET:-@role:web}" \
   --strategy rolling --batch-size 1,50% --max-failures 0 --deadline 20m \
-  --script "$(dirname "$0")/put-version.sh" --param "VERSION=$VERSION" --param "SOURCE=$SOURCE" \
+  --script "$here/put-version.sh" --param "VERSION=$VERSION" --param "SOURCE=$SOURCE" \
+  --verify "$here/is-well.sh" --verify-retries "${RETRIES:-5}" --verify-interval 2s \
+  --rollback "$here/go-back.sh" \
   "$@"

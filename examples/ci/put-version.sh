@@ -1,11 +1,11 @@
 #!/bin/bash -euo pipefail
-# Runs on each host: puts a version of the shop in place, asks it whether it is well, and goes back to the former
-# version if it is not. docs/use/scripts.md has what the next lines say.
+# Runs on each host: puts a version of the shop in place. Whether it is well is asked by is-well.sh, and go-back.sh undoes it.
+# docs/use/scripts.md has what the next lines say.
 #
-# rsm: name=put-version, timeout=2m, description="Puts a version in place; goes back if it is not well", tags=deploy
+# rsm: name=put-version, timeout=2m, description="Puts a version in place", tags=deploy
 # rsm: param VERSION required "version to put in place, like 1.2.3"
 # rsm: param SOURCE required "directory or URL with shop-VERSION.tar.gz"
-# rsm: param APP_DIR default=/srv/shop "directory of the app: versions/, and current, which leads to one of them"
+# rsm: param APP_DIR default=/srv/shop "directory of the app: versions/, current, which leads to one of them, and former"
 
 case $VERSION in
   *[!A-Za-z0-9._-]* | .*)
@@ -14,13 +14,6 @@ case $VERSION in
     ;;
 esac
 place=$APP_DIR/versions/$VERSION
-former=$(readlink "$APP_DIR/current" || true)
-
-# By rename, so that there is no moment without a version.
-switch_to() {
-  ln -sfn "$1" "$APP_DIR/current.new"
-  mv -T "$APP_DIR/current.new" "$APP_DIR/current"
-}
 
 fetch() {
   case $SOURCE in
@@ -37,16 +30,10 @@ if [ ! -d "$place" ]; then
   fetch | tar -xzf - -C "$new"
   mv "$new" "$place"
 fi
-switch_to "versions/$VERSION"
 
-# A real service is restarted here (systemctl restart shop) and asked by curl -fsS http://localhost:8000/health.
-if timeout 10 "$APP_DIR/current/health"; then
-  echo "$VERSION is in place and well"
-  exit 0
-fi
-if [ "$former" != "versions/$VERSION" ]; then
-  if [ -n "$former" ]; then switch_to "$former"; else rm "$APP_DIR/current"; fi
-  rm -rf "$place"
-fi
-echo "$VERSION is not well; ${former:-nothing} is in place" >&2
-exit 3
+# What go-back.sh goes back to. By rename, so that there is no moment without a version.
+readlink "$APP_DIR/current" > "$APP_DIR/former" || true
+ln -sfn "versions/$VERSION" "$APP_DIR/current.new"
+mv -T "$APP_DIR/current.new" "$APP_DIR/current"
+# A real service is restarted here: systemctl restart shop
+echo "$VERSION is in place"

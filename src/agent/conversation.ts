@@ -42,6 +42,7 @@ export function converse(parts: Parts): { stop(): void } {
       status.relinked()
       const tasks = uplink.begin({
         sendReceived: (received) => void link.send('SCRIPT_RECEIVED', received),
+        sendPhase: (reached) => void link.send('SCRIPT_PHASE', reached),
         sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
         sendOutput: (about, bytes) => link.sendOutput(about, bytes),
         hasRoom: () => link.hasRoom(),
@@ -98,6 +99,8 @@ function hello(
       maxExecutions: options.maxExecutions,
       scriptTypes: installedTypes(),
       terminal: lack === null,
+      files: true,
+      gates: true,
       limits,
       ...setting,
     },

@@ -5,6 +5,7 @@ import type { AgentOptions } from './agent-options.ts'
 import { type Clock, ServerTime } from './clock.ts'
 import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
+import { fileWork } from './files/order.ts'
 import { Distrust } from './link/distrust.ts'
 import { Link } from './link/link.ts'
 import { openMembership } from './link/membership.ts'
@@ -101,18 +102,16 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     hearServerTime: () => pulse.hearServerTime(),
   }
   const { url, caFile, tlsFingerprint, installed, environment } = options
-  const upgrade =
-    installed === undefined
-      ? null
-      : upgradeScript({
-          dataDir,
-          url,
-          caFile: caFile && resolve(caFile),
-          tlsFingerprint,
-          installed,
-          environment,
-        })
-  const runner = new Runner({ ...common, directory: spool, maxExecutions: options.maxExecutions, upgrade })
+  const source = { dataDir, url, caFile: caFile && resolve(caFile), tlsFingerprint, environment }
+  const upgrade = installed === undefined ? null : upgradeScript({ ...source, installed })
+  const files = fileWork(source)
+  const runner = new Runner({
+    ...common,
+    directory: spool,
+    maxExecutions: options.maxExecutions,
+    upgrade,
+    files,
+  })
   const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
   const sessions = join(dataDir, 'terminals')
   const terminals = new Terminals({ ...common, directory: sessions, lack })

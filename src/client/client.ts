@@ -7,19 +7,23 @@ import { auditOver, type ClientAuditService } from './services/audit.ts'
 import { type AuthService, authOver } from './services/auth.ts'
 import { clustersOver } from './services/clusters.ts'
 import { enrollmentsOver } from './services/enrollments.ts'
+import { type ClientFileService, filesOver } from './services/files.ts'
 import { hostsOver } from './services/hosts.ts'
+import { schedulesOver } from './services/schedules.ts'
 import { scriptsOver } from './services/scripts.ts'
 import { type ServerService, serverOver } from './services/server.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
 import { tokensOver } from './services/tokens.ts'
 import { usersOver } from './services/users.ts'
+import { webhooksOver } from './services/webhooks.ts'
 
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {
   readonly api: Api
   readonly audit: ClientAuditService
   readonly auth: AuthService
+  readonly files: ClientFileService
   readonly server: ServerService
   readonly tasks: ClientTaskService
   readonly terminals: ClientTerminalService
@@ -50,7 +54,10 @@ function clientOver(connection: Connection, token: string | undefined, api: Api)
     users: usersOver(api),
     tokens: tokensOver(api),
     enrollments: enrollmentsOver(api),
+    files: filesOver(api),
     tasks: tasksOver(api),
+    webhooks: webhooksOver(api),
+    schedules: schedulesOver(api),
     terminals: terminalsOver(api),
     session: (sessionId, watch) => async (after, signal) => {
       const { terminalSockets } = await import('./terminal/socket.ts')

@@ -1,33 +1,17 @@
 import { string } from '@oclif/core/flags'
+import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/command/argv.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { gateFlags } from '../ui/flags/gates.ts'
+import { ifGiven } from '../ui/flags/given.ts'
 import { runFlags } from '../ui/flags/run.ts'
 import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
-import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
-import { stdinReader } from '../ui/input/stdin.ts'
+import { meansFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
+import { type StdinReader, stdinReader } from '../ui/input/stdin.ts'
 import { findScript } from '../ui/names/names.ts'
-import { besideStdin, type Runnable, readOrder, runOrder, storedRunnable } from '../ui/task/run.ts'
-
-/** The script of a file or of stdin, with the settings in its comments; options win. */
-async function scriptRunnable(
-  content: string,
-  path: string,
-  fileName: string | undefined,
-  type: string | undefined,
-  notice: (text: string) => void,
-): Promise<Runnable> {
-  const { readFrontMatter } = await import('../ui/input/front-matter.ts')
-  const { params, ...said } = readFrontMatter(content, path || 'the script on stdin', notice)
-  const name = said.name ?? fileName
-  const script = {
-    content,
-    type: scriptType(type ?? said.type, content, path),
-    ...(name === undefined ? {} : { name }),
-    ...(said.timeout === undefined ? {} : { timeout: said.timeout }),
-  }
-  return { script, text: content, params }
-}
+import { besideStdin, readOrder, runOrder } from '../ui/task/run.ts'
+import { fileRunnable, type Runnable, scriptRunnable, storedRunnable } from '../ui/task/runnable.ts'
 
 /** The text that the command line itself brings; undefined if it names a stored script. */
 async function readOwnText(
@@ -44,8 +28,7 @@ async function readOwnText(
   const fromStdin = script === '-' || (words.length === 1 && words[0] === '-')
   if (script !== undefined && !fromStdin) {
     if (!meansFile(script)) return undefined
-    const { text, name } = readScriptFile(script)
-    return scriptRunnable(text, script, name, type, notice)
+    return fileRunnable(script, type, notice)
   }
   const text = fromStdin ? await stdin('the script') : words.join(' ')
   if (text.trim() === '')
@@ -69,9 +52,11 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     "$ rsm exec -w 'web[1-3]' uptime",
     '$ rsm exec -t role=web --strategy rolling --batch-size 1,25% -- systemctl restart nginx',
     '$ rsm exec -a -b --script ./check.sh -p LEVEL=full',
+    '$ rsm exec -g production --batch-size 1,50% -p LEVEL=full --verify ./check.sh --verify-retries 5 -- uptime',
     '$ rsm exec -g production -o live -o junit=report.xml --script ./check.sh',
     `$ rsm exec -g production -- 'echo "$RSM_HOST $RSM_TAG_ROLE"'`,
     '$ echo "df -h /" | rsm exec -g production -',
+    '$ rsm exec -w db1 --stdin app.sql -- psql app',
   ]
   static override usage = 'exec [TARGETS] [OPTIONS] [--] COMMAND...'
   static override strict = false
@@ -83,27 +68,56 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
       description: 'run this file or stored script',
     }),
     type: string({ helpGroup: 'RUN', options: scriptTypeNames, description: 'interpreter (default: bash)' }),
+    stdin: string({
+      helpGroup: 'RUN',
+      helpValue: 'FILE|-',
+      description: "what the script reads as its stdin on each host; - is rsm's own stdin",
+    }),
     ...runFlags,
+    ...gateFlags,
   }
 
   async run() {
     const { options, words } = splitOptions(this.argv, { ...Exec.flags, ...BaseCommand.baseFlags })
     const { flags } = await this.parse(Exec, options)
     const stdin = stdinReader()
-    const order = await readOrder(flags, stdin).catch((error: unknown) =>
+    const order = await readOrder(flags, stdin, (text) => this.notice(text)).catch((error: unknown) =>
       this.#hostMeant(error, flags, words),
     )
     if (isTornShell(words))
       this.notice(
         `the words are joined by spaces, so ${words[0]} ${words[1]} gets only the first word of what you quoted: leave ${words[0]} ${words[1]} out`,
       )
+    const input = await ifGiven(flags.stdin, (path) => this.#inputOf(path, stdin))
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
-    const asScript = flags.script === undefined ? '; use - to run it as the script' : ''
-    return besideStdin(this, stdin, asScript, async () => {
-      const runnable = own ?? (await storedRunnable(await findScript(client, flags.script ?? '')))
-      return runOrder(this, client, order, runnable)
-    })
+    const asScript =
+      flags.script === undefined
+        ? '; use - to run it as the script, --stdin - to pass it on'
+        : '; --stdin - passes it on'
+    const bring = input && (() => input.bring(client))
+    try {
+      return await besideStdin(this, stdin, asScript, async () => {
+        const runnable = own ?? (await storedRunnable(await findScript(client, flags.script ?? '')))
+        return runOrder(this, client, { ...order, bring }, runnable)
+      })
+    } finally {
+      await input?.close()
+    }
+  }
+
+  /** Opens what scripts are to read; it is sent once it is known that something runs. */
+  async #inputOf(path: string, stdin: StdinReader) {
+    const { fileSource, stdinSource } = await import('../ui/files/source.ts')
+    const source = path === '-' ? stdinSource(stdin, "the scripts' stdin") : await fileSource(path)
+    return {
+      bring: async (client: Client) => {
+        const { sendSource } = await import('../ui/files/send.ts')
+        const { fileId } = await sendSource(this, client, source)
+        return { stdin: { fileId } }
+      },
+      close: source.close,
+    }
   }
 
   /** Without a target the first word may be a host, as with ssh; only the server knows whether it is. */

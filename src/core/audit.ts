@@ -62,19 +62,24 @@ export type AuditFacts = Omit<AuditEntry, 'id' | 'hash'>
 const hashOf = /^,"hash":"([0-9a-f]{64})"\}$/
 const suffixLength = ',"hash":""}'.length + 64
 
+/** What stands behind the id in the JSON text of an entry that has no hash yet: `"at":…}`, in one line. */
+export function textBehindId({ at, actor, ip, action, object, outcome, detail }: AuditFacts): string {
+  return JSON.stringify({ at, actor, ip, action, object, outcome, detail }).slice(1)
+}
+
 /**
  * The line of the log that follows `head`, without its newline. The hash covers the hash before it, a newline, and the
  * entry's exact JSON text without its own hash; so a changed byte, a removed or moved entry breaks the chain there.
  */
 export function chainEntry(
   head: AuditHead,
-  { at, actor, ip, action, object, outcome, detail }: AuditFacts,
+  facts: AuditFacts,
   sha256: Sha256,
 ): { line: string; entry: AuditEntry } {
-  const unsigned = { id: head.id + 1, at, actor, ip, action, object, outcome, detail }
-  const text = JSON.stringify(unsigned)
+  const id = head.id + 1
+  const text = `{"id":${id},${textBehindId(facts)}`
   const hash = sha256(head.hash, '\n', text)
-  return { line: `${text.slice(0, -1)},"hash":"${hash}"}`, entry: { ...unsigned, hash } }
+  return { line: `${text.slice(0, -1)},"hash":"${hash}"}`, entry: { id, ...facts, hash } }
 }
 
 export function showHead({ id, hash }: AuditHead): string {

@@ -66,6 +66,8 @@ interface ErrorDetails {
   readonly hint?: string
   /** Seconds after which a retry may succeed. */
   readonly retryAfter?: number
+  /** What the caller goes on with, as the `data` of the answer. */
+  readonly data?: object
   readonly cause?: unknown
 }
 
@@ -75,6 +77,7 @@ export class RsmError extends Error {
   readonly fields: readonly FieldFault[]
   readonly hint: string | undefined
   readonly retryAfter: number | undefined
+  readonly data: object | undefined
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -83,6 +86,7 @@ export class RsmError extends Error {
     this.fields = details.fields ?? []
     this.hint = details.hint
     this.retryAfter = details.retryAfter
+    this.data = details.data
   }
 }
 

@@ -10,6 +10,7 @@ export type FaultPoint =
   | 'server.output.written'
   | `agent.${'request' | 'received' | 'prepared' | 'started' | 'spawned' | 'chunk' | 'ending'}.${Moment}`
   | `agent.${'ended' | 'acknowledged' | 'removed' | 'cancelled' | 'compacted'}.${Moment}`
+  | `agent.${'gated' | 'passed'}.${Moment}`
   | 'agent.launch.before'
   | 'agent.marker.after'
   | `upgrade.${'kept' | 'former' | 'exchanged' | 'executableBack' | 'storeBack'}.after`

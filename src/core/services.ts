@@ -13,6 +13,15 @@ import type {
 } from './protocol/http/hosts.ts'
 import type { LogPage, LogQuery } from './protocol/http/logs.ts'
 import type {
+  NextQuery,
+  Schedule,
+  ScheduleCreate,
+  SchedulePatch,
+  ScheduleQuery,
+  ScheduleSlot,
+  ScheduleTimes,
+} from './protocol/http/schedules.ts'
+import type {
   Script,
   ScriptCreate,
   ScriptPatch,
@@ -42,6 +51,15 @@ import type {
 } from './protocol/http/terminals.ts'
 import type { Token, TokenCreate, TokenCreated } from './protocol/http/tokens.ts'
 import type { User, UserCreate, UserPatch, UserQuery } from './protocol/http/users.ts'
+import type {
+  Delivery,
+  DeliveryQuery,
+  Webhook,
+  WebhookCreate,
+  WebhookPatch,
+  WebhookSaved,
+  WebhookTest,
+} from './protocol/http/webhooks.ts'
 
 /**
  * The services of rsm, each declared once: the server implements them on the store, the client implements them over
@@ -131,6 +149,25 @@ export interface TaskService {
   logs(taskId: string, query: LogQuery): Promise<LogPage>
 }
 
+/** What runs by itself, and when (contract §14). Writes by its owner or an ADMIN: anybody else's are `forbidden`. */
+export interface ScheduleService {
+  list(query: ScheduleQuery): Promise<Page<Schedule>>
+  get(id: number): Promise<Schedule>
+  create(input: ScheduleCreate): Promise<Schedule>
+  /**
+   * Whoever changes what runs, where or as whom becomes its owner; others' secret params are dropped then. `enabled: true` of
+   * one that is suspended does so, too.
+   */
+  update(id: number, patch: SchedulePatch): Promise<Schedule>
+  remove(id: number): Promise<{ id: number }>
+  /** Runs it now, with the rights of the caller, whatever its timing, and also where it is paused or suspended. */
+  run(id: number): Promise<Started>
+  /** Its next slots, as if it were neither paused nor suspended. */
+  next(id: number, query: NextQuery): Promise<ScheduleTimes>
+  /** What became of its slots, newest first; the newest 100 are kept. */
+  history(id: number, query: PageQuery): Promise<Page<ScheduleSlot>>
+}
+
 /** Terminal sessions (contract §7): one's own; an ADMIN sees everyone's. Another's is `not_found`. */
 export interface TerminalService {
   /** Newest first. */
@@ -147,6 +184,21 @@ export interface TerminalService {
   remove(sessionId: string): Promise<{ sessionId: string }>
 }
 
+/** Where the server says what has happened (contract §16), for administrators. */
+export interface WebhookService {
+  list(query: NamedQuery): Promise<Page<Webhook>>
+  get(id: number): Promise<Webhook>
+  /** `invalid` names `url` where nothing may be sent there. */
+  create(input: WebhookCreate): Promise<WebhookSaved>
+  update(id: number, patch: WebhookPatch): Promise<WebhookSaved>
+  /** What waits for it goes with it. */
+  remove(id: number): Promise<{ id: number }>
+  /** Sends one event at once, past what waits, and answers what came of it. */
+  test(id: number): Promise<WebhookTest>
+  /** Newest first; of those that have ended the last ones only. */
+  deliveries(id: number, query: DeliveryQuery): Promise<Page<Delivery>>
+}
+
 /** The audit log (contract §3), for administrators. */
 export interface AuditService {
   /** Newest first. */
@@ -161,4 +213,6 @@ export interface Services {
   tokens: TokenService
   enrollments: EnrollmentService
   tasks: TaskService
+  webhooks: WebhookService
+  schedules: ScheduleService
 }

@@ -9,15 +9,14 @@ function canonical(value: unknown): string {
   return JSON.stringify(value)
 }
 
+/** The messages that make an agent do something on its host. */
+export type SignedType = 'EXECUTE_SCRIPT' | 'COPY_FILE' | 'FETCH_FILE' | 'TERMINAL_OPEN'
+
 /**
- * The bytes of an EXECUTE_SCRIPT or TERMINAL_OPEN that Ed25519 signs: type, the agent it is for, and every field of
+ * The bytes of such a message that Ed25519 signs: type, the agent it is for, and every field of
  * the payload but the signature itself (contract §6).
  */
-export function signedBytes(
-  type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
-  agentId: string,
-  payload: object,
-): Uint8Array {
+export function signedBytes(type: SignedType, agentId: string, payload: object): Uint8Array {
   const { signature: _, ...rest } = payload as Record<string, unknown>
   return new TextEncoder().encode(canonical({ type, agentId, payload: rest }))
 }

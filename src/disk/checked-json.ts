@@ -3,8 +3,8 @@ import { crc32 } from 'node:zlib'
 const beginText = ',"check":"'
 const begin = Buffer.from(beginText)
 const digits = 8
-/** With the quote and the brace that end it. */
-const length = begin.length + digits + 2
+/** Of what `checkField` answers. */
+export const checkFieldBytes = begin.length + digits + 2
 const quote = 0x22
 const closingBrace = 0x7d
 
@@ -29,7 +29,7 @@ export function checkedJson(json: string): string {
 
 /** Whether JSON that was read has a check. Text of 0.1.0 has none: then it proves nothing. */
 export function hasCheck(json: Buffer): boolean {
-  const start = json.length - length
+  const start = json.length - checkFieldBytes
   if (start <= 0 || json[json.length - 1] !== closingBrace || json[json.length - 2] !== quote) return false
   for (let at = 0; at < begin.length; at++) if (json[start + at] !== begin[at]) return false
   return true
@@ -49,7 +49,7 @@ function checkAt(json: Buffer, start: number): number {
 
 /** Whether JSON that was read fits its check, if it has one. */
 export function fitsCheck(json: Buffer): boolean {
-  const at = json.length - length
+  const at = json.length - checkFieldBytes
   return !hasCheck(json) || checkAt(json, at + begin.length) === crc32(json.subarray(0, at))
 }
 
@@ -57,7 +57,7 @@ export function fitsCheck(json: Buffer): boolean {
 export function withoutCheck(json: Buffer): Buffer | null {
   if (!hasCheck(json)) return json
   if (!fitsCheck(json)) return null
-  const at = json.length - length
+  const at = json.length - checkFieldBytes
   json[at] = closingBrace
   return json.subarray(0, at + 1)
 }

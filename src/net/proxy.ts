@@ -63,3 +63,9 @@ export function proxyFor(url: URL, environment: Environment = process.env): URL 
   if (proxy === null || (exempt !== null && isExempt(url, exempt[1]))) return null
   return proxyUrl(...proxy)
 }
+
+/** What of an environment says by which proxies servers are reached. */
+export function proxyVariables(environment: Environment = process.env): Record<string, string> {
+  const named = Object.entries(environment).filter(([name]) => /^(https?|all|no)_proxy$/i.test(name))
+  return Object.fromEntries(named.map(([name, value]) => [name, value ?? '']))
+}

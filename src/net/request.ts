@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
 import { longestSilence } from '../core/protocol/bounds.ts'
 import { type Connection, connectTimeout, rootOf } from './connect.ts'
 import { bareHost } from './proxy.ts'
@@ -9,7 +9,8 @@ export interface Outgoing {
   /** Path with its query, from the base URL. */
   readonly path: string
   readonly headers: Record<string, string>
-  readonly body?: string | undefined
+  /** A stream is read as fast as it goes out; what it fails with is what the request rejects with. */
+  readonly body?: string | Uint8Array | Readable | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -24,7 +25,7 @@ export type Send = (request: Outgoing) => Promise<Incoming>
 
 /** In milliseconds. */
 export interface Patience {
-  /** Until the answer begins. */
+  /** Until the answer begins, or more of a body goes out. */
   readonly answer?: number
   /** Within the answer, until more comes; comments of event streams come every 15 s (contract §5). */
   readonly silence?: number
@@ -47,6 +48,19 @@ function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () =>
   }, silence / looks)
   looking.unref()
   incoming.once('close', () => clearInterval(looking))
+}
+
+/** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */
+function sendStream(outgoing: ClientRequest, body: Readable, answering: NodeJS.Timeout): void {
+  body.on('data', () => answering.refresh())
+  body.once('error', (error) => outgoing.destroy(error))
+  outgoing.once('close', () => body.destroy())
+  outgoing.once('response', (incoming: IncomingMessage) => {
+    if (outgoing.writableEnded) return
+    body.unpipe(outgoing)
+    incoming.once('close', () => outgoing.destroy())
+  })
+  body.pipe(outgoing)
 }
 
 /** Requests over a connection; `explain` makes what they reject with of what Node says. */
@@ -89,12 +103,14 @@ export function openRequests(
         clearTimeout(answering)
       })
       outgoing.on('error', (error) => {
-        if (signal?.aborted === true) return reject(error)
+        if (signal?.aborted === true || (body instanceof Readable && body.errored === error))
+          return reject(error)
         const explained = explain(error)
         if (outgoing.reusedSocket && rootOf(error).code === 'ECONNRESET') stale.add(explained)
         return reject(explained)
       })
-      outgoing.end(body)
+      if (body instanceof Readable) sendStream(outgoing, body, answering)
+      else outgoing.end(body)
     })
   return async (request) => {
     // Each of several idle sockets may be stale; the last one is new.

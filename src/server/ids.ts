@@ -11,13 +11,18 @@ let lastTime = 0
  */
 export function opaqueId(now: number): string {
   lastTime = Math.max(now, lastTime + 1)
-  let time = lastTime
-  let text = ''
-  for (let digit = 0; digit < timeDigits; digit++) {
-    text = (alphabet[time % 32] ?? '0') + text
-    time = Math.floor(time / 32)
-  }
+  let text = firstDigits(lastTime)
   for (const byte of randomBytes(16)) text += alphabet[byte % 32] ?? '0'
+  return text
+}
+
+/** With which the ids that are made in a millisecond begin. */
+export function firstDigits(time: number): string {
+  let text = ''
+  for (let digit = 0, left = time; digit < timeDigits; digit++) {
+    text = (alphabet[left % 32] ?? '0') + text
+    left = Math.floor(left / 32)
+  }
   return text
 }
 

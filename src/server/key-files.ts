@@ -31,7 +31,8 @@ const kinds: Record<Name, Kind> = {
   'seal.key': {
     make: () => randomBytes(sealKeyBytes),
     idOf: sealKeyId,
-    loses: 'sealed secrets (credentials of hosts, secret parameters of tasks that run) are dropped then',
+    loses:
+      'sealed secrets (credentials of hosts, secret parameters and files of tasks that run, secrets of webhooks) are dropped then',
   },
   'signing.key': {
     make: newSigningKey,
@@ -53,7 +54,7 @@ export function keyFault(
   if (bytes === null) return noted !== undefined || isUsed ? 'is missing' : null
   const id = kinds[name].idOf(bytes)
   if (id === null) return 'is damaged'
-  return noted === undefined || noted === id ? null : 'is damaged, or is the key of another server'
+  return noted === undefined || noted === id ? null : 'is damaged, or is the key of another store'
 }
 
 /**
@@ -94,7 +95,7 @@ export async function loadKeys(
   }
   const replaced =
     toNote.length > 0
-      ? await note(store, toNote, bad, at).catch((error: unknown) => {
+      ? await note(directory, { store, newKeys, at }, toNote, bad).catch((error: unknown) => {
           // The next start notes them.
           if (bad.length > 0 || !isRefusedByFullDisk(error)) throw error
           return null
@@ -105,17 +106,36 @@ export async function loadKeys(
 
 function refusal(path: string, fault: string, loses: string): RsmError {
   return new RsmError('unavailable', `${path} ${fault}, and the store was used with it`, {
-    hint: `nothing was changed; put it back from a backup, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`,
+    hint: `nothing was changed; put it back from a backup or from another server of the store, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`,
+  })
+}
+
+function notTheFirst(path: string): RsmError {
+  return new RsmError('unavailable', `${path} is not the key that another server has begun this store with`, {
+    hint: 'all servers of a store have the same keys: copy signing.key and seal.key from that server, and start again',
   })
 }
 
 /** Notes the ids; what rests on the replaced keys goes in the same transaction. */
-function note(store: Store, ids: KeyRecord[], bad: Name[], at: string): Promise<ReplacedKeys | null> {
+function note(
+  directory: string,
+  { store, at }: KeyOptions,
+  ids: KeyRecord[],
+  bad: Name[],
+): Promise<ReplacedKeys | null> {
   return store.transact(async (tx) => {
-    for (const record of ids) tx.put('keys', record)
+    for (const record of ids) {
+      const other = (await tx.get('keys', record.id))?.keyId
+      // Two servers of one store that start for the first time make a key each.
+      if (other !== undefined && other !== record.keyId && !bad.includes(record.id))
+        throw notTheFirst(join(directory, record.id))
+      tx.put('keys', record)
+    }
     if (bad.length === 0) return null
     const agents = bad.includes('signing.key') ? await voidAgents(tx, at) : []
-    const sealed = bad.includes('seal.key') ? await dropSealed(tx) : { credentials: [], tasks: [] }
+    const sealed = bad.includes('seal.key')
+      ? await dropSealed(tx)
+      : { credentials: [], tasks: [], webhooks: [] }
     return { keys: bad, agents, ...sealed }
   })
 }
@@ -132,14 +152,21 @@ async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
 }
 
 /** The secret parameters of tasks stay as they are: those that can't be opened let nothing start without them. */
-async function dropSealed(tx: Transaction): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks'>> {
+async function dropSealed(
+  tx: Transaction,
+): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks' | 'webhooks'>> {
   const credentials: string[] = []
   for (const host of (await tx.query('hosts')).items) {
     if (host.password === null && host.privateKey === null) continue
     tx.put('hosts', { ...host, authType: 'NONE', password: null, privateKey: null })
     credentials.push(host.hostname)
   }
+  for (const file of (await tx.query('files')).items) if (file.sealedKey !== null) tx.remove('files', file.id)
   const running = await tx.find('tasks', 'status', 'RUNNING')
-  const tasks = running.filter(({ secretParams }) => secretParams !== null).map(({ id }) => id)
-  return { credentials, tasks }
+  const tasks = running
+    .filter(({ secretParams, hasSecretFile }) => secretParams !== null || hasSecretFile)
+    .map(({ id }) => id)
+  const { items: webhooks } = await tx.query('webhooks')
+  for (const webhook of webhooks) tx.put('webhooks', { ...webhook, secret: null })
+  return { credentials, tasks, webhooks: webhooks.map(({ name }) => name) }
 }

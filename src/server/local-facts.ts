@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ResultStatus, TaskStatus } from '../core/task/task.ts'
 import type { UserCaller } from './access/caller.ts'
+import type { ScheduleRecord, SlotRecord } from './seams/records/schedule.ts'
 import type { TerminalRecord } from './seams/records/terminal.ts'
 
 /** What this process did or saw, by topic. */
@@ -8,6 +9,10 @@ export interface Facts {
   /** A result became final; `duration` in milliseconds, null where the script never started. */
   resultFinal: { status: ResultStatus; duration: number | null }
   taskEnded: { taskId: string; status: TaskStatus }
+  /** Slots of a schedule were run or skipped by this server; `late`: milliseconds by which the run began after its time. */
+  slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }
+  /** A schedule does not run any more. */
+  scheduleSuspended: { schedule: Readonly<ScheduleRecord>; why: string }
   /** This process ended an agent's token. */
   agentTokenEnded: { agentId: string }
   /** A client begins or ceases to follow a stream of events of this route. */
@@ -27,6 +32,10 @@ export interface Facts {
   hostKeyPinned: { hostId: number; hostname: string; key: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
+  /** What came of a try to deliver to a webhook, or how many deliveries were given up. */
+  webhook: { outcome: 'delivered' | 'failed' | 'gave_up'; count: number }
+  /** Bytes of files that came, or that left. */
+  fileBytes: { direction: 'in' | 'out'; bytes: number }
   /** The server stops: what would stay open for long has to end now. */
   stopping: { reason: string }
 }

@@ -1,8 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RsmError } from '../core/errors.ts'
+import { endUpgrade } from '../disk/upgrade-traces.ts'
 import { createFirstUser } from './access/first-user.ts'
 import { refuseBadCopy } from './audit/copy/target.ts'
 import { openEmbedded } from './embedded/open.ts'
 import { refuseOpenHttp, type ServerOptions } from './options.ts'
-import { type Base, openBase } from './start/base.ts'
+import { placeOf } from './postgres/place.ts'
+import type { OpenData } from './seams/data.ts'
+import { type Base, openBase, urlOf } from './start/base.ts'
 import { createDoors, type Doors } from './start/doors.ts'
 import { startWork, type Work } from './start/work.ts'
 
@@ -19,9 +24,14 @@ export interface RunningServer {
   createdAdmin: { username: string; password: string } | null
   /** Resolves when the server has stopped, for whatever reason. */
   closed: Promise<void>
+  /** Why it has stopped by itself; null where it was told to, or runs. */
+  readonly fault: RsmError | null
   /** Stops in order; resolves within 10 s. */
   close(): Promise<void>
 }
+
+/** Milliseconds for all steps of a stop that need PostgreSQL. */
+const patienceAtStop = 4_000
 
 type FirstUser = Awaited<ReturnType<typeof createFirstUser>>
 
@@ -38,7 +48,7 @@ interface Parts {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
   refuseBadCopy(options)
-  const base = await openBase(options, openEmbedded)
+  const base = await openBase(options, await engineOf(options))
   const work = await startWork(base, options).catch(async (error: unknown) => {
     await base.close()
     throw error
@@ -53,7 +63,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const first = await welcomeFirstUser(parts, options)
     await recordStart(parts, options, port)
-    parts.doors.accept()
+    // Before the first answer: what is acknowledged from here on is not taken back.
+    await endUpgrade(base.path)
+    parts.doors.accept({ madeFirstUser: first !== null })
+    work.deliveries.start()
+    work.planner.start()
     const { storeId } = base.data.store
     base.log.info({ host: options.host, port, dataDir: base.path, storeId }, 'server started')
     return running(parts, options, port, first)
@@ -61,6 +75,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await shut(parts)
     throw error
   }
+}
+
+/** What opens the data: PostgreSQL costs who has a data directory nothing. */
+async function engineOf(options: ServerOptions): Promise<OpenData> {
+  const place = placeOf(options)
+  if (place === null) return openEmbedded
+  const { openPostgres } = await import('./postgres/open.ts')
+  return openPostgres(place)
 }
 
 /** Tells what the audit log has lost since the last stop, and which keys this start has replaced. */
@@ -71,10 +93,10 @@ async function checkKept({ base, work }: Parts, { newKeys }: ServerOptions): Pro
     if (newKeys === true) base.log.info({}, 'the keys are those of the store: --new-keys replaced none')
     return
   }
-  const { agents, credentials, tasks } = replacedKeys
+  const { agents, credentials, tasks, webhooks } = replacedKeys
   base.log.error(
     { ...replacedKeys },
-    `new keys: ${agents.length} agents must be enrolled again, credentials of ${credentials.length} hosts and secret parameters of ${tasks.length} tasks are gone`,
+    `new keys: ${agents.length} agents must be enrolled again, credentials of ${credentials.length} hosts, secret parameters of ${tasks.length} tasks and secrets of ${webhooks.length} webhooks are gone`,
   )
   await work.events.record('keys.replace', null, 'SUCCESS', { ...replacedKeys })
 }
@@ -95,7 +117,7 @@ const serverObject = ({ data }: Base) => ({ type: 'server', id: data.store.store
 
 async function recordStart(
   { base, work }: Parts,
-  { host, auditCopy }: ServerOptions,
+  { host, auditCopy, serverName }: ServerOptions,
   port: number,
 ): Promise<void> {
   const { events } = work
@@ -104,6 +126,7 @@ async function recordStart(
     pid: process.pid,
     host,
     port,
+    ...(serverName === undefined ? {} : { serverName }),
     ...copied,
   })
   await events.sayHead()
@@ -111,36 +134,52 @@ async function recordStart(
 
 async function shut({ base, work, doors }: Parts): Promise<void> {
   const { events, context } = work
+  const late = performance.now() + patienceAtStop
+  const tried = (step: Promise<void>) => endedBefore(late, base, step)
   await doors.refuse()
   work.housekeeping.stop()
+  const sending = work.deliveries.stop()
+  // Before the engine: what it starts is still taken in.
+  await tried(work.planner.stop())
   // Engine and links before the rest, so that no host counts as unreachable because this server leaves; its tasks are
   // another's to take at once.
   const stepping = context.engine.stop()
-  await work.membership.leave()
+  await tried(work.membership.leave())
   doors.closeLinks()
   await doors.close()
   work.fleetEvents.close()
-  await stepping
-  await context.terminals.stop()
+  await tried(stepping)
+  await tried(sending)
+  await tried(context.terminals.stop())
   // All that is recorded has happened by now. The disk is last: nothing acknowledged is cut off.
   events.stop()
-  await work.refusals.close()
-  await events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid })
-  await events.sayHead()
+  await tried(work.refusals.close())
+  await tried(events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid }))
+  await tried(events.sayHead())
   await work.auditCopy?.close()
-  await base.close()
+  await tried(base.close())
+}
+
+/** Resolves when the step has ended or failed. A store of several servers may be away: none of them waits for it for long. */
+async function endedBefore(late: number, { data, log }: Base, step: Promise<void>): Promise<void> {
+  const ended = step.catch((error: unknown) => log.warn({ err: error }, 'a step of the stop failed'))
+  if (data.shared === null) return ended
+  const given = new AbortController()
+  const left = Math.max(late - performance.now(), 100)
+  await Promise.race([ended, delay(left, undefined, { signal: given.signal }).catch(() => undefined)])
+  given.abort()
 }
 
 function running(parts: Parts, options: ServerOptions, port: number, first: FirstUser): RunningServer {
-  const { base, doors } = parts
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host
+  const { base, work, doors } = parts
   let closing: Promise<void> | undefined
+  let fault: RsmError | null = null
   let markClosed: () => void = () => undefined
   const closed = new Promise<void>((resolve) => {
     markClosed = resolve
   })
-  return {
-    url: `${base.tls === null ? 'http' : 'https'}://${host}:${port}`,
+  const server: RunningServer = {
+    url: urlOf(base, options.host, port),
     port,
     get fingerprint() {
       return doors.serving.fingerprint
@@ -151,6 +190,9 @@ function running(parts: Parts, options: ServerOptions, port: number, first: Firs
     reloadCertificate: () => doors.serving.reload(),
     createdAdmin: first?.generated ? { username: first.username, password: first.password } : null,
     closed,
+    get fault() {
+      return fault
+    },
     close() {
       closing ??= shut(parts).then(() => {
         base.log.info({}, 'server stopped')
@@ -159,4 +201,9 @@ function running(parts: Parts, options: ServerOptions, port: number, first: Firs
       return closing
     },
   }
+  void work.membership.fenced.then((why) => {
+    fault = why
+    return server.close()
+  })
+  return server
 }

@@ -1,30 +1,69 @@
+import { RsmError } from '../core/errors.ts'
+import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
-import { type Member, type Ownership, renewEvery } from './seams/ownership.ts'
+import { lease, type Member, type Ownership, renewEvery } from './seams/ownership.ts'
+
+/** This server among those of its store, from its start to its stop. */
+export interface Membership {
+  readonly member: Member
+  /** Milliseconds since its lease was last renewed, by its own monotonic clock. */
+  sinceRenewed(): number
+  /** Whether the lease holds, so that nobody has taken over what this server owns. */
+  holds(): boolean
+  /** Resolves with why this process must stop: another one has joined under its name, or the store is a newer rsm's. */
+  readonly fenced: Promise<RsmError>
+  leave(): Promise<void>
+}
 
 /** Joins the servers of a store as `name` and stays one until `leave`. */
 export async function joinServers(
   ownership: Ownership,
   name: string,
-  log: Log,
-): Promise<{ member: Member; leave(): Promise<void> }> {
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<Membership> {
+  let renewedAt = clock.monotonic()
   const member = await ownership.join(name)
-  const renewing = setInterval(() => {
-    ownership.renew(member).then(
-      (isMember) => {
-        if (isMember) return
-        clearInterval(renewing)
-        log.error(
-          { name },
-          'another process has joined under the name of this server, which owns no task any more',
-        )
-      },
+  let isRenewing = false
+  let isFailing = false
+  let markFenced: (why: RsmError) => void = () => undefined
+  const fenced = new Promise<RsmError>((resolve) => {
+    markFenced = resolve
+  })
+  function fence(why: RsmError): void {
+    clearInterval(renewing)
+    log.error({ name }, `${why.message}: this server ends`)
+    markFenced(why)
+  }
+  async function renew(): Promise<void> {
+    if (isRenewing) return
+    isRenewing = true
+    // From when it was asked for: what answers late has counted from earlier.
+    const asked = clock.monotonic()
+    try {
+      if (await ownership.renew(member)) {
+        renewedAt = asked
+        if (isFailing) log.info({ name }, 'the lease of this server is renewed again')
+        isFailing = false
+        return
+      }
+      const hint = 'give each server of the store its own --server-name'
+      fence(new RsmError('conflict', `another server has taken the name ${name}`, { hint }))
+    } catch (error) {
+      if (error instanceof RsmError && error.code === 'conflict') return fence(error)
       // The lease is for this: whoever can't renew it loses its tasks to others.
-      (error: unknown) => log.warn({ err: error }, 'the lease of this server could not be renewed'),
-    )
-  }, renewEvery)
-  renewing.unref()
+      if (!isFailing) log.warn({ err: error }, 'the lease of this server can not be renewed; trying again')
+      isFailing = true
+    } finally {
+      isRenewing = false
+    }
+  }
+  const renewing = setInterval(() => void renew(), renewEvery).unref()
+  const sinceRenewed = () => clock.monotonic() - renewedAt
   return {
     member,
+    sinceRenewed,
+    holds: () => sinceRenewed() < lease,
+    fenced,
     leave() {
       clearInterval(renewing)
       return ownership.leave(member)

@@ -15,12 +15,12 @@ import { createPasswords } from './access/passwords.ts'
 import { recordForSystem } from './audit/actor.ts'
 import { isoTime, systemClock } from './clock.ts'
 import { sha256 } from './digest.ts'
+import { refuseElsewhere } from './elsewhere.ts'
 import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
 import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
 import { type Examined, examineData } from './embedded/doctor/doctor.ts'
 import { openExecutions } from './embedded/executions/executions.ts'
-import { createHints } from './embedded/hints.ts'
-import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
+import { alone, holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
 import { makeBackup } from './embedded/keep/backup.ts'
 import { markRestored } from './embedded/keep/mark-restored.ts'
 import { type Restored, restoreBackup } from './embedded/keep/restore.ts'
@@ -29,6 +29,7 @@ import { createFileOutputs } from './embedded/outputs/file-outputs.ts'
 import { createOwnership } from './embedded/ownership.ts'
 import { openFileRecordings } from './embedded/recordings/file-recordings.ts'
 import { createFileResults } from './embedded/results.ts'
+import { beginRun } from './embedded/runs.ts'
 import { createHeld } from './engine/held.ts'
 import { createReadersOfTasks } from './housekeeping/readers-of-tasks.ts'
 import { createRetention } from './housekeeping/retention.ts'
@@ -37,8 +38,8 @@ import { createRemoval } from './keep/remove-old.ts'
 import { resetPassword } from './keep/reset-password.ts'
 import { createTurn } from './keep/turn.ts'
 import { createLocalFacts } from './local-facts.ts'
+import { createLocalHints } from './local-hints.ts'
 import { createLog, type Log } from './log.ts'
-import { beginRun } from './runs.ts'
 import type { Backup, BackupOptions } from './seams/keep.ts'
 import { createTerminalRetention } from './terminals/retention.ts'
 import { serverVersion } from './version.ts'
@@ -121,7 +122,7 @@ export const retentionAlone = (
     const written = await lastWritten(path)
     const audit = await openAudit(path, store.storeId, log)
     const agreed = await openAgreedClock(path, { store, audit, clock: systemClock, log, written })
-    const outputs = createFileOutputs(join(path, 'tasks'), createHints(), fail)
+    const outputs = createFileOutputs(join(path, 'tasks'), createLocalHints(), fail)
     try {
       const kept = { store, agreed, clock: systemClock, log }
       const { taskRetention: days, recordingRetention, maxOutputBytes } = limits
@@ -132,7 +133,7 @@ export const retentionAlone = (
         { days, maxOutputBytes },
       )
       const oldTerminals = createTerminalRetention({ ...kept, recordings, days: recordingRetention })
-      return await createRemoval({ retention, oldTerminals, turn: createTurn() })({ dryRun })
+      return await createRemoval({ retention, oldTerminals, turn: createTurn(), alone })({ dryRun })
     } finally {
       await outputs.close()
       await agreed.close()
@@ -162,7 +163,7 @@ export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Pr
   const [clock, log] = [systemClock, createLog('WARN')]
   return withStoreAlone(dataDir, log, async (store, path) => {
     const audit = await openAudit(path, store.storeId, log)
-    const hints = createHints()
+    const hints = createLocalHints()
     const outputs = createFileOutputs(join(path, 'tasks'), hints, fail)
     const results = createFileResults(join(path, 'tasks'))
     const ownership = createOwnership(clock)
@@ -208,6 +209,7 @@ export async function examine(
   keysDir: string | undefined,
   rest: Pick<Examined, 'running' | 'host' | 'port'>,
 ): Promise<Examination> {
+  await refuseElsewhere(dataDir, 'look at the log of the server, and at PostgreSQL with pg_amcheck')
   const lock = rest.running === null ? await lockAsItIs(dataDir) : null
   try {
     return await examineData({

@@ -4,12 +4,22 @@ import type { LogLevel } from '../core/protocol/control.ts'
 import type { PasswordCost } from './access/passwords.ts'
 import type { Clock } from './clock.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
+import type { WebhookAllowance } from './webhooks/judge.ts'
 
 export interface ServerOptions {
   host: string
   /** 0 takes any free port. */
   port: number
   dataDir: string
+  /**
+   * `postgres://USER@HOST[,HOST…]/DATABASE`, which servers share (contract §12). The data directory has it all by default; with
+   * this it has what is local only.
+   */
+  store?: string | undefined
+  /** Its first line is the password for `store`; what pgpass says by default. */
+  storePasswordFile?: string | undefined
+  /** Of this server among those of `store`, each of which has another. */
+  serverName?: string | undefined
   /** Where the signing and sealing keys are, and the pair of a self-signed certificate; `keys` in the data directory by default. */
   keysDir?: string
   /** Seconds. */
@@ -28,6 +38,10 @@ export interface ServerOptions {
   publicUrl?: string | undefined
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
+  /** Where webhooks may lead beyond https and public addresses; nowhere by default. */
+  webhooks?: WebhookAllowance
+  /** Milliseconds for which a host has to be offline, or back, until webhooks hear of it; 60,000 and 15,000 by default. */
+  webhookHostGrace?: { readonly offline: number; readonly online: number }
   /** Addresses and networks (CIDR) of proxies that say who the client is; none by default. */
   trustedProxies?: readonly string[]
   logLevel: LogLevel
@@ -37,6 +51,8 @@ export interface ServerOptions {
   taskRetention?: number
   /** Bytes of output on disk past which the oldest ended tasks go before their days are over; 0 = any, the default. */
   maxOutputBytes?: number
+  /** Bytes of the largest file that is taken for hosts, or from one; 2 GiB by default (contract §13). */
+  maxFileSize?: number | undefined
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean
   /** Days for which ended terminal sessions are kept, with their recording; 0 = for good; 90 by default. */

@@ -11,7 +11,7 @@ export function showUserRole({
   return [role, ...rights].join(', ')
 }
 
-/** `ADMIN`; `ADMIN with --admin`: one that may change users and enrollment tokens. */
+/** `ADMIN`; `ADMIN with --admin`: one that may change users, enrollment tokens and webhooks. */
 export function showTokenRole({ role, admin }: Pick<Token, 'role'> & { admin?: boolean }): string {
   return admin === true ? `${role} with --admin` : role
 }

@@ -7,10 +7,13 @@ import { parseEnvelope } from '../net/envelope.ts'
 import { sanitizeLine } from '../ui/text/sanitize.ts'
 import { endSession, session } from './session.ts'
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 interface CallOptions {
+  /** As JSON. */
   body?: unknown
+  /** As they are, in its place. */
+  bytes?: ArrayBuffer
   headers?: Record<string, string>
   signal?: AbortSignal
 }
@@ -33,7 +36,7 @@ async function failure(response: Response): Promise<RsmError> {
 /** A request with the session's token; rejects with an RsmError. Paths are relative, so that a proxy's prefix works. */
 export async function send(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
   const token = session.get()?.token
-  const { body, headers, signal } = options
+  const { body, bytes, headers, signal } = options
   let response: Response
   try {
     response = await fetch(path, {
@@ -41,9 +44,11 @@ export async function send(method: Method, path: string, options: CallOptions = 
       headers: {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(bytes === undefined ? {} : { 'content-type': 'application/octet-stream' }),
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(bytes === undefined ? {} : { body: bytes }),
       ...(signal === undefined ? {} : { signal }),
       cache: 'no-store',
     })

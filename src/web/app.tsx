@@ -5,15 +5,21 @@ import { RecordingPage } from './recordings/recording-page.tsx'
 import { RecordingsPage } from './recordings/recordings-page.tsx'
 import { type Route, route } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
-import { mayOpen, session } from './session.ts'
+import { NewSchedulePage } from './schedules/new-schedule-page.tsx'
+import { SchedulePage } from './schedules/schedule-page.tsx'
+import { SchedulesPage } from './schedules/schedules-page.tsx'
+import { mayOpen, roleFor, session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { useStore } from './store.ts'
 import { TaskPage } from './tasks/task-page.tsx'
 import { TasksPage } from './tasks/tasks-page.tsx'
 import { TerminalsPage } from './terminals/terminals-page.tsx'
 import { labels, TopBar } from './top-bar.tsx'
+import { NewWebhookPage } from './webhooks/new-webhook-page.tsx'
+import { WebhookPage } from './webhooks/webhook-page.tsx'
+import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
-function Refused({ page }: Pick<Route, 'page'>) {
+function Refused({ page, id }: Route) {
   useTitle(labels[page])
   const { username = '', role = '' } = session.get()?.user ?? {}
   return (
@@ -22,14 +28,14 @@ function Refused({ page }: Pick<Route, 'page'>) {
         <h1>{labels[page]}</h1>
       </div>
       <p class="empty">
-        {`You are ${username}, ${role}; this takes OPERATOR. An administrator can give you that role.`}
+        {`You are ${username}, ${role}; this takes ${roleFor(page, id)}. An administrator can give you that role.`}
       </p>
     </section>
   )
 }
 
 function Page({ page, id }: Route) {
-  if (!mayOpen(page)) return <Refused page={page} />
+  if (!mayOpen(page, id)) return <Refused page={page} id={id} />
   switch (page) {
     case 'hosts':
       return <HostsPage />
@@ -39,6 +45,12 @@ function Page({ page, id }: Route) {
       return id === undefined ? <TasksPage /> : <TaskPage key={id} taskId={id} />
     case 'sessions':
       return id === undefined ? <RecordingsPage /> : <RecordingPage key={id} sessionId={id} />
+    case 'schedules':
+      if (id === undefined) return <SchedulesPage />
+      return id === 'new' ? <NewSchedulePage /> : <SchedulePage key={id} id={id} />
+    case 'webhooks':
+      if (id === undefined) return <WebhooksPage />
+      return id === 'new' ? <NewWebhookPage /> : <WebhookPage key={id} id={id} />
     case 'terminals':
       // Always there, so that its screens live on while another page is looked at.
       return null

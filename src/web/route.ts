@@ -1,12 +1,12 @@
 import { createStore } from './store.ts'
 
 /** The pages, as the address bar names them after `#/`. */
-export const pages = ['hosts', 'terminals', 'run', 'tasks', 'sessions'] as const
+export const pages = ['hosts', 'terminals', 'run', 'tasks', 'schedules', 'sessions', 'webhooks'] as const
 export type PageName = (typeof pages)[number]
 
 export interface Route {
   page: PageName
-  /** What of it is shown: the id of a task or session. */
+  /** What of it is shown: the id of a task, session, schedule or webhook, or `new`. */
   id: string | undefined
 }
 

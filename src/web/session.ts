@@ -1,4 +1,4 @@
-import { type Action, may } from '../core/permissions.ts'
+import { type Action, may, neededFor } from '../core/permissions.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
 import { keep, readKept } from './kept.ts'
 import type { PageName } from './route.ts'
@@ -27,11 +27,18 @@ const pageActions: Partial<Record<PageName, Action>> = {
   terminals: 'execute',
   run: 'execute',
   sessions: 'execute',
+  webhooks: 'administer',
 }
 
-export function mayOpen(page: PageName): boolean {
-  return allowed(pageActions[page] ?? 'read')
+const actionOf = (page: PageName, id?: string): Action =>
+  page === 'schedules' && id === 'new' ? 'execute' : (pageActions[page] ?? 'read')
+
+export function mayOpen(page: PageName, id?: string): boolean {
+  return allowed(actionOf(page, id))
 }
+
+/** The role that a page takes. */
+export const roleFor = (page: PageName, id?: string): string => neededFor(actionOf(page, id))
 
 export function allowed(action: Action): boolean {
   const now = session.get()

@@ -10,7 +10,9 @@ export const labels: Record<PageName, string> = {
   terminals: 'Terminals',
   run: 'Run',
   tasks: 'Tasks',
+  schedules: 'Schedules',
   sessions: 'Recordings',
+  webhooks: 'Webhooks',
 }
 
 async function signOut(): Promise<void> {
@@ -24,7 +26,7 @@ async function signOut(): Promise<void> {
 export function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
   const shade = useStore(theme)
   const { tabs } = useStore(openTerminals)
-  const shown = (Object.keys(labels) as PageName[]).filter(mayOpen)
+  const shown = (Object.keys(labels) as PageName[]).filter((name) => mayOpen(name))
   return (
     <header class="top">
       <span class="brand">

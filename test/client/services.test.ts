@@ -3,10 +3,12 @@ import { openClient } from '../../src/client/client.ts'
 import type { Services } from '../../src/core/services.ts'
 import { clustersContract } from '../contracts/clusters.ts'
 import { hostsContract } from '../contracts/hosts.ts'
+import { schedulesContract } from '../contracts/schedules.ts'
 import { scriptsContract } from '../contracts/scripts.ts'
 import { tasksContract } from '../contracts/tasks.ts'
 import { tokensContract } from '../contracts/tokens.ts'
 import { usersContract } from '../contracts/users.ts'
+import { webhooksContract } from '../contracts/webhooks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
 /** The same suites as on the store, through the client and a real server. */
@@ -17,10 +19,12 @@ async function servicesOverHttp(t: ExecutionContext): Promise<Services> {
 
 const contracts = [
   hostsContract,
+  schedulesContract,
   scriptsContract,
   clustersContract,
   usersContract,
   tokensContract,
   tasksContract,
+  webhooksContract,
 ]
 for (const contract of contracts) contract(test, 'over HTTP,', servicesOverHttp)

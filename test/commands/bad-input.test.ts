@@ -77,6 +77,46 @@ const options: Case[] = [
   ['logs ../../x', 5, /no task/i],
 ]
 
+const copies: Case[] = [
+  ['cp', 2, /missing PATH/],
+  ['cp package.json', 2, /^rsm: where to\?\n.*rsm cp FILE 'SELECTOR:\/PATH'/],
+  ['cp web1:/etc/hosts', 2, /^rsm: what is to be copied, or where to\?\n/],
+  ["cp '' web1:/x", 2, /^rsm: an argument is empty\n/],
+  ['cp package.json dist', 2, /^rsm: no path on hosts: dist is a local one\n/],
+  ['cp package.json ./web1:/x', 2, /^rsm: no path on hosts: \.\/web1:\/x is a local one\n/],
+  ['cp package.json web1:x', 2, /^rsm: a path on hosts begins with a slash: web1:x\n.*web1:\/x.*\.\/web1:x/],
+  ['cp web1:/a web1:/b', 2, /nothing is copied from hosts to hosts/],
+  ['cp web1:/a web1:/b logs', 2, /one path is copied from hosts at a time/],
+  ['cp package.json :/x', 2, /no target/],
+  ['cp package.json web1:/srv/../etc/x', 2, /^rsm: copy\.path: must not hold "\.\."$/m],
+  ['cp package.json web1:/srv/.', 2, /^rsm: copy\.path: names a directory/],
+  ['cp package.json web1:/srv/%x', 2, /^rsm: copy\.path: has a % before another letter/],
+  [`cp package.json web1:/${'x'.repeat(5000)}`, 2, /^rsm: copy\.path: must have at most 4095 bytes/],
+  ['cp web1:/srv/../etc/x logs', 2, /^rsm: fetch\.path: must not hold "\.\."$/m],
+  ['cp web1:/etc/ logs', 2, /^rsm: \/etc\/ is a directory\n.*-r/],
+  [
+    'cp web1:/etc/hosts package.json/x',
+    2,
+    /can't write into package\.json: a part of this path is a file|not a directory/,
+  ],
+  ['cp nosuch web1:/x', 2, /^rsm: cannot read nosuch: there is no such file/],
+  ['cp src web1:/x', 2, /^rsm: src is a directory\n.*-r/],
+  ['cp /dev/null web1:/x', 2, /^rsm: cannot read \/dev\/null: it is no regular file/],
+  ['cp - web1:/srv/', 2, /stdin has no name/],
+  ['cp - package.json web1:/srv', 2, /stdin is copied alone/],
+  ['cp -r src web1:/x --diff', 2, /--diff is of one file/],
+  ['cp package.json web1:/x --mode 999', 2, /--mode takes an octal number of 3 or 4 digits, not 999/],
+  ['cp package.json web1:/x --owner a:b:c', 2, /--owner takes USER, USER:GROUP or :GROUP/],
+  ['cp package.json web1:/x --limit-rate 1K', 2, /--limit-rate takes bytes a second from 16K to 1024G/],
+  ['cp package.json web1:/x --diff --secret', 2, /--diff would show what is secret/],
+  ['cp package.json web1:/x -L', 2, /--follow is for copies from hosts/],
+  ['cp web1:/x logs --mode 0600', 2, /--mode is for copies to hosts/],
+  ['cp web1:/x logs --detach', 2, /--detach does not wait, so nothing would be written to logs/],
+  ['cp package.json nosuch:/x', 5, /no such host: nosuch/],
+  ['exec -w web1 --stdin nosuch cat', 2, /^rsm: cannot read nosuch: there is no such file/],
+  ['exec -w web1 --stdin - --script -', 2, /stdin can't be both/],
+]
+
 const surroundings: Case[] = [
   ['hosts list', 2, /begins with http:.*: web1:18080\n.*https:\/\/web1:18080/, { RSM_URL: 'web1:18080' }],
   ['hosts list', 2, /begins with http/, { RSM_URL: 'ftp://x' }],
@@ -117,6 +157,13 @@ const surroundings: Case[] = [
     /^rsm: RSM_AGENT_ENROLL_TOKEN and --enroll-token-file exclude each other\n/,
     { RSM_AGENT_ENROLL_TOKEN: 'x' },
   ],
+  ['server start --server-name a', 2, /^rsm: --server-name goes with --store\n/],
+  [
+    'server start',
+    2,
+    /^rsm: RSM_STORE holds a password, .*\n.*--store-password-file/,
+    { RSM_STORE: 'postgres://rsm:x@pg/rsm' },
+  ],
   ["server start --data-dir ''", 2, /--data-dir is empty/],
   ["server start --keys ''", 2, /--keys is empty/],
   ["agent status --data-dir ''", 2, /--data-dir is empty/],
@@ -155,6 +202,7 @@ async function refuses(t: ExecutionContext, cases: readonly Case[]): Promise<voi
 
 test('bad targets are refused by name, and nothing starts', (t) => refuses(t, targets))
 test('bad options are refused by name, and nothing starts', (t) => refuses(t, options))
+test('bad copies are refused by name, and nothing starts', (t) => refuses(t, copies))
 test('a bad environment is told by what is wrong with it', (t) => refuses(t, surroundings))
 
 test('a file that is not there, may not be read, is a directory, endless, too large or no text is told as such', (t) => {

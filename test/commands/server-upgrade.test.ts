@@ -316,14 +316,50 @@ for (const [point, isBad] of points)
     )
     const words = ['server', 'upgrade', isBad ? bad : good, '--executable', target, '--data-dir', dataDir]
     const env = cleanEnv(root, { NODE_OPTIONS: '--conditions=rsm-faults', RSM_FAULT: point })
-    const killed = await startRsm(words, env, { program: join(await installed('0.1.0'), 'bin/run.js') }).done
-    t.is(killed.signal, 'SIGKILL', killed.stderr)
+    const program = join(await installed('0.1.0'), 'bin/run.js')
+    const killed = await startRsm(words, env, { program }).done
+    t.is(killed.exit, 6, killed.stderr)
+    const inPlace = point === 'upgrade.exchanged.after' ? '0.2.0' : '0.1.0'
+    const says = new RegExp(
+      String.raw`the upgrade from rsm 0\.1\.0 to 0\.[23]\.0, begun at [^,]+, was cut, and no server runs\s+` +
+        `start the server with the words that it had: rsm ${inPlace} is in its place`,
+    )
+    t.regex(killed.stderr, says)
+    const once = await runRsm(words, cleanEnv(root))
+    t.is(once.exit, 6)
+    t.regex(once.stderr, says)
+    const doctor = await runRsm(['server', 'doctor', '--json', '--data-dir', dataDir], cleanEnv(root))
+    const { findings } = JSON.parse(doctor.stdout) as { findings: { code: string; advice: string }[] }
+    t.regex(findings.find(({ code }) => code === 'upgrade')?.advice ?? '', /^start the server with the words/)
     const again = ['server', 'start', '--port', new URL(server.url).port, '--data-dir', dataDir]
     const child = spawn(target, again, { env: cleanEnv(root), stdio: 'ignore' })
     t.teardown(() => child.kill('SIGKILL'))
     await until('it runs', async () => (await statusOf(dataDir).catch(() => null))?.ready === true)
     const { version } = await statusOf(dataDir)
-    t.is(version, point === 'upgrade.exchanged.after' ? '0.2.0' : '0.1.0')
+    t.is(version, inPlace)
     server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
     t.is((await server.data('GET', '/api/clusters')).content[0].name, 'kept')
+    t.deepEqual(
+      (await readdir(dataDir)).filter((name) => /store|upgrade/.test(name)),
+      ['store'],
+    )
+  })
+
+for (const signal of ['SIGKILL', 'SIGINT', 'SIGHUP'] as const)
+  test(`an upgrade that is under way goes on to its end when the command gets ${signal}`, async (t) => {
+    const { root, dataDir } = await place(t)
+    const words = ['server', 'upgrade', await executableOfVersion(root, '0.2.0')]
+    const command = startRsm(
+      [...words, '--executable', join(root, 'rsm'), '--data-dir', dataDir],
+      cleanEnv(root),
+    )
+    await command.shows('stopping rsm')
+    command.child.kill(signal)
+    await until('the new one is ready', async () => {
+      const status = await statusOf(dataDir).catch(() => null)
+      return status?.ready === true && status.version === '0.2.0'
+    })
+    const { exit, signal: endedBy, stderr } = await command.done
+    t.is(endedBy ?? exit, signal === 'SIGKILL' ? 'SIGKILL' : 0, stderr)
+    if (signal !== 'SIGKILL') t.regex(stderr, /the upgrade goes on/)
   })

@@ -3,12 +3,13 @@ import fc from 'fast-check'
 import { RsmError } from '../../src/core/errors.ts'
 import type { ScriptComplete } from '../../src/core/protocol/messages.ts'
 import { emptyCounts, isFinal, mayBecome, type ResultStatus } from '../../src/core/task/task.ts'
-import type { Execution, Executions, Offer } from '../../src/server/seams/executions.ts'
+import type { AtTheEnd, Execution, Executions, Offer } from '../../src/server/seams/executions.ts'
 import type { LinkClaim, Links } from '../../src/server/seams/links.ts'
 import type { Member, Ownership } from '../../src/server/seams/ownership.ts'
 import type { Results } from '../../src/server/seams/results.ts'
 import type { Store } from '../../src/server/seams/store.ts'
 import { execution, task } from '../helpers/servers/store-records.ts'
+import { until } from '../helpers/until.ts'
 
 /** Executions on an empty store, and what they stand on. */
 export interface OpenedExecutions {
@@ -108,7 +109,7 @@ export function executionsContract(
     await executions.create(task('t1', { type: 'INSTALL', hostCount: 2 }), [own(1), own(2)], none)
     const claim = await claimOf(opened, 1, member)
     t.deepEqual(await executions.take([offer(claim)]), [])
-    t.deepEqual(await executions.waiting(), [])
+    t.deepEqual(await executions.waiting([1, 2]), [])
     t.deepEqual(statuses(await executions.begin(member, ['t1/1', 't1/2'])), ['t1/1 RUNNING', 't1/2 RUNNING'])
     t.deepEqual(await executions.takeOver(claim, new Set()), [])
     t.deepEqual(statuses(await executions.cancel('t1')), ['t1/1 RUNNING', 't1/2 RUNNING'])
@@ -138,8 +139,12 @@ export function executionsContract(
       't1/1 SKIPPED',
       't1/2 SKIPPED',
     ])
-    t.is(await executions.finish(former, 't1'), null)
-    t.like(await executions.finish(member, 't1'), { status: 'FAILED', counts: { SKIPPED: 2 } })
+    const also: AtTheEnd = (tx, { id, status }) =>
+      tx.put('idempotency', { id, bodyHash: status, taskId: id, createdAt: at })
+    t.is(await executions.finish(former, 't1', also), null)
+    t.is(await opened.store.get('idempotency', 't1'), undefined)
+    t.like(await executions.finish(member, 't1', also), { status: 'FAILED', counts: { SKIPPED: 2 } })
+    t.like(await opened.store.get('idempotency', 't1'), { bodyHash: 'FAILED' })
   })
 
   test('a link that is no longer the one of its host is sent nothing, and ends nothing', async (t) => {
@@ -204,6 +209,46 @@ export function executionsContract(
     t.is((await executions.settle('t1/1', { complete: complete('t1', 0), incomplete: false })).length, 1)
   })
 
+  test('it is known which hosts have something to take, and how much there is to do', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1, 2, 3])
+    await executions.take([offer(await claimOf(opened, 1, member))])
+    await executions.create(task('t2'), [execution('t2', 4)], none)
+    const open = (hostId: number) => executions.transactWithOpen(hostId, async (_, open) => open)
+    t.deepEqual(
+      (await executions.waiting([1, 2, 3, 4, 77])).toSorted((a, b) => a - b),
+      [2, 3],
+    )
+    t.deepEqual(await executions.waiting([3]), [3])
+    t.deepEqual(await executions.load(), { tasks: 2, running: 1, waiting: 2 })
+    const counted = (...counts: number[]) =>
+      until(`${counts.join()} wait on hosts 1 to 4`, async () => {
+        const now = await Promise.all([1, 2, 3, 4].map((hostId) => executions.waitingOn(hostId)))
+        return now.join() === counts.join()
+      })
+    await counted(0, 1, 1, 0)
+    t.deepEqual([await open(1), await open(4), await open(77)], [1, 1, 0])
+    t.deepEqual((await executions.ofHosts('t1', [3, 1, 77])).map(({ execution: { id } }) => id).toSorted(), [
+      't1/1',
+      't1/3',
+    ])
+    await executions.hold(['t1'])
+    t.deepEqual(await executions.waiting([2, 3]), [])
+    await counted(0, 0, 0, 0)
+    await executions.release()
+    await executions.unreachable(member, [{ id: 't1/2', error: 'gone' }])
+    t.deepEqual(await executions.waiting([2, 3]), [3])
+    await executions.due(member, ['t2/4'])
+    t.deepEqual(await executions.waiting([4]), [])
+    await opened.ownership.claim(member, ['t2'])
+    await executions.due(member, ['t2/4'])
+    t.deepEqual(await executions.waiting([4]), [4])
+    await executions.create(task('t3'), [{ ...execution('t3', 4), dueAt: at }], none)
+    await counted(0, 0, 1, 2)
+    t.is(await open(2), 0)
+  })
+
   test('output is stored once and in order; a HELLO, here or after a restart, goes on where it stands', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions } = opened
@@ -218,6 +263,8 @@ export function executionsContract(
     t.like((await executions.find('t1', 1))?.output, output)
     const next = await opened.reopen()
     t.like((await next.executions.ofHost(1))[0]?.output, output)
+    const claim = await claimOf(next, 1, await next.ownership.join('server'))
+    t.like((await next.executions.takeOver(claim, new Set()))[0]?.output, output)
     t.is(await next.executions.append('t1/1', piece('t1', 2), undefined, true), 2)
   })
 
@@ -286,7 +333,17 @@ export function executionsContract(
       fc.record({ step: fc.constant('cancel' as const), task: fc.constantFrom('t1', 't2') }),
     )
     const run = async (steps: (typeof step extends fc.Arbitrary<infer S> ? S : never)[]) => {
-      const opened = await make((end) => t.teardown(end))
+      const ends: (() => Promise<void>)[] = []
+      try {
+        await runOn(await make((end) => ends.push(end)), steps)
+      } finally {
+        for (const end of ends.toReversed()) await end()
+      }
+    }
+    const runOn = async (
+      opened: OpenedExecutions,
+      steps: (typeof step extends fc.Arbitrary<infer S> ? S : never)[],
+    ) => {
       const { executions, ownership } = opened
       const former = await ownership.join('server')
       const member = await ownership.join('server')

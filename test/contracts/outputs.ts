@@ -54,6 +54,29 @@ export function outputsContract(
     t.is(progress.get(2)?.lastSequence, 5)
   })
 
+  test('an id is where the entry ends in a log of lines, so that cursors hold when a log moves to another store', async (t) => {
+    const outputs = (await open(t)).outputs
+    const long = 'ä'.repeat(3000)
+    const json = Buffer.from(`"${long}"`)
+    await Promise.all([
+      outputs.append('task', entry(0, 'ä\n')),
+      outputs.append('task', entry(1, long, { hostId: 12, stream: 'stderr', json })),
+      outputs.append('other', entry(0, '')),
+      outputs.append('task', entry(2, '')),
+    ])
+    const lines = [
+      String.raw`{"hostId":1,"stream":"stdout","sequence":0,"timestamp":"2026-01-01T00:00:00.000Z","data":"ä\n","check":"01234567"}`,
+      `{"hostId":12,"stream":"stderr","sequence":1,"timestamp":"2026-01-01T00:00:00.000Z","data":"${long}","check":"01234567"}`,
+      '{"hostId":1,"stream":"stdout","sequence":2,"timestamp":"2026-01-01T00:00:00.000Z","data":"","check":"01234567"}',
+    ]
+    const ends = lines.map((_, at) => Buffer.byteLength(`${lines.slice(0, at + 1).join('\n')}\n`))
+    const { entries } = await outputs.read('task', { after: 0, limit: 500 })
+    t.deepEqual(
+      entries.map(({ id }) => id),
+      ends,
+    )
+  })
+
   test('a log is read backwards in pages, filtered too, and the places join up with reading forwards', async (t) => {
     const outputs = (await open(t)).outputs
     const hostOf = (n: number) => (n % 10) + 1

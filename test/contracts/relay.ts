@@ -1,4 +1,4 @@
-import type { TestFn } from 'ava'
+import type { ExecutionContext, TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Member } from '../../src/server/seams/ownership.ts'
 import type { Relay, TerminalSite } from '../../src/server/seams/relay.ts'
@@ -44,9 +44,9 @@ function noting(name: string, ...ids: string[]) {
 }
 
 /** What every implementation of Relay does. */
-export function relayContract(test: TestFn, open: () => Promise<OpenedRelay>): void {
+export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promise<OpenedRelay>): void {
   test('a server reaches the sites of others, and finds whoever has a session', async (t) => {
-    const { relay, join } = await open()
+    const { relay, join } = await open(t)
     const [a, b] = [await join('a'), await join('b')]
     relay.serve(a, noting('a', 's1').site)
     relay.serve(b, noting('b', 's2').site)
@@ -59,7 +59,7 @@ export function relayContract(test: TestFn, open: () => Promise<OpenedRelay>): v
   })
 
   test('what a client and its attachment are told arrives, each in order', async (t) => {
-    const { relay, join } = await open()
+    const { relay, join } = await open(t)
     const { site, told } = noting('b', 's1')
     relay.serve(await join('b'), site)
     const { client, heard } = notedClient('carol')
@@ -83,7 +83,7 @@ export function relayContract(test: TestFn, open: () => Promise<OpenedRelay>): v
   })
 
   test('a refusal keeps its code', async (t) => {
-    const { relay, join } = await open()
+    const { relay, join } = await open(t)
     const b = await join('b')
     relay.serve(b, noting('b').site)
     await t.throwsAsync(async () => (await relay.at(b))?.expect('s9', null), {
@@ -93,7 +93,7 @@ export function relayContract(test: TestFn, open: () => Promise<OpenedRelay>): v
   })
 
   test('a server that has stopped, or a former life of it, is reached no more', async (t) => {
-    const { relay, join } = await open()
+    const { relay, join } = await open(t)
     const former = await join('b')
     const stopFormer = relay.serve(former, noting('former', 's1').site)
     const present = await join('b')

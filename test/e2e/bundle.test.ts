@@ -70,6 +70,21 @@ test('a command starts with few files, and without node:crypto, which is slow to
   }
 })
 
+test('what speaks to PostgreSQL is in the bundle, and loaded by who names a store there only', (t) => {
+  const ofPostgres = (file: string) => readFileSync(file, 'utf8').includes('SCRAM-SHA-256')
+  const start = 'dist/server/commands/server/start.js'
+  const late = [...readFileSync(start, 'utf8').matchAll(/import\("([^"]*)"\)/g)]
+  const loaded = [start, ...late.map(([, name = '']) => join(start, '..', name))].flatMap((file) => [
+    ...loadedWith(file),
+  ])
+  t.true(loaded.length > 2)
+  t.deepEqual(loaded.filter(ofPostgres), [])
+  const all = (readdirSync('dist/server', { recursive: true }) as string[]).filter((name) =>
+    name.endsWith('.js'),
+  )
+  t.is(all.filter((name) => ofPostgres(join('dist/server', name))).length, 1)
+})
+
 test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
   const answer = 'dist/cli/ui/completion/answer.cjs'
   const text = readFileSync(answer, 'utf8')

@@ -75,7 +75,7 @@ whereBoxed(
     await writeFile(join(work, 'token'), server.token, { mode: 0o600 })
     for (const [version, health] of [
       ['1.0', 0],
-      ['2.0', 1],
+      ['2.0', 3],
       ['2.1', 0],
     ] as const)
       await release(work, version, health)
@@ -95,6 +95,7 @@ whereBoxed(
           ...env,
           VERSION: version,
           SOURCE: work,
+          RETRIES: '1',
           ...more,
         },
         reject: false,
@@ -120,11 +121,15 @@ whereBoxed(
     t.regex(bad.xml, /tests="4" failures="1" errors="0"[^>]* skipped="3"/)
     t.regex(
       bad.cases[0] ?? '',
-      /name="web1"[^]*<failure message="[^"]*exit 3[^]*2\.0 is not well; versions\/1\.0 is in place/,
+      /name="web1"[^]*<failure message="FAILED, exit 3: verification failed: exit code 3[^"]*; rolled back"[^]*asked 2\.0[^]*back to versions\/1\.0/,
     )
+    t.regex(bad.cases[0] ?? '', /name="verify" value="FAILED, exit 3, attempts 2"/)
     for (const skipped of bad.cases.slice(1)) t.regex(skipped, /name="web[2-4]"[^]*<skipped/)
     t.regex(bad.stdout, /^::error/m)
-    t.regex(bad.stderr, /^rsm: web1: FAILED, exit 3$/m)
+    t.regex(
+      bad.stderr,
+      /^rsm: web1: FAILED, exit 3: verification failed: exit code 3 \(the last of 2 attempts\); rolled back$/m,
+    )
     t.regex(bad.stderr, /^rsm: web\[2-4\]: SKIPPED/m)
     t.regex(await readFile(join(work, 'summary.md'), 'utf8'), /web1/)
 

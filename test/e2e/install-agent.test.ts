@@ -4,18 +4,14 @@ import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
-import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { said } from '../helpers/programs/said.ts'
+import { runRsm } from '../fixtures/rsm.ts'
 import { deployPassword, hasSshHosts, sshHosts } from '../helpers/programs/ssh-hosts.ts'
 import { handOut } from '../helpers/servers/hand-out.ts'
+import { executable, executableName, startSelfSigned } from '../helpers/servers/self-signed.ts'
 
 // Skipped (2026-11-22) where hosts behind an sshd of their own can't be had: it takes root, mounts, OpenSSH and sudo.
 const whereFit = hasSshHosts ? test : test.skip
 
-const password = 'a password for installing'
-/** Stands for the executable: it runs this checkout. */
-const executable = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`
-const release = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 /** A host on which the agent is started as by systemd. */
 const managed = `mkdir -p /run/systemd/system
 install -m 755 ${resolve('test/fixtures/systemctl.sh')} /usr/local/bin/systemctl
@@ -25,24 +21,8 @@ const byPassword = ['PasswordAuthentication yes']
 
 /** A self-signed server of the real binary, who is logged in there, and hosts behind sshd. */
 async function startWorld(t: ExecutionContext) {
-  const home = temporaryDirectory(t)
   const hosts = sshHosts(t)
-  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: password, RSM_LOG_LEVEL: 'ERROR' })
-  const dataDir = join(home, 'server')
-  const start = async (port = '0') => {
-    const argv = ['server', 'start', '--port', port, '--tls-self-signed', '--data-dir', dataDir, '--json']
-    const running = startRsm(argv, env)
-    t.teardown(async () => {
-      running.child.kill()
-      await running.done
-    })
-    const told = JSON.parse(await said(running.child, '}\n')) as { url: string; fingerprint: string }
-    return { ...running, ...told }
-  }
-  const server = await start()
-  const { url, fingerprint } = server
-  const login = ['login', url, '-u', 'admin', '--password-stdin', '--tls-fingerprint', fingerprint]
-  t.is((await runRsm(login, env, password)).exit, 0)
+  const { env, dataDir, url, server, start } = await startSelfSigned(t)
   const rsm = (argv: readonly string[], input?: string) => runRsm(argv, env, input)
   const json = async <T>(argv: readonly string[]) => JSON.parse((await rsm([...argv, '--json'])).stdout) as T
   return { env, hosts, dataDir, url, server, start, rsm, json }
@@ -84,7 +64,7 @@ whereFit(
   async (t) => {
     const world = await startWorld(t)
     const { hosts, rsm, json, dataDir } = world
-    await handOut({ dataDir }, executable, release)
+    await handOut({ dataDir }, executable, executableName)
     const [web1, app1] = await Promise.all([
       hosts.start('web1', { setup: managed }),
       hosts.start('app1', {
@@ -190,7 +170,7 @@ whereFit(
     // A password that is not that of sudo: its login is by key.
     await rsm(['hosts', 'edit', 'web3', '--private-key', hosts.key, '--password-stdin'], 'another password')
     t.is((await errorsOf(['web3', '--sudo']))['web3'], '1 sudo does not take the stored password')
-    await handOut({ dataDir }, executable, release)
+    await handOut({ dataDir }, executable, executableName)
     await rsm(['hosts', 'edit', 'web3', '--private-key', hosts.key, '--password-stdin'], deployPassword)
     t.regex(
       (await errorsOf(['web3', '--sudo']))['web3'] ?? '',
@@ -204,7 +184,7 @@ whereFit(
   async (t) => {
     const world = await startWorld(t)
     const { hosts, rsm, json, dataDir, server, start, url } = world
-    await handOut({ dataDir }, executable, release)
+    await handOut({ dataDir }, executable, executableName)
     const { port } = await hosts.start('web1', { setup: `${managed}\ntouch /run/hold` })
     await add(world, t, 'web1', port, 'root', 'key')
     const begun = async (argv: readonly string[]) => {
@@ -233,5 +213,69 @@ whereFit(
     t.is(retried.exit, 0, retried.stdout + retried.stderr)
     t.is((await rsm(['exec', '-w', 'web1', '-N', '--', 'hostname'])).stdout, 'web1\n')
     t.is((await rsm(['hosts', 'list', '-o', 'names'])).stdout, 'web1\n')
+  },
+)
+
+whereFit(
+  'a host is SUCCESS by the link of the agent that was installed, not by any that it has',
+  async (t) => {
+    const world = await startWorld(t)
+    const { hosts, rsm, json, dataDir } = world
+    await handOut({ dataDir }, executable, executableName)
+    const [web1, web2] = await Promise.all(
+      ['web1', 'web2'].map((name) => hosts.start(name, { setup: managed })),
+    )
+    if (!web1 || !web2) return t.fail()
+    await add(world, t, 'web1', web1.port, 'root', 'key')
+    await add(world, t, 'web2', web2.port, 'root', 'key')
+    const first = await rsm(['hosts', 'install', '-a'])
+    t.is(first.exit, 0, first.stdout + first.stderr)
+    // Its agent had joined before: the token is not needed, and does not stay.
+    const again = await rsm(['hosts', 'install', 'web1'])
+    t.is(again.exit, 0, again.stdout + again.stderr)
+    const { content } = await json<{ content: readonly { uses: number }[] }>(['enrollments', 'list'])
+    t.deepEqual(
+      content.map(({ uses }) => uses),
+      [1, 1],
+    )
+
+    const errorOf = async (name: string) => {
+      const task = await json<Task>(['hosts', 'install', name])
+      return `${task.results[0]?.status} ${task.results[0]?.error}`
+    }
+    const edit = [
+      'hosts',
+      'edit',
+      'web1',
+      '--ssh-user',
+      'root',
+      '--private-key',
+      hosts.key,
+      '--host-key',
+      '',
+      '--ssh-port',
+    ]
+    t.is((await rsm([...edit, String(web2.port)])).exit, 0)
+    t.is(
+      await errorOf('web1'),
+      `FAILED 127.0.0.1:${web2.port} is not web1: the agent there is that of web2 (@id:2). ` +
+        'Mend the address: rsm hosts edit web1 --ip ADDRESS',
+    )
+    t.is((await rsm([...edit, String(web1.port)])).exit, 0)
+    // Installers that bring no agent, while the former one of the host is linked.
+    const linked = { hostId: 1, hostname: 'web1', agentId: 'agt-other' }
+    for (const [says, error] of [
+      ['', `rsm agent install on 127.0.0.1:${web1.port} does not say whose agent is linked`],
+      [
+        JSON.stringify({ linked }),
+        `the agent on 127.0.0.1:${web1.port} is not the one that web1 has now; install it again`,
+      ],
+    ]) {
+      await handOut({ dataDir }, `#!/bin/sh\necho '${says}'\n`, executableName)
+      t.is(await errorOf('web1'), `FAILED ${error}`)
+    }
+    const executed = await rsm(['exec', '-a', '-N', '-b', '--', 'hostname'])
+    t.regex(executed.stdout, /^web1$/m)
+    t.regex(executed.stdout, /^web2$/m)
   },
 )

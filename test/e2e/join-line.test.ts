@@ -2,18 +2,15 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { connect, createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
 import { joinString, readJoin } from '../../src/core/join/join-string.ts'
 import { keptCertificate } from '../../src/server/tls/self-signed.ts'
-import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { said } from '../helpers/programs/said.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { handOut } from '../helpers/servers/hand-out.ts'
+import { executable, executableName, startSelfSigned } from '../helpers/servers/self-signed.ts'
 
-const password = 'a password for joining'
-const executable = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`
-const name = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 /** Shells that a host may have as sh. */
 const shells = [['dash'], ['busybox', 'sh'], ['bash', '--posix']].filter(
   ([program = '', ...words]) => spawnSync(program, [...words, '-c', ':']).status === 0,
@@ -35,31 +32,6 @@ const run = (argv: readonly string[], env: Record<string, string>, input = ''): 
     child.stdin?.end(input)
   })
 
-/** A self-signed server of the real binary that hands out a stand-in for the executable. */
-async function startServer(t: ExecutionContext) {
-  const home = temporaryDirectory(t)
-  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: password, RSM_LOG_LEVEL: 'ERROR' })
-  const dataDir = join(home, 'server')
-  const start = ['server', 'start', '--port', '0', '--tls-self-signed', '--data-dir', dataDir, '--json']
-  const running = startRsm(start, env)
-  t.teardown(async () => {
-    running.child.kill()
-    await running.done
-  })
-  const { url, fingerprint } = JSON.parse(await said(running.child, '}\n')) as Record<string, string>
-  const login = [
-    'login',
-    url ?? '',
-    '-u',
-    'admin',
-    '--password-stdin',
-    '--tls-fingerprint',
-    fingerprint ?? '',
-  ]
-  t.is((await runRsm(login, env, password)).exit, 0)
-  return { env, home, url: url ?? '', dataDir }
-}
-
 /** A home of its own on this machine that stands for a host. */
 async function newHost(t: ExecutionContext) {
   const home = temporaryDirectory(t)
@@ -73,14 +45,14 @@ const whereFit =
 whereFit(
   'the line of rsm hosts join installs rsm on a host that has none, and its agent joins',
   async (t) => {
-    const { env, dataDir } = await startServer(t)
+    const { env, dataDir } = await startSelfSigned(t)
     const before = await runRsm(['hosts', 'join'], env)
     t.regex(
       before.stdout,
       /^RSM_AGENT_ENROLL_TOKEN=/,
       'without an executable it is the line of rsm agent run',
     )
-    await handOut({ dataDir }, executable, name)
+    await handOut({ dataDir }, executable, executableName)
     const joined = await runRsm(['hosts', 'join', '-t', 'role=web'], env)
     const line = joined.stdout
     t.regex(line, /^ s=\$\(.*--pinnedpubkey 'sha256\/\/.* rsm agent install -\n$/)
@@ -107,8 +79,8 @@ whereFit(
 )
 
 whereFit('a relay with another key gets nothing run: curl refuses it, and so does wget', async (t) => {
-  const { env, url, dataDir } = await startServer(t)
-  await handOut({ dataDir }, executable, name)
+  const { env, url, dataDir } = await startSelfSigned(t)
+  await handOut({ dataDir }, executable, executableName)
   const { key, cert } = await keptCertificate(
     temporaryDirectory(t),
     'localhost',
@@ -180,8 +152,8 @@ for (const shell of shells) {
     })
 
   test(`install.sh in ${sh} refuses a join string that is cut or altered, and an executable that is another`, async (t) => {
-    const { env, url, dataDir } = await startServer(t)
-    const release = await handOut({ dataDir }, executable, name)
+    const { env, url, dataDir } = await startSelfSigned(t)
+    const release = await handOut({ dataDir }, executable, executableName)
     const { home, env: host } = await newHost(t)
     const made = JSON.parse((await runRsm(['hosts', 'join', '--json'], env)).stdout) as { join: string }
     t.is(readJoin(made.join).url, url)
@@ -195,7 +167,7 @@ for (const shell of shells) {
       t.is(ran.exit, 1, text)
       t.regex(ran.stderr, message)
     }
-    const arch = name.slice('rsm-linux-'.length)
+    const arch = executableName.slice('rsm-linux-'.length)
     const wrong = await install(host, made.join, `${arch}=${'0'.repeat(64)}`)
     t.is(wrong.exit, 1)
     t.regex(

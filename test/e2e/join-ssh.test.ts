@@ -2,24 +2,18 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
-import { said } from '../helpers/programs/said.ts'
 import { deployPassword, hasSshHosts, sshHosts } from '../helpers/programs/ssh-hosts.ts'
 import { handOut } from '../helpers/servers/hand-out.ts'
+import { executable, executableName, startSelfSigned } from '../helpers/servers/self-signed.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 import { bashOnPty, rsm } from '../helpers/terminals/pty.ts'
 import { until } from '../helpers/until.ts'
 
 // Skipped (2026-11-22) where hosts behind an sshd of their own can't be had: it takes root, mounts, OpenSSH and sudo.
 const whereFit = hasSshHosts ? test : test.skip
-
-const password = 'a password for joining'
-/** Stands for the executable: it runs this checkout. */
-const executable = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`
-const release = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 
 /** Login shells that read a line otherwise than sh, where they are installed. */
 const loginShells = ['fish', 'zsh'].filter((shell) => !spawnSync(shell, ['--version']).error)
@@ -38,23 +32,8 @@ const hasMusl = process.arch === 'x64' && existsSync('/usr/bin/busybox')
 
 /** A self-signed server of the real binary, who is logged in there, and hosts behind ssh. */
 async function startWorld(t: ExecutionContext) {
-  const home = temporaryDirectory(t)
   const hosts = sshHosts(t)
-  const PATH = `${hosts.bin}:${process.env['PATH']}`
-  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: password, RSM_LOG_LEVEL: 'ERROR', PATH })
-  const dataDir = join(home, 'server')
-  const start = ['server', 'start', '--port', '0', '--tls-self-signed', '--data-dir', dataDir, '--json']
-  const running = startRsm(start, env)
-  t.teardown(async () => {
-    running.child.kill()
-    await running.done
-  })
-  const { url = '', fingerprint = '' } = JSON.parse(await said(running.child, '}\n')) as Record<
-    string,
-    string
-  >
-  const login = ['login', url, '-u', 'admin', '--password-stdin', '--tls-fingerprint', fingerprint]
-  t.is((await runRsm(login, env, password)).exit, 0)
+  const { env, dataDir, url } = await startSelfSigned(t, { PATH: `${hosts.bin}:${process.env['PATH']}` })
   const enrollments = async () => {
     const { stdout } = await runRsm(['enrollments', 'list', '--json'], env)
     return (JSON.parse(stdout) as { content: { uses: number }[] }).content
@@ -70,7 +49,7 @@ whereFit('hosts join over ssh: one plain, one behind a jump, one that needs sudo
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
   const machine = () => ['/etc/rsm', '/var/lib/rsm', '/usr/local/bin/rsm'].map((path) => existsSync(path))
   const before = machine()
-  await handOut({ dataDir }, executable, release)
+  await handOut({ dataDir }, executable, executableName)
   await Promise.all([
     hosts.start('web1', { setup: 'echo 127.0.0.1 inside >> /etc/hosts' }),
     // Only web1 knows where that is.
@@ -84,7 +63,7 @@ whereFit('hosts join over ssh: one plain, one behind a jump, one that needs sudo
   t.is(near.exit, 1)
   t.is(near.stdout, '')
   t.regex(near.stderr, /^rsm: web1: FAILED/m, 'as it comes')
-  t.regex(near.stderr, /^rsm: 2 hosts: 2 FAILED in .* s\n$/m)
+  t.regex(near.stderr, /^rsm: 2 hosts: 2 FAILED in \d\S* m?s\n$/m)
   // Nothing manages services there: it says what to run, once for both.
   const [, line = ''] = new RegExp(`^app1,web1: FAILED: ${unmanaged.source}`, 'm').exec(near.stderr) ?? []
   const far = await runRsm(['hosts', 'join', '--ssh', 'db1', '-J', 'web1', '-t', 'role=web', '--json'], env)
@@ -121,7 +100,7 @@ whereFit('hosts join over ssh: one plain, one behind a jump, one that needs sudo
 
 whereFit('hosts join over ssh says of each host what kept it from joining', async (t) => {
   const { env, hosts, dataDir } = await startWorld(t)
-  await handOut({ dataDir }, `${executable}# ${'x'.repeat(100_000)}\n`, release)
+  await handOut({ dataDir }, `${executable}# ${'x'.repeat(100_000)}\n`, executableName)
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
@@ -191,7 +170,7 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
 
 whereFit('hosts join over ssh takes no host key that is not known, and none that has changed', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
-  await handOut({ dataDir }, executable, release)
+  await handOut({ dataDir }, executable, executableName)
   await Promise.all([hosts.start('web1', { isKnown: false }), hosts.start('web2', { isKnown: false })])
   const unknown = await runRsm(['hosts', 'join', '--ssh', 'web[1-2]'], env)
   t.is(unknown.exit, 1)
@@ -220,7 +199,7 @@ whereFit('hosts join over ssh takes no host key that is not known, and none that
 
 whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (t) => {
   const { env, hosts, dataDir } = await startWorld(t)
-  await handOut({ dataDir }, executable, release)
+  await handOut({ dataDir }, executable, executableName)
   const logged = (rule: string) =>
     `printf 'Defaults logfile=/var/log/sudo.log\\n${rule}\\n' > /etc/sudoers.d/deploy`
   const config = ['User deploy']
@@ -247,23 +226,22 @@ whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (
   t.notRegex(hosts.words() + right.shown, new RegExp(deployPassword))
 })
 
-/** In front of the PATH of a host: takes large files by the kilobyte, as a slow line does. */
-const slowHead = `#!/usr/bin/python3
-import os, sys, time
+/** In front of the PATH of a host: takes a kilobyte of a large file, and no more until its connection has ended. */
+const heldHead = `#!/usr/bin/python3
+import os, select, sys
 if int(sys.argv[2]) < 100000: os.execv('/usr/bin/head', ['head'] + sys.argv[1:])
-while True:
-    piece = os.read(0, 1000)
-    if not piece: break
-    os.write(1, piece)
-    time.sleep(0.05)
+os.write(1, os.read(0, 1000))
+ended = select.poll()
+ended.register(0, select.POLLRDHUP)
+ended.poll()
 `
 
 whereFit(
   'a copy that is cut leaves nothing on the host, be it by Ctrl-C or by a host that dies',
   async (t) => {
     const { env, hosts, dataDir } = await startWorld(t)
-    await handOut({ dataDir }, `${executable}# ${'x'.repeat(300_000)}\n`, release)
-    const setup = `cat > /usr/local/bin/head <<'END'\n${slowHead}END\nchmod 755 /usr/local/bin/head`
+    await handOut({ dataDir }, `${executable}# ${'x'.repeat(300_000)}\n`, executableName)
+    const setup = `cat > /usr/local/bin/head <<'END'\n${heldHead}END\nchmod 755 /usr/local/bin/head`
     const [, dying] = await Promise.all([hosts.start('web1', { setup }), hosts.start('web2', { setup })])
     const joining = startRsm(['hosts', 'join', '--ssh', 'web[1-2]', '--json'], env)
     const files = (name: string) => hosts.run(name, 'ls -A /usr/local/bin').split('\n')
@@ -286,7 +264,7 @@ whereFit(
 
 whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
-  await handOut({ dataDir }, executable, release)
+  await handOut({ dataDir }, executable, executableName)
   await hosts.start('slow', { setup: `printf 'sleep 600\\n' > /root/.bashrc` })
   const joining = startRsm(['hosts', 'join', '--ssh', 'slow,waits', '-f', '1', '--json'], env)
   await until('ssh runs', () => hosts.words().includes('slow'))
@@ -326,7 +304,7 @@ test('hosts join over ssh that can not begin says so before any host is spoken t
   await refused(['--ssh', 'web1'], 6, /there is no ssh on the PATH\n.*openssh-client/, {
     PATH: temporaryDirectory(t),
   })
-  await handOut(server, executable, release)
+  await handOut(server, executable, executableName)
   const ann = { username: 'ann', password: 'a long password' }
   await server.data('POST', '/api/users', { ...ann, role: 'OPERATOR' })
   const { token } = await server.data('POST', '/api/auth/login', ann)

@@ -24,7 +24,8 @@ whereThere('every command of the README does what it says, one after the other',
   const home = temporaryDirectory(t)
   const port = await freePort()
   const shell = startShell(t, home)
-  for (const name of ['deploy.sh', 'long-job.sh'])
+  writeFileSync(join(home, 'app.conf'), 'port = 80\n')
+  for (const name of ['deploy.sh', 'long-job.sh', 'check.sh', 'rollback.sh', 'backup.sh'])
     writeFileSync(join(home, name), 'echo "on $(hostname) with $VERSION"\n')
   let password = ''
   let taskId = ''
@@ -35,6 +36,7 @@ whereThere('every command of the README does what it says, one after the other',
     const command = written
       .replaceAll('18080', String(port))
       .replaceAll('/tmp/web$i', `${home}/web$i`)
+      .replaceAll(':/tmp/deploy', `:${home}/deploy`)
       .replaceAll('TASK', taskId)
       .replaceAll('SESSION', sessionId)
       .replaceAll('"…"', JSON.stringify(password))

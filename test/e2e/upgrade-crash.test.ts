@@ -33,7 +33,7 @@ function isUpgradeOf(pid: number, taskId: string): boolean {
 /** What an upgrade has written by the time at which it was killed, or what has become of that. */
 function left(releases: string, { version, executable }: OwnBuild) {
   const installed = { version, sha256: sha256(executable) }
-  const trial = { taskId: 'task', starts: 0, pid: null }
+  const trial = { taskId: 'task', starts: 0, process: null }
   const state = { base: '0.1.0', current: installed, former: null, trial, undone: null }
   const write = (name: string, text: string) => {
     mkdirSync(join(releases, version), { recursive: true, mode: 0o700 })
@@ -110,7 +110,7 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     'the link of a way back without its state',
     (l) => {
       l.whole()
-      l.state({ trial: { taskId: 'task', starts: 3, pid: null } })
+      l.state({ trial: { taskId: 'task', starts: 3, process: null } })
     },
     '0.1.0',
   ],

@@ -84,7 +84,10 @@ test('only an ADMIN upgrades and retries that; what the server does not hold, an
     ['params', 'runAs'],
   )
   const both = await server.api('POST', '/api/tasks', { ...body('web1'), script: { content: 'true' } })
-  t.regex(both.body.errors?.[0]?.message ?? '', /exactly one of scriptId, script, install and upgrade/)
+  t.regex(
+    both.body.errors?.[0]?.message ?? '',
+    /exactly one of scriptId, script, copy, fetch, install and upgrade/,
+  )
   const refused = await server.api('POST', '/api/tasks', body('web1'), asOlga)
   t.is(refused.status, 403)
   t.regex(refused.body.message, /you are olga \(OPERATOR\); this takes ADMIN/)

@@ -7,7 +7,8 @@ const pointsOf = (path: string) =>
 const ascending = (a = '', b = '') => (a < b ? -1 : 1)
 
 // The tables of the tests are typed to have every fault point that the code names, each once.
-const tested = ['agent', 'server'].flatMap((half) => pointsOf(`test/faults/long/${half}-windows.test.ts`))
+const tables = ['test/faults/long/agent-windows.test.ts', 'test/helpers/faults/server-windows.ts']
+const tested = tables.flatMap(pointsOf)
 
 test('docs/inside/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {
   t.true(tested.length > 50)

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
+import { formatVersion } from '../../src/server/embedded/store/files.ts'
 import { openJsonStore } from '../../src/server/embedded/store/store.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
@@ -88,14 +89,17 @@ whereMountable(
     await former.close()
     const manifest = join(directory, 'store.json')
     const formatOf = async () => JSON.parse(await readFile(manifest, 'utf8')).format
-    await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"format":2', '"format":1'))
+    await writeFile(
+      manifest,
+      (await readFile(manifest, 'utf8')).replace(`"format":${formatVersion}`, '"format":2'),
+    )
     const ballast = join(disk, 'ballast')
     await t.throwsAsync(writeFile(ballast, Buffer.alloc(2 * 1024 * 1024)), { code: 'ENOSPC' })
 
     await server.restart()
     t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
     const { run } = (await server.data('GET', '/api/server/status')).run
-    t.is(await formatOf(), 1)
+    t.is(await formatOf(), 2)
     const heartbeat = { agentId: 'agent-web1', status: 'HEALTHY' }
     const beat = async () =>
       (await server.api('POST', '/api/agent/heartbeat', heartbeat, { authorization: `Bearer ${token}` })).body
@@ -104,7 +108,7 @@ whereMountable(
 
     await rm(ballast)
     await until('the start is noted', async () => (await beat()).mark?.run === run)
-    t.is(await formatOf(), 2)
+    t.is(await formatOf(), formatVersion)
     await server.stop()
     const store = await openJsonStore({ directory })
     t.deepEqual(

@@ -33,6 +33,11 @@ withAsciinema(
     const list = await run(['recordings', 'list'])
     const [, sessionId = ''] = /^(\S+) +web1 +admin +/m.exec(list.stdout) ?? []
     t.not(sessionId, '', list.stdout)
+    // What was shown and not yet written comes again from the agent.
+    await until(
+      'what was shown is recorded',
+      async () => (await server.data('GET', `/api/terminals/${sessionId}`)).recordingBytes > 40_000,
+    )
     const file = join(home, 'session.cast')
     const exported = await run(['recordings', 'export', sessionId, file])
     t.is(exported.exit, 0, exported.stderr)

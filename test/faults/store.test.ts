@@ -9,6 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
+import { formatVersion } from '../../src/server/embedded/store/files.ts'
 import { encodeLine } from '../../src/server/embedded/store/line.ts'
 import { openJsonStore } from '../../src/server/embedded/store/store.ts'
 import type { Store } from '../../src/server/seams/store.ts'
@@ -16,6 +17,8 @@ import { host, task } from '../helpers/servers/store-records.ts'
 
 const writerProgram = fileURLToPath(new URL('../fixtures/store-writer.js', import.meta.url))
 const writers = 8
+/** As a manifest says which format the store has. */
+const format = `"format":${formatVersion}`
 
 async function temporary(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm faults-'))
@@ -258,12 +261,20 @@ for (const [name, harm] of Object.entries(damages)) {
 
 test('F19 a store of a newer format is refused with a clear message', async (t) => {
   const { directory, manifest } = await filled(t)
-  const text = (await readFile(manifest, 'utf8')).replace('"format":2', '"format":3')
+  const text = (await readFile(manifest, 'utf8')).replace(format, `"format":${formatVersion + 1}`)
   await writeFile(manifest, text)
-  await t.throwsAsync(openJsonStore({ directory }), { code: 'unavailable', message: /newer rsm \(format 3/ })
+  await t.throwsAsync(openJsonStore({ directory }), {
+    code: 'unavailable',
+    message: new RegExp(`newer rsm \\(format ${formatVersion + 1}`),
+  })
   await writeFile(manifest, text.replace(/"version":"[^"]*"/, '"version":"7.2.0"'))
   const named = await t.throwsAsync(openJsonStore({ directory }), { instanceOf: RsmError })
-  t.regex(named.message, /newer rsm \(7\.2\.0: format 3; this one reads up to 2\)$/)
+  t.true(
+    named.message.endsWith(
+      `newer rsm (7.2.0: format ${formatVersion + 1}; this one reads up to ${formatVersion})`,
+    ),
+    named.message,
+  )
   t.regex(named.hint ?? '', /start rsm 7\.2\.0, or bring back a backup/)
 })
 
@@ -302,7 +313,8 @@ for (const where of ['journal', 'snapshot'] as const)
 test('A17 F19 a store of an older format is read, and refused by the older version from then on', async (t) => {
   const { directory, manifest } = await filled(t)
   const text = await readFile(manifest, 'utf8')
-  await writeFile(manifest, text.replace('"format":2', '"format":1'))
+  t.true(text.includes(format))
+  await writeFile(manifest, text.replace(format, '"format":2'))
   await (await openJsonStore({ directory })).close()
   t.is(await readFile(manifest, 'utf8'), text)
 })

@@ -20,6 +20,7 @@ test('F20 kill -9 of the server in the middle of output: the session goes on, no
     const client = await ScriptedTerminal.attach(server, sessionId, { query: `after=${shown}` })
     t.is((await client.next('TERMINAL_ATTACHED')).omitted, 0)
     client.send('TERMINAL_RESIZE', { cols: 100 + round, rows: 30 })
+    await agent.next('TERMINAL_RESIZE')
     for (let n = 0; n < 120; n++)
       agent.send('TERMINAL_OUTPUT', { sessionId, data: piece(++sent), sequence: sent })
     await client.has(shown + 20 + 25 * round)

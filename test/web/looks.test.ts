@@ -213,11 +213,16 @@ browserTest.serial(
     const vera = { username: 'vera', password: 'long enough' }
     await server.data('POST', '/api/users', { ...vera, role: 'VIEWER' })
     await signIn(page, server.url, vera)
-    t.deepEqual(await page.getByRole('navigation').getByRole('link').allTextContents(), ['Hosts', 'Tasks'])
+    t.deepEqual(await page.getByRole('navigation').getByRole('link').allTextContents(), [
+      'Hosts',
+      'Tasks',
+      'Schedules',
+    ])
     for (const [address, title] of [
       ['run', 'Run'],
       ['sessions', 'Recordings'],
       ['terminals', 'Terminals'],
+      ['schedules/new', 'Schedules'],
     ]) {
       await page.goto(`${server.url}/#/${address}`)
       await page.getByRole('heading', { name: title ?? '' }).waitFor()

@@ -55,7 +55,7 @@ browserTest.serial(
     t.is(await newest(), undefined, 'nothing has started')
     await page.getByLabel('VERSION').fill('one')
     await run.click()
-    await page.getByRole('alert').getByText('VERSION').waitFor()
+    await page.locator('[data-field="params.VERSION"]').getByRole('alert').getByText('pattern').waitFor()
     t.is(await newest(), undefined, 'the server refuses what does not match')
     await page.getByLabel('VERSION').fill('1.2.3')
     await page.getByLabel('PASSWORD').fill('hidden!')

@@ -1,8 +1,10 @@
 import test from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
 import { matches } from '../../src/web/hosts/search.ts'
 import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordings/cast.ts'
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
+import { phaseSaid, phasesOf } from '../../src/web/tasks/phases.ts'
 import { attachedSaid } from '../../src/web/terminals/attached-said.ts'
 import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
 
@@ -87,8 +89,110 @@ test('the form becomes the body of a task, or a sentence that says what is missi
       runAs: 'deploy',
     },
   )
-  t.is(taskOf(form(command), []), 'Choose hosts, or write a selector.')
-  t.is(taskOf(form({ ...command, params: '=x' }), [1]), 'A parameter is KEY=VALUE: =x')
+  const faultsOf = (work: () => unknown) => t.throws(work, { instanceOf: RsmError })?.fields
+  t.deepEqual(
+    faultsOf(() => taskOf(form(command), [])),
+    [{ field: 'target', message: 'Choose hosts, or write a selector.' }],
+  )
+  t.deepEqual(
+    faultsOf(() => taskOf(form({ ...command, params: '=x' }), [1])),
+    [{ field: 'params', message: 'A parameter is KEY=VALUE: =x' }],
+  )
+})
+
+test('gates become what the API takes: a command with its type, a stored script by its id, times only where they are given', (t) => {
+  const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
+  const command = { type: 'BASH', content: 'true', strategy: 'ROLLING' }
+  const gates = {
+    'verify.script.content': 'curl -f localhost\n',
+    'verify.script.type': 'BASH',
+    'verify.retries': '5',
+    'verify.intervalSeconds': '0.5',
+    'verify.timeout': '10',
+    'rollback.scriptId': '7',
+  }
+  const { verify, rollback } = taskOf(form({ ...command, ...gates }), [1])
+  t.deepEqual(verify, {
+    script: { type: 'BASH', content: 'curl -f localhost\n', name: 'curl -f localhost' },
+    retries: 5,
+    intervalSeconds: 0.5,
+    timeout: 10,
+  })
+  t.deepEqual(rollback, { scriptId: 7 })
+  const undo = {
+    'rollback.script.content': 'undo',
+    'rollback.script.type': 'PYTHON',
+    'rollback.script.timeout': '0',
+  }
+  t.deepEqual(taskOf(form({ ...command, ...undo }), [1]).rollback, {
+    script: { type: 'PYTHON', content: 'undo', name: 'undo', timeout: 0 },
+  })
+  t.false('verify' in taskOf(form({ ...command, 'verify.retries': '5' }), [1]))
+})
+
+test('each phase of a host is told from what is known of it, and nothing more', (t) => {
+  const gate = {
+    scriptId: null,
+    scriptVersion: null,
+    scriptName: null,
+    firstLine: 'x',
+    type: 'BASH' as const,
+    timeout: 9,
+  }
+  const verifies = { verify: { ...gate, retries: 1, intervalSeconds: 0 }, rollback: null }
+  const both = { ...verifies, rollback: gate }
+  const open = { exitCode: null, phase: null, verify: null, rollback: null }
+  const unverified = { status: 'FAILED' as const, exitCode: 3, attempts: 2 }
+  const undone = { status: 'SUCCESS' as const, exitCode: 0 }
+  for (const [gates, result, expected] of [
+    [{ verify: null, rollback: null }, { ...open, status: 'SUCCESS', exitCode: 0 }, ''],
+    [both, { ...open, status: 'PENDING' }, 'waiting; waiting; waiting'],
+    [both, { ...open, status: 'RUNNING', phase: 'SCRIPT' }, 'running; waiting; waiting'],
+    [both, { ...open, status: 'RUNNING', phase: 'VERIFY' }, 'succeeded; running; waiting'],
+    [both, { ...open, status: 'RUNNING', phase: 'ROLLBACK' }, 'ended; ended; running'],
+    [
+      both,
+      { ...open, status: 'FAILED', exitCode: 4, rollback: undone },
+      'failed, exit 4; not run; succeeded',
+    ],
+    [
+      both,
+      { ...open, status: 'FAILED', exitCode: 3, verify: unverified, rollback: undone },
+      'succeeded; failed, exit 3, 2 tries; succeeded',
+    ],
+    [
+      both,
+      { ...open, status: 'TIMEOUT', exitCode: -1, rollback: { status: 'FAILED', exitCode: 1 } },
+      'timed out; not run; failed, exit 1',
+    ],
+    [
+      verifies,
+      { ...open, status: 'SUCCESS', exitCode: 0, verify: { ...undone, attempts: 1 } },
+      'succeeded; succeeded',
+    ],
+    [verifies, { ...open, status: 'UNREACHABLE' }, 'unreachable; not run'],
+  ] as const)
+    t.is(phasesOf(gates, result).map(phaseSaid).join('; '), expected)
+})
+
+test('a line ends with its phase, also one that was left open', (t) => {
+  const output = new OutputLines()
+  const piece = { hostId: 1, hostname: 'web1', stream: 'stdout' as const, timestamp: '' }
+  output.push([
+    { ...piece, id: 0, sequence: 0, data: 'deployed, no line feed' },
+    { ...piece, id: 1, sequence: 1, phase: 'VERIFY', data: 'not ' },
+    { ...piece, id: 2, sequence: 2, phase: 'VERIFY', data: 'well\n' },
+    { ...piece, id: 3, sequence: 3, phase: 'ROLLBACK', data: 'undone' },
+  ])
+  output.finish()
+  t.deepEqual(
+    output.lines.map(({ phase, text }) => [phase, text]),
+    [
+      [undefined, 'deployed, no line feed'],
+      ['VERIFY', 'not well'],
+      ['ROLLBACK', 'undone'],
+    ],
+  )
 })
 
 test('A15 declared params are given as the form shows them, secret ones apart, and empty ones without a default not at all', (t) => {
@@ -116,7 +220,7 @@ test('A15 declared params are given as the form shows them, secret ones apart, a
       scriptId: 7,
       target: { hostIds: [1] },
       strategy: 'PARALLEL',
-      params: { VERSION: '1.2.3', KEEP: '3', MODE: '', scriptId: 'mine' },
+      params: { LEFT: 'over', VERSION: '1.2.3', KEEP: '3', MODE: '', scriptId: 'mine' },
       secretParams: { PASSWORD: 'hidden' },
     },
   )

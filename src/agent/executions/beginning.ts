@@ -1,18 +1,38 @@
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { firstStep, type Step } from '../../core/task/gates.ts'
+import { isOfFiles, type Order } from '../files/order.ts'
 import { type Account, findAccount } from '../script/account.ts'
 import { prepare, type Refusal, refusal, type Start } from '../script/launch.ts'
+import { barredUser } from '../script/privileges.ts'
 import { withoutSandbox } from '../script/sandbox.ts'
 import type { Started } from './journaled.ts'
 import { place } from './placement.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
 /** Checks what can be known before the start. An upgrade always comes signed, whatever else an agent takes. */
-export function refusalOf(request: ExecuteScript, options: RunnerOptions): Refusal | null {
-  if (request.upgrade === undefined) return refusal(request, options)
+export function refusalOf(request: Order, options: RunnerOptions): Refusal | null {
   const refuse = (error: string): Refusal => ({ exitCode: 126, error })
+  if (isOfFiles(request)) {
+    const barred = barredUser(request.runAs ?? options.runAs, options)
+    if (barred !== null) return refuse(barred)
+    return options.sandbox.mode === 'strict'
+      ? refuse('this agent copies no files: its --sandbox strict lets nothing reach those of the host')
+      : null
+  }
+  if (request.upgrade === undefined) return scriptsRefusal(request, options)
   if (!request.signature) return refuse('signature missing: an upgrade has to be signed by the server')
   if (options.upgrade === null) return refuse('this agent takes no upgrades: it is a part of rsm quickstart')
   return refusal(ofAgent(request), { ...options, runAs: options.own.name })
+}
+
+/** Of what follows on a script, too: it is refused before anything starts. */
+function scriptsRefusal(request: ExecuteScript, options: RunnerOptions): Refusal | null {
+  const types = [request, request.verify, request.rollback].flatMap((each) => each?.scriptType ?? [])
+  for (const scriptType of types) {
+    const refused = refusal({ ...request, scriptType }, options)
+    if (refused) return refused
+  }
+  return null
 }
 
 /** An upgrade is the agent's own, whatever its scripts are held to. */
@@ -36,16 +56,38 @@ export function accountOf(request: ExecuteScript, { own, runAs }: RunnerOptions)
 
 /** Settles where and how an execution starts, and writes its script. Throws RsmError where it must not. */
 export function ready(
-  request: ExecuteScript,
+  request: Order,
+  step: Step,
   directory: string,
   account: Account,
   options: RunnerOptions,
 ): Ready {
-  const { own, upgrade } = options
+  if (isOfFiles(request)) return filesReady(request, directory, account, options)
+  const { upgrade } = options
   const isUpgrade = request.upgrade !== undefined && upgrade !== null
   const toRun = isUpgrade ? upgrade(ofAgent(request), directory) : request
-  const setting = isUpgrade ? { ...options, sandbox: withoutSandbox(own), ceiling: {} } : options
-  const { start, started } = place(toRun, directory, account, setting)
+  const setting = isUpgrade ? ofOwn(options) : options
+  const { start, started } = place(toRun, step, directory, account, setting)
   prepare(toRun, start)
-  return { toRun, start, started: isUpgrade ? { ...started, isUpgrade } : started }
+  if (request.stdin === undefined)
+    return { toRun, start, started: isUpgrade ? { ...started, isUpgrade } : started }
+  const delivery = options.files.delivery(request, directory, account)
+  return { toRun, start: { ...start, delivery }, started: { ...started, isOfFiles: true } }
+}
+
+/** What this very program does, whatever its scripts are held to. */
+const ofOwn = (options: RunnerOptions): RunnerOptions => ({
+  ...options,
+  sandbox: withoutSandbox(options.own),
+  ceiling: {},
+})
+
+/** A process of the agent's own user, which becomes the account before it touches any file. */
+function filesReady(request: Order, directory: string, account: Account, options: RunnerOptions): Ready {
+  const { own, sandbox, files } = options
+  sandbox.admit(account)
+  const toRun = files.script(request, directory, account)
+  const { start, started } = place(toRun, firstStep, directory, own, ofOwn(options))
+  prepare(toRun, start)
+  return { toRun, start, started: { ...started, isOfFiles: true } }
 }

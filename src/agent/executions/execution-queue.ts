@@ -21,6 +21,8 @@ export class ExecutionQueue {
   /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
   async add(execution: Execution, request: ExecuteScript): Promise<void> {
     const { taskId, directory } = execution
+    // What follows on its script is taken from the copy: it has no turn without one.
+    if (execution.isGated) return this.#addGated(execution, request)
     this.#waiting.push({ execution, request })
     try {
       faultPoint('agent.request.before')
@@ -38,6 +40,16 @@ export class ExecutionQueue {
     // Its turn or a cancel came while the disk was at work: it needs no copy any more, and a refused one is no failure.
     // Where the journal names it the start drops the copy, once it is durable itself.
     if (!this.#journal.records.get(taskId)?.received) dropRequest(directory)
+  }
+
+  async #addGated(execution: Execution, request: ExecuteScript): Promise<void> {
+    faultPoint('agent.request.before')
+    await keepRequest(execution.directory, request)
+    faultPoint('agent.request.after')
+    this.#journal.append({ e: 'gated', taskId: execution.taskId })
+    await this.#journal.sync()
+    execution.isDurable = true
+    this.#waiting.push({ execution, request })
   }
 
   /** Takes up what an earlier agent kept; false where the disk lost it. */

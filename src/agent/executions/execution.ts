@@ -1,7 +1,9 @@
-import type { ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
-import { ExecutionOutput } from '../output/execution-output.ts'
-import type { JournaledExecution, Started } from './journaled.ts'
+import type { ExecuteScript, ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
+import { firstStep, type Step } from '../../core/task/gates.ts'
+import { type PastOutput, PhasedOutput } from '../output/phased-output.ts'
+import type { JournaledExecution, Passed, Started } from './journaled.ts'
 import type { Run } from './run.ts'
+import { placeOf } from './steps.ts'
 
 /** The end of what never ran: refused, or cancelled before its turn. */
 export function notRun(
@@ -52,30 +54,72 @@ export class Execution {
   isCancelled = false
   /** The server of this link knows nothing of it: it is not told any more. */
   isForgotten = false
+  /** What follows on its script, and with what; null where nothing does, or the disk has lost it. */
+  gates: ExecuteScript | null = null
+  isGated = false
+  /** The step that is under way or comes next. */
+  step: Step = firstStep
+  /** The steps that are over; of an execution with gates only. */
+  readonly passed: Passed[] = []
+  /** Ends the wait for the next step. */
+  stopWaiting: (() => void) | null = null
+  /** Of the present step; so is `run`. */
   started: Started | null = null
   run: Run | null = null
   complete: ScriptComplete | null = null
-  #output: ExecutionOutput | null = null
+  /** The present step writes, or has written. */
+  #isWriting = false
+  #output: PhasedOutput | null = null
 
   constructor(taskId: string, directory: string) {
     this.taskId = taskId
     this.directory = directory
   }
 
+  /** Where the present step has its files. */
+  get place(): string {
+    return placeOf(this.directory, this.step)
+  }
+
+  /** Whether it has output, or will have: one of its scripts has begun. */
+  get hasBegun(): boolean {
+    return this.#isWriting || this.passed.length > 0
+  }
+
+  /** The present step writes from now on. */
+  writes(): void {
+    if (this.#isWriting) return
+    this.close()
+    this.#isWriting = true
+  }
+
   /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
-  output(): ExecutionOutput {
-    this.#output ??= new ExecutionOutput(
-      this.directory,
-      this.started?.maxOutputBytes ?? 0,
-      this.state === 'EXITED',
-    )
+  output(): PhasedOutput {
+    this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#present())
     return this.#output
+  }
+
+  readonly #past = (step: Passed): PastOutput => ({ ...step, directory: placeOf(this.directory, step) })
+
+  #present() {
+    if (this.passed.length > 0 && !this.#isWriting) return null
+    const { phase } = this.step
+    const maxBytes = this.started?.maxOutputBytes ?? 0
+    return { phase, directory: this.place, maxBytes, isFinished: this.state === 'EXITED' }
   }
 
   /** What the server is told at HELLO; -1 without output. */
   get lastSequence(): number {
     if (this.complete) return this.complete.lastSequence ?? -1
-    return this.started && this.run ? this.output().count - 1 : -1
+    return this.hasBegun ? this.output().count - 1 : -1
+  }
+
+  /** Its present step is over. */
+  pass(passed: Passed): void {
+    this.close()
+    this.passed.push(passed)
+    this.run = null
+    this.#isWriting = false
   }
 
   ended(complete: ScriptComplete): void {

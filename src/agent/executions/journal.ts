@@ -128,6 +128,7 @@ export class Journal {
   /** False while the file may still lose its name to the one it took the place of. */
   #isInPlace = true
   #sizeAfterCompaction = 0
+  #hasGates = false
   #syncing: Promise<void> | null = null
   #queued: Promise<void> | null = null
 
@@ -147,6 +148,7 @@ export class Journal {
         delete line.runMark
       }
       if (line.e !== 'store') fold(this.records, line)
+      this.#hasGates ||= line.e === 'gated'
       if ('at' in line) newest = Math.max(newest, line.at)
     }
     this.#base = newest || Date.now()
@@ -198,7 +200,7 @@ export class Journal {
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
-    const isReceipt = entry.e === 'received' || entry.e === 'started'
+    const isReceipt = entry.e === 'received' || entry.e === 'gated' || entry.e === 'started'
     const marked: Line = isReceipt && this.#mark ? { ...entry, runMark: this.#mark } : entry
     const line = Buffer.from(`${checkedJson(JSON.stringify(marked))}\n`)
     faultPoint(`agent.${entry.e}.before`)
@@ -211,6 +213,7 @@ export class Journal {
     faultPoint(`agent.${entry.e}.after`)
     this.#size += line.length
     this.sequence += 1
+    this.#hasGates ||= entry.e === 'gated'
     fold(this.records, entry)
   }
 
@@ -305,7 +308,9 @@ export class Journal {
     this.#place()
   }
 
+  /** An older version would not take a file with lines of gates, also of what is over. */
   close(): void {
+    if (this.#hasGates) this.#compactIfPossible()
     fsyncSync(this.#fd)
     closeSync(this.#fd)
   }

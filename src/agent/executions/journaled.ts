@@ -1,4 +1,5 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { GatePhase, StepEnd } from '../../core/task/gates.ts'
 import type { Limited } from '../processes/limits.ts'
 
 /** Before the spawn and durable: from here on it never starts again. `uptime` in seconds since boot. */
@@ -16,10 +17,15 @@ export interface Started {
   isBoxed?: boolean
   /** It upgrades the agent: how it failed stands in a file of its directory. */
   isUpgrade?: boolean
+  /** It copies files, or is brought what it reads: how that ended stands in a file of its directory. */
+  isOfFiles?: boolean
   /** The user that it runs as; absent in journals of older agents. */
   uid?: number
   /** By which its processes are known (machine.ts); absent in journals of older agents. */
   mark?: string
+  /** Which start of an execution with gates it is; absent where it is that of the script. */
+  phase?: GatePhase
+  attempt?: number
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */
@@ -33,8 +39,21 @@ export interface Spawned {
 /** Why a tree is being ended, so that a restart in the grace period still knows. */
 export type EndReason = 'TIMEOUT' | 'CANCELLED'
 
+/** A step of an execution with gates that has ended, and what it leaves of the output. */
+export interface Passed
+  extends StepEnd,
+    Required<Pick<ScriptComplete, 'startedAt' | 'completedAt' | 'stdoutBytes' | 'stderrBytes' | 'truncated'>>,
+    Pick<ScriptComplete, 'containment' | 'survivors'> {
+  /** Pieces of its output, whose sequences follow on those of the step before. */
+  chunks: number
+}
+
 export type Entry =
   | { e: 'received'; taskId: string }
+  /** As `received`, of an execution with gates: an agent that does not know these must not carry it on. */
+  | { e: 'gated'; taskId: string }
+  /** From here on it has no start of this step any more; what follows is of the next one. */
+  | ({ e: 'passed'; taskId: string } & Passed)
   | Started
   | Spawned
   | { e: 'ending'; taskId: string; reason: EndReason }
@@ -44,6 +63,8 @@ export type Entry =
 
 const kinds: Record<Entry['e'], true> = {
   received: true,
+  gated: true,
+  passed: true,
   started: true,
   spawned: true,
   ending: true,
@@ -57,6 +78,10 @@ export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
 export interface JournaledExecution {
   taskId: string
   received?: boolean
+  isGated?: boolean
+  /** The steps that have ended, in order. */
+  passed?: Passed[]
+  /** Of the step that is under way; so are `spawned` and `ending`. */
   started?: Started
   spawned?: Spawned
   ending?: EndReason
@@ -74,7 +99,13 @@ export function fold(records: Map<string, JournaledExecution>, entry: Entry): vo
   const record = records.get(entry.taskId) ?? { taskId: entry.taskId }
   records.set(entry.taskId, record)
   if (entry.e === 'received') record.received = true
-  else if (entry.e === 'started') record.started = entry
+  else if (entry.e === 'gated') Object.assign(record, { received: true, isGated: true })
+  else if (entry.e === 'passed') {
+    const { e: _, taskId: _of, ...passed } = entry
+    record.passed ??= []
+    record.passed.push(passed)
+    forgetStart(record)
+  } else if (entry.e === 'started') record.started = entry
   else if (entry.e === 'spawned') record.spawned = entry
   else if (entry.e === 'ending') record.ending = entry.reason
   else if (entry.e === 'ended') record.complete = entry.complete
@@ -83,13 +114,22 @@ export function fold(records: Map<string, JournaledExecution>, entry: Entry): vo
     record.acknowledgedAt = entry.at
     delete record.started
     delete record.spawned
+    delete record.isGated
+    delete record.passed
   }
+}
+
+function forgetStart(record: JournaledExecution): void {
+  delete record.started
+  delete record.spawned
+  delete record.ending
 }
 
 export function entriesOf(record: JournaledExecution): Entry[] {
   const { taskId } = record
   const entries: Entry[] = []
-  if (record.received) entries.push({ e: 'received', taskId })
+  if (record.received) entries.push({ e: record.isGated ? 'gated' : 'received', taskId })
+  for (const passed of record.passed ?? []) entries.push({ e: 'passed', taskId, ...passed })
   if (record.started) entries.push(record.started)
   if (record.spawned) entries.push(record.spawned)
   if (record.ending) entries.push({ e: 'ending', taskId, reason: record.ending })

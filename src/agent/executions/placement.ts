@@ -1,11 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { Step } from '../../core/task/gates.ts'
 import { lowerLimits } from '../../core/task/limits.ts'
 import { markOf } from '../processes/machine.ts'
 import type { Account } from '../script/account.ts'
 import { ownProcesses, type Start } from '../script/launch.ts'
 import type { Started } from './journaled.ts'
 import type { RunnerOptions } from './runner-options.ts'
+import { identityOf } from './steps.ts'
 
 /**
  * Settles in what box and under which limits a script starts, makes the cgroups that hold it, and says what the journal
@@ -13,6 +15,7 @@ import type { RunnerOptions } from './runner-options.ts'
  */
 export function place(
   request: ExecuteScript,
+  step: Step,
   directory: string,
   account: Account,
   options: RunnerOptions,
@@ -22,10 +25,12 @@ export function place(
   sandbox.admit(account)
   if (workDir !== undefined && sandbox.hides(workDir, account))
     throw new RsmError('not_found', `the working directory ${workDir} is not in the sandbox of this agent`)
-  const cgroup = containment.create(taskId)
+  const { phase, attempt } = step
+  const identity = identityOf(taskId, step)
+  const cgroup = containment.create(identity)
   const limits = lowerLimits(request.limits ?? {}, ceiling)
-  const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
-  const mark = markOf(journal.storeId, taskId)
+  const limited = limiter.create(identity, limits, cgroup, ownProcesses({ account, sandbox }))
+  const mark = markOf(journal.storeId, identity)
   const start = { directory, account, mark, sandbox, cgroup, limitGroups: limited.groups }
   const started: Started = {
     e: 'started',
@@ -38,6 +43,7 @@ export function place(
     cgroup,
     uid: account.uid,
     mark,
+    ...(phase === 'SCRIPT' ? {} : { phase, attempt }),
     ...(limited.groups.length > 0 ? { limited } : {}),
     ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
   }

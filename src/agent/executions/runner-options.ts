@@ -1,6 +1,7 @@
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Limits } from '../../core/task/limits.ts'
 import type { Clock } from '../clock.ts'
+import type { FileWork } from '../files/order.ts'
 import type { Verify } from '../link/verify.ts'
 import type { Log } from '../log.ts'
 import type { Containment } from '../processes/containment.ts'
@@ -28,6 +29,7 @@ export interface RunnerOptions {
   readonly maxExecutions: number
   /** Makes a script of the order to upgrade this agent, for the directory of its execution; null where it takes none. */
   readonly upgrade: ((request: ExecuteScript, directory: string) => ExecuteScript) | null
+  readonly files: FileWork
   readonly verify: Verify
   /** Hears of what was refused for want of a good signature: which message, and why. */
   readonly distrusted: (what: string, reason: string) => void
@@ -41,6 +43,8 @@ export interface RunnerEvents {
   changed(execution: Execution): void
   /** It is in the journal, on disk, whose last line by then had this number. */
   received(execution: Execution, sequence: number): void
+  /** One with gates has got to another phase. */
+  reached(execution: Execution): void
   answer(complete: ScriptComplete): void
   /** How many run, wait or are unacknowledged has changed. */
   counted(): void

@@ -1,22 +1,25 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import { doubtOf, type Order, typeOf } from '../files/order.ts'
 import { SpoolWatch } from '../output/spool-watch.ts'
 import { CgroupLeftovers } from '../processes/cgroup-files.ts'
-import { launch } from '../script/launch.ts'
-import { existing, workDirFault } from '../script/working-directory.ts'
 import { Trouble } from '../trouble.ts'
 import { isSwapped } from '../upgrade/order.ts'
-import { accountOf, ready, refusalOf } from './beginning.ts'
+import { refusalOf } from './beginning.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { Leftovers } from './leftovers.ts'
 import { Notes } from './notes.ts'
+import { Phases } from './phases.ts'
 import { neverBegan } from './recovery.ts'
+import { keptRequest } from './request-file.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { Slots } from './slots.ts'
+import { startStep } from './starting.ts'
+import { identityOf, isGated, placeOf, requestOf, stepOf } from './steps.ts'
 import { Supervision } from './supervision.ts'
 
 const mostEarlyCancels = 10_000
@@ -32,11 +35,13 @@ export class Runner {
   readonly #notes: Notes
   readonly #slots: Slots
   readonly #supervision: Supervision
+  readonly #phases: Phases
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
     changed: (execution) => this.#listeners.forEach((each) => each.changed?.(execution)),
     received: (execution, sequence) =>
       this.#listeners.forEach((each) => each.received?.(execution, sequence)),
+    reached: (execution) => this.#listeners.forEach((each) => each.reached?.(execution)),
     answer: (complete) => this.#listeners.forEach((each) => each.answer?.(complete)),
     counted: () => this.#listeners.forEach((each) => each.counted?.()),
   }
@@ -65,8 +70,16 @@ export class Runner {
         this.#spools.add(execution)
         this.#tell(execution)
       },
-      ended: (execution, complete) => this.#end(execution, complete),
+      ended: (execution, complete) => this.#stepEnded(execution, complete),
       failed: (execution, error) => this.#fail(execution, error),
+    })
+    this.#phases = new Phases({
+      ...options,
+      trouble: this.#trouble,
+      isStopped: () => this.#isStopped,
+      over: (execution) => this.#unwatch(execution),
+      start: (execution) => this.#startNextStep(execution),
+      ended: (execution, complete) => this.#end(execution, complete),
     })
   }
 
@@ -79,27 +92,37 @@ export class Runner {
     const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const adopted: [Execution, JournaledExecution, Started][] = []
+    const between: Execution[] = []
     for (const record of journal.records.values()) {
-      if (neverBegan(record, join(directory, record.taskId), machine)) this.#notes.withdraw(record.taskId)
-      if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
+      const place = placeOf(execution.directory, stepOf(record))
+      if (neverBegan(record, place, machine)) this.#notes.withdraw(record.taskId)
+      if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       execution.isDurable = true
       this.executions.set(record.taskId, execution)
+      await this.#restoreGates(execution, record)
       if (record.complete) execution.ended(record.complete)
       else if (record.started) adopted.push([execution, record, record.started])
+      else if (record.passed) between.push(execution)
       else await this.#requeue(execution)
     }
+    // Before anything starts, which makes its own.
+    const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
+    for (const groups of [this.#options.containment, this.#options.limiter]) groups.sweep(known)
     // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
     await Promise.all(adopted.map((found) => this.#adopt(...found)))
+    for (const execution of between) {
+      this.#slots.take()
+      execution.state = 'RUNNING'
+      this.#phases.goOn(execution)
+    }
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    for (const groups of [this.#options.containment, this.#options.limiter])
-      groups.sweep(new Set(this.executions.keys()))
     this.#startNext()
   }
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
+  async execute(request: Order, isTimeKnown = false): Promise<void> {
     const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
@@ -108,19 +131,20 @@ export class Runner {
     // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
     if (known) return this.#events.answer(known)
-    const doubt = this.#options.verify('EXECUTE_SCRIPT', request)
+    const doubt = doubtOf(request, this.#options.verify)
     if (doubt !== null) {
       // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
       // that could have changed meanwhile is looked at again (reliability F13).
       if (doubt.isTooOld && !isTimeKnown && (await this.#options.hearServerTime()))
         return this.execute(request, true)
-      distrusted(`EXECUTE_SCRIPT ${taskId}`, doubt.reason)
+      distrusted(`${typeOf(request)} ${taskId}`, doubt.reason)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: doubt.reason }))
     }
     if (this.#isStopped) return
     if (request.mark && request.keyId) journal.heard(request.mark, request.keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
+    if (isGated(request)) Object.assign(execution, { isGated: true, gates: request })
     this.executions.set(taskId, execution)
     this.#events.counted()
     try {
@@ -129,9 +153,10 @@ export class Runner {
       const refused = refusalOf(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
-      if (this.#slots.isFree) return await this.#start(execution, request)
+      if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, request)
       await this.#untilStopped(this.#queue.add(execution, request))
       this.#sayReceived(execution, request)
+      this.#startNext()
     } catch (error) {
       this.#fail(execution, error)
     }
@@ -142,10 +167,13 @@ export class Runner {
     const execution = this.executions.get(taskId)
     // One that changes which version runs goes on until it is known which.
     if (execution?.state === 'EXITED' || (execution && isSwapped(execution.directory))) return
+    // Half a rollback is worse than either.
+    if (execution?.step.phase === 'ROLLBACK') return
     log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
     if (execution) {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
+      if (execution.stopWaiting) this.#phases.goOn(execution)
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
@@ -188,6 +216,7 @@ export class Runner {
     this.#leftovers.stop()
     this.#cgroups.sweep()
     for (const execution of this.executions.values()) {
+      execution.stopWaiting?.()
       execution.run?.leave()
       execution.close()
     }
@@ -197,7 +226,7 @@ export class Runner {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
-  #start(execution: Execution, request: ExecuteScript): Promise<void> {
+  #start(execution: Execution, request: Order): Promise<void> {
     return this.#untilStopped(this.#begin(execution, request))
   }
 
@@ -208,49 +237,46 @@ export class Runner {
     return starting
   }
 
-  async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock } = this.#options
-    const { taskId, directory } = execution
-    this.#slots.take()
-    execution.state = 'RUNNING'
-    this.#events.counted()
-    const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
-    if (fault !== null)
-      return this.#end(execution, notRun(taskId, this.#now(), { exitCode: 126, error: fault }))
-    const found = accountOf(request, this.#options)
-    const account = found instanceof Promise ? await found : found
-    const { toRun, start, started } = ready(request, directory, account, this.#options)
-    // Before it is durable, so that its cgroups go when it can't be.
-    execution.started = started
-    journal.append(started)
-    await journal.sync()
-    execution.isDurable = true
-    this.#sayReceived(execution, request)
-    const workDir = toRun.workDir ?? (await existing(account.home))
-    if (execution.isCancelled)
-      return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { root, exited, begin, abandon } = await launch(toRun, start, workDir)
-    try {
-      journal.append({ e: 'spawned', taskId, ...root })
-    } catch (error) {
-      abandon()
-      throw error
+  async #begin(execution: Execution, request: Order): Promise<void> {
+    if (execution.step.phase === 'SCRIPT') {
+      this.#slots.take()
+      execution.state = 'RUNNING'
+      this.#events.counted()
     }
-    begin()
-    // From here on it runs: nothing that fails may pass for a start that failed.
-    // One that never waited kept no copy.
-    if (journal.records.get(taskId)?.received) this.#notes.dropCopy(execution)
-    this.#supervision.begin(execution, started, root, exited, clock.monotonic())
+    const toRun = requestOf(request, execution.step, execution.passed)
+    const never = await startStep(execution, toRun, {
+      ...this.#options,
+      notes: this.#notes,
+      supervision: this.#supervision,
+      durable: () => {
+        execution.isDurable = true
+        if (execution.step.phase === 'SCRIPT') this.#sayReceived(execution, request)
+      },
+    })
+    if (never) this.#neverBegan(execution, never)
+  }
+
+  /** Nothing follows on a script that has not begun. */
+  #neverBegan(execution: Execution, complete: ScriptComplete): void {
+    if (execution.step.phase === 'SCRIPT') this.#end(execution, complete)
+    else this.#phases.passed(execution, complete)
+  }
+
+  #startNextStep(execution: Execution): void {
+    const { gates } = execution
+    if (this.#isStopped || gates === null) return
+    this.#tellReached(execution)
+    this.#start(execution, gates).catch((error: unknown) => this.#fail(execution, error))
   }
 
   /** It was sent again: either side may have missed the other's word. */
-  #receivedBefore(execution: Execution, request: ExecuteScript): void {
+  #receivedBefore(execution: Execution, request: Order): void {
     this.#sayReceived(execution, request)
     this.#events.changed(execution)
   }
 
   /** A server that gives no mark does not know the message. */
-  #sayReceived(execution: Execution, { mark }: ExecuteScript): void {
+  #sayReceived(execution: Execution, { mark }: Order): void {
     if (mark && execution.isDurable && execution.state !== 'EXITED')
       this.#events.received(execution, this.#options.journal.sequence)
   }
@@ -264,26 +290,43 @@ export class Runner {
     }
   }
 
+  #tellReached(execution: Execution): void {
+    this.#tell(execution)
+    this.#events.reached(execution)
+  }
+
   #fail(execution: Execution, error: unknown): void {
     if (execution.state === 'EXITED')
       return this.#trouble.tell('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
     const was = execution.run ? 'its end could not be told' : 'could not be started'
-    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
+    const failed = notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` })
+    if (execution.run) this.#stepEnded(execution, failed)
+    else this.#neverBegan(execution, failed)
+  }
+
+  #stepEnded(execution: Execution, complete: ScriptComplete): void {
+    if (execution.isGated) this.#phases.passed(execution, complete)
+    else this.#end(execution, complete)
+  }
+
+  #unwatch(execution: Execution): void {
+    this.#cgroups.remove(execution.started)
+    this.#spools.remove(execution)
   }
 
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
-    this.#cgroups.remove(execution.started)
-    this.#spools.remove(execution)
+    this.#unwatch(execution)
     if (execution.state === 'RUNNING') this.#slots.release()
     this.#queue.remove(execution)
     execution.isDurable = true
     execution.ended(complete)
     this.#events.counted()
     this.#notes.add({ e: 'ended', taskId, complete })
+    if (execution.isGated) this.#notes.dropCopy(execution)
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
@@ -302,6 +345,16 @@ export class Runner {
     if (await this.#queue.restore(execution)) return
     const lost = notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' })
     this.#end(execution, lost)
+  }
+
+  /** What an earlier agent has left of an execution with gates. */
+  async #restoreGates(execution: Execution, record: JournaledExecution): Promise<void> {
+    if (!record.isGated) return
+    execution.isGated = true
+    execution.step = stepOf(record)
+    execution.passed.push(...(record.passed ?? []))
+    if (record.complete) this.#notes.dropCopy(execution)
+    else execution.gates = await keptRequest(execution.directory)
   }
 
   /** Never rejects. */

@@ -1,4 +1,6 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import { sweepParts } from '../files/leftover-parts.ts'
+import { reportOf, withdrawLeave } from '../files/order.ts'
 import type { OutputSummary } from '../output/execution-output.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
@@ -47,7 +49,7 @@ export class Supervision {
   ): void {
     if (this.#isStopped) return
     const { clock, containment, log, notes } = this.#options
-    const { taskId, directory } = execution
+    const { taskId, place: directory } = execution
     const run = new Run({
       tree: treeOf(started, root, directory),
       containment,
@@ -60,13 +62,15 @@ export class Supervision {
       ending: (reason) => {
         log('INFO', 'ending a tree of processes', { taskId, reason })
         notes.add({ e: 'ending', taskId, reason })
+        if (started.isOfFiles) withdrawLeave(directory)
       },
     })
+    execution.writes()
     execution.run = run
     this.#options.running(execution)
     if (execution.isCancelled) run.end('CANCELLED')
     run.ended
-      .then((result) => this.#finish(execution, started, result))
+      .then((result) => this.#settled(execution, started, result))
       .catch((error: unknown) => this.#options.failed(execution, error))
   }
 
@@ -87,14 +91,23 @@ export class Supervision {
 
   async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     const { machine, clock, containment, notes } = this.#options
-    notes.dropCopy(execution)
-    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
+    if (!execution.isGated) notes.dropCopy(execution)
+    if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
+    const found = await whatBecameOf(record, started, execution.place, { machine, containment })
     if (this.#isStopped) return
-    if ('outcome' in found) return this.#finish(execution, started, found.outcome)
+    execution.writes()
+    if ('outcome' in found) return this.#settled(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)
     this.begin(execution, started, found.root, exited, clock.monotonic() - elapsed)
     if (record.ending) execution.run?.goOnEnding(record.ending)
+  }
+
+  /** What a killed copy has left beside its target goes before its end is told. */
+  async #settled(execution: Execution, started: Started, result: Outcome): Promise<void> {
+    if (this.#isStopped) return
+    if (started.isOfFiles) await sweepParts(execution.directory, this.#options.log)
+    this.#finish(execution, started, result)
   }
 
   #finish(execution: Execution, started: Started, result: Outcome): void {
@@ -106,18 +119,25 @@ export class Supervision {
       this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
       return
     }
+    const { changed, error = null } = this.#saidOf(execution, started)
     this.#options.ended(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
       completedAt,
       ...result,
       ...summary,
-      error: limitReached(started.limited, result) ?? result.error ?? this.#failureOf(execution, started),
+      error: limitReached(started.limited, result) ?? result.error ?? error,
+      ...(changed === undefined ? {} : { changed }),
     })
   }
 
-  #failureOf({ directory }: Execution, { isUpgrade }: Started): string | null {
-    return isUpgrade === true ? failureOf(directory) : null
+  /** What a process of this very program says of its own end. */
+  #saidOf(
+    { directory }: Execution,
+    { isUpgrade, isOfFiles }: Started,
+  ): { error?: string | null; changed?: boolean } {
+    if (isOfFiles) return reportOf(directory)
+    return isUpgrade ? { error: failureOf(directory) } : {}
   }
 
   /** Null while the disk refuses to have the rest of the output cut. */

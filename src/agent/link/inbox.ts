@@ -1,5 +1,6 @@
 import type { FromServer, MessageType, Payloads } from '../../core/protocol/messages.ts'
 import type { Runner } from '../executions/runner.ts'
+import { orderOf, scriptOrder } from '../files/order.ts'
 import type { Log } from '../log.ts'
 import type { Terminals } from '../terminals/terminals.ts'
 import type { Uplink } from './uplink.ts'
@@ -16,7 +17,9 @@ interface InboxOptions {
 /** What each message of the server does; the codec has vouched for its shape. */
 export function inbox({ runner, uplink, terminals, log }: InboxOptions): (message: FromServer) => void {
   const handlers: Handlers = {
-    EXECUTE_SCRIPT: (request) => void runner.execute(request),
+    EXECUTE_SCRIPT: (request) => void runner.execute(scriptOrder(request)),
+    COPY_FILE: (order) => void runner.execute(orderOf(order)),
+    FETCH_FILE: (order) => void runner.execute(orderOf(order)),
     CANCEL_SCRIPT: ({ taskId }) => runner.cancel(taskId),
     SCRIPT_ACK: (ack) => uplink.acknowledged(ack),
     TERMINAL_OPEN: (request) => void terminals.open(request),

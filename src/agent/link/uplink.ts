@@ -4,6 +4,7 @@ import {
   type ScriptAck,
   type ScriptComplete,
   type ScriptOutput,
+  type ScriptPhase,
   type ScriptReceived,
 } from '../../core/protocol/messages.ts'
 import type { Execution } from '../executions/execution.ts'
@@ -25,6 +26,7 @@ const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
 /** The way to the server while it stands. */
 export interface Sending {
   sendReceived(received: ScriptReceived): void
+  sendPhase(reached: ScriptPhase): void
   /** Both give the id of the message. */
   sendComplete(complete: ScriptComplete): string
   /** `bytes` are read before it returns, and may be used again. */
@@ -61,6 +63,7 @@ export class Uplink {
     runner.subscribe({
       changed: (execution) => this.#changed(execution),
       received: ({ taskId }, sequence) => this.#sending?.sendReceived({ taskId, journal: { sequence } }),
+      reached: ({ taskId, step: { phase } }) => this.#sending?.sendPhase({ taskId, phase }),
       answer: (complete) => this.#complete(complete),
     })
   }
@@ -77,9 +80,10 @@ export class Uplink {
     const named = [...this.#runner.executions.values()].filter((execution) => execution.isDurable)
     return named.map((execution) => {
       execution.isForgotten = false
-      const { taskId, state } = execution
+      const { taskId, state, isGated, step } = execution
       this.#progressOf(taskId).awaitsAck = true
-      return { taskId, state, lastSequence: this.#lastSequence(execution) }
+      const lastSequence = this.#lastSequence(execution)
+      return { taskId, state, lastSequence, ...(isGated && { phase: step.phase }) }
     })
   }
 
@@ -168,7 +172,7 @@ export class Uplink {
   #changed(execution: Execution): void {
     if (execution.isForgotten && execution.state === 'EXITED') return this.#letGo(execution.taskId)
     if (execution.state === 'EXITED') return this.#pump(execution)
-    if (!execution.run) return
+    if (!execution.hasBegun) return
     const progress = this.#progressOf(execution.taskId)
     if (progress.stopTimer) return
     this.#pump(execution)
@@ -184,7 +188,7 @@ export class Uplink {
   }
 
   #pump(execution: Execution): void {
-    if (!execution.run && !execution.complete) return
+    if (!execution.hasBegun && !execution.complete) return
     if (execution.run && !this.#attempt(execution, () => execution.output().bound())) return
     if (!this.#sending) return
     this.#turns.add(execution)
@@ -245,8 +249,9 @@ export class Uplink {
   #sendChunk(sending: Sending, execution: Execution, progress: Progress): true {
     const { taskId } = execution
     const sequence = progress.next
-    const { stream, content, bytes } = execution.output().read(sequence)
-    const id = sending.sendOutput({ taskId, stream, sequence }, content)
+    const { stream, content, bytes, phase } = execution.output().read(sequence)
+    const gate = phase === 'SCRIPT' ? {} : { phase }
+    const id = sending.sendOutput({ taskId, stream, sequence, ...gate }, content)
     progress.next += 1
     progress.inFlight.push(bytes)
     progress.inFlightBytes += bytes

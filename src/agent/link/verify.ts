@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import type { ExecuteScript, TerminalOpen } from '../../core/protocol/messages.ts'
-import { signedBytes } from '../../core/signing.ts'
+import type { Payloads } from '../../core/protocol/messages.ts'
+import { type SignedType, signedBytes } from '../../core/signing.ts'
 
 /** The fixed head of an Ed25519 public key in DER (RFC 8410 §4), before its 32 bytes. */
 const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
@@ -25,10 +25,7 @@ export interface Doubt {
 }
 
 /** Null where the message is to be trusted. */
-export type Verify = (
-  type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
-  payload: ExecuteScript | TerminalOpen,
-) => Doubt | null
+export type Verify = <T extends SignedType>(type: T, payload: Payloads[T]) => Doubt | null
 
 function publicKey(text: string): KeyObject {
   const bytes = Buffer.from(text, 'base64')

@@ -42,7 +42,7 @@ export class SpoolWatch {
 
   #watch(execution: Execution): FSWatcher | null {
     try {
-      const watcher = watch(execution.directory, { persistent: false }, (_, name) => {
+      const watcher = watch(execution.place, { persistent: false }, (_, name) => {
         if (name === 'stdout' || name === 'stderr') this.#changed(execution)
       })
       watcher.on('error', () => {

@@ -88,6 +88,12 @@ export function startTimeOf(pid: number): number | null {
   return readStat(pid)?.startTime ?? null
 }
 
+/** A process from now on, whoever has its pid later; null when it is gone already. */
+export function identify(pid: number): ProcessId | null {
+  const startTime = startTimeOf(pid)
+  return startTime === null ? null : { pid, startTime }
+}
+
 export function isAlive({ pid, startTime }: ProcessId): boolean {
   const stat = readStat(pid)
   return stat !== null && stat.startTime === startTime && !stat.isZombie

@@ -13,12 +13,21 @@ const withoutDebugger = process.allowedNodeEnvironmentFlags.has('--disable-sigus
  * its path may hold another release by now.
  */
 export function ownProcess(
-  part: '__facts' | '__pty' | '__upgrade',
+  part: '__copy' | '__facts' | '__pty' | '__upgrade',
   ...argv: string[]
 ): { file: string; argv: string[] } {
   return isSingleFile
     ? { file: '/proc/self/exe', argv: [part, ...argv] }
     : { file: process.execPath, argv: [...withoutDebugger, ownPath('bin/run.js'), part, ...argv] }
+}
+
+/** As one word of a shell. */
+export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/** The same as words of a shell, for as long as this process lives: whoever execs them becomes this very program. */
+export function ownCommand(part: '__copy' | '__upgrade', ...argv: string[]): string {
+  const own = ownProcess(part, ...argv)
+  return [own.file.replace('/proc/self/', `/proc/${process.pid}/`), ...own.argv].map(quoted).join(' ')
 }
 
 /** The file that this process was started from, by which a package manager knows whether it is its own. */

@@ -8,6 +8,7 @@ import { notEnforced } from '../../core/task/limits.ts'
 import type { Limiter } from '../processes/limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { limitOpenFiles } from '../processes/open-files.ts'
+import { quoted } from '../processes/own-process.ts'
 import type { Account } from './account.ts'
 import { barredUser, dropTo } from './privileges.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -29,6 +30,15 @@ const neverBegun = 'never'
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
+/** What stands on the disk before a script begins: how it comes there, and where; both as words of a shell. */
+interface Delivered {
+  readonly command: string
+  readonly path: string
+}
+
+const inherited = (closed: readonly number[]) => closed.map((fd) => `${fd}>&-`).join(' ')
+const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
+
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
@@ -39,21 +49,21 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
  * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
  * without an agent, it ends without having begun.
  */
-function wrapper(limits: number, takesScript: boolean): string {
+function wrapper(limits: number, takesScript: boolean, stdin: Delivered | null): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
   const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
 read -r ${goAhead} || { echo ${neverBegun} >&3; exit; }
 unset ${goAhead}
 umask 022
+${stdin === null ? '' : `${stdin.command} ${inherited(closed)} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
 ${limitOpenFiles}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
-(exec "$@" </dev/null 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
+(exec "$@" <${stdin?.path ?? '/dev/null'} 2>&9 ${inherited(closed)})
 c=$?
-read -r u r </proc/uptime
-printf '%s %s\\n' "$c" "$u" >&3`
+${tellExit}${stdin === null ? '' : `\nrm -f -- ${stdin.path}`}`
 }
 
 /**
@@ -79,6 +89,8 @@ const entering = `{ BASH_ARGV0=$2; cd -P -- "$1" && shift 2 && unset OLDPWD; } 2
 
 const exitLineBytes = 48
 const scriptName = 'script'
+/** What a script reads that is given something to read. */
+export const stdinName = 'stdin'
 
 /** Whether its script is started by a name, in its directory. In a strict sandbox its path is short already. */
 function isByName({ scriptType }: ExecuteScript, { sandbox }: Pick<Start, 'sandbox'>): boolean {
@@ -199,6 +211,8 @@ export interface Start {
   readonly cgroup: string | null
   /** Cgroups of its limits: it does not run outside of one. */
   readonly limitGroups: readonly string[]
+  /** The words of a shell that bring what it is to read; undefined where that is nothing. */
+  readonly delivery?: string
 }
 
 interface Launched {
@@ -210,6 +224,13 @@ interface Launched {
   readonly abandon: () => void
   /** Settles when the wrapper has ended. */
   readonly exited: Promise<void>
+}
+
+/** By nothing of the environment that the params of a script make. */
+function deliveredBy({ delivery, directory, mark }: Start): Delivered | null {
+  if (delivery === undefined) return null
+  const command = `env -i PATH=${searchPath} ${markVariable}=${mark} ${delivery}`
+  return { command, path: quoted(join(directory, stdinName)) }
 }
 
 /** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
@@ -231,7 +252,8 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     const takesScript = isOther || sandbox.mode === 'strict'
     const script = takesScript ? opened(join(directory, scriptName), 'r') : 'ignore'
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
-    const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
+    const text = wrapper(limits.length, takesScript, deliveredBy(start))
+    const words = ['-c', text, 'rsm', ...command(request, start, workDir)]
     faultPoint('agent.launch.before')
     const child: ChildProcess = spawn('/bin/sh', words, {
       cwd: isByName(request, start) ? directory : takesScript ? '/' : workDir,

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
+import { identify } from '../processes/machine.ts'
 import { agentVersion } from '../reports/facts.ts'
 import {
   executableOf,
@@ -79,7 +80,7 @@ async function releaseToRun({ dataDir, say }: Following): Promise<Installed | nu
   if (trial === null || found !== state.current) return found
   try {
     if (trial.starts < mostEnds) {
-      const counted = { ...trial, starts: trial.starts + 1, pid: process.pid }
+      const counted = { ...trial, starts: trial.starts + 1, process: identify(process.pid) }
       await writeState(releases, { ...state, trial: counted })
       return found
     }
@@ -124,8 +125,8 @@ async function runChild({ argv, stop, dataDir }: Following, path: string): Promi
   ended.catch(() => {})
   const releases = releasesIn(dataDir)
   const state = readState(releases)
-  if (state?.trial)
-    await writeState(releases, { ...state, trial: { ...state.trial, pid: child.pid ?? null } })
+  if (state?.trial && child.pid !== undefined)
+    await writeState(releases, { ...state, trial: { ...state.trial, process: identify(child.pid) } })
   let killing: NodeJS.Timeout | undefined
   const end = () => {
     child.kill('SIGTERM')

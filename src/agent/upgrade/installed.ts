@@ -3,6 +3,7 @@ import { rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { versionPattern } from '../../core/release.ts'
 import { syncDirectory, temporaryName, writeFileDurably } from '../../disk/durable.ts'
+import type { ProcessId } from '../processes/machine.ts'
 
 /** An executable that this agent was upgraded to: `releases/VERSION/rsm` in its data directory. */
 export interface Installed {
@@ -16,8 +17,8 @@ export interface Trial {
   readonly taskId: string
   /** How often the new one was started. */
   readonly starts: number
-  /** Its process, or that of the last start. */
-  readonly pid: number | null
+  /** Of the last start. */
+  readonly process: ProcessId | null
 }
 
 /** What `releases/state.json` says. The link `current` beside it counts where they differ: it changes last. */

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import { type ProcessId, startTimeOf } from '../processes/machine.ts'
-import { ownProcess } from '../processes/own-process.ts'
+import { ownCommand } from '../processes/own-process.ts'
 
 /** What the process of an upgrade is told, in the directory of its execution. */
 export interface UpgradeOrder {
@@ -56,14 +57,10 @@ export function isSwapped(directory: string): boolean {
   }
 }
 
-const proxyVariables = /^(https?|all|no)_proxy$/i
-
 interface OrderSource
   extends Pick<UpgradeOrder, 'dataDir' | 'url' | 'caFile' | 'tlsFingerprint' | 'installed'> {
-  readonly environment?: Readonly<Record<string, string | undefined>> | undefined
+  readonly environment?: Environment | undefined
 }
-
-const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
 
 /**
  * Upgrades run as executions do: each at most once, with output that outlives the agent. What is run is this very program,
@@ -75,22 +72,18 @@ export function upgradeScript(
   return (request, directory) => {
     const { upgrade, runAs: _, limits: _limits, workDir: _workDir, ...rest } = request
     if (upgrade === undefined) return request
-    const { environment = process.env, ...where } = source
-    const proxies = Object.entries(environment).filter(([name]) => proxyVariables.test(name))
+    const { environment, ...where } = source
     const { pid } = process
     const order: UpgradeOrder = {
       ...where,
       taskId: request.taskId,
-      environment: Object.fromEntries(proxies.map(([name, value]) => [name, value ?? ''])),
+      environment: proxyVariables(environment),
       agent: { pid, startTime: startTimeOf(pid) ?? 0 },
       timeout: request.timeout,
       upgrade,
     }
     writeFileSync(join(directory, orderName), JSON.stringify(order), { mode: 0o600 })
-    const { file, argv } = ownProcess('__upgrade', directory)
-    // Of this process, whoever execs it.
-    const program = file.replace('/proc/self/', `/proc/${pid}/`)
     // It ends by itself: a timeout must not leave a new release without who watches it.
-    return { ...rest, timeout: 0, params: {}, script: `exec ${[program, ...argv].map(quoted).join(' ')}\n` }
+    return { ...rest, timeout: 0, params: {}, script: `exec ${ownCommand('__upgrade', directory)}\n` }
   }
 }

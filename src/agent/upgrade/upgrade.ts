@@ -120,7 +120,7 @@ async function swap(order: UpgradeOrder, { version, sha256 }: Installed, own: st
     base: linked === null ? own : (state?.base ?? own),
     current: { version, sha256 },
     former: linked === null ? null : known,
-    trial: { taskId: order.taskId, starts: 0, pid: null },
+    trial: { taskId: order.taskId, starts: 0, process: null },
     undone: null,
   })
   await link(releases, version)

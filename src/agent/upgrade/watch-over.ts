@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { openConnection } from '../../net/connect.ts'
 import { openRequests } from '../../net/request.ts'
-import { isAlive, startTimeOf } from '../processes/machine.ts'
+import { endProcess } from '../processes/end-process.ts'
 import { confirm, readState, releasesIn, undo } from './installed.ts'
 import type { UpgradeOrder } from './order.ts'
 import { isHeard, runningState } from './running.ts'
@@ -11,8 +11,6 @@ const linkWithin = 60
 const lookEvery = 250
 /** Milliseconds between two looks at whether the server answers, and for its answer. */
 const askEvery = 5_000
-/** Milliseconds after which what was told to end is ended. */
-const endWithin = 15_000
 
 /** Looks again and again whether the server answers at all, whatever it says. */
 function watchServer(order: UpgradeOrder): { readonly answers: () => boolean; readonly stop: () => void } {
@@ -38,23 +36,6 @@ function watchServer(order: UpgradeOrder): { readonly answers: () => boolean; re
       connection.agent.destroy()
     },
   }
-}
-
-/** Ends the process of a release that is not to run any more; who started it starts the former one. */
-async function endProcess(pid: number | null): Promise<void> {
-  const startTime = pid === null ? undefined : startTimeOf(pid)
-  if (pid === null || startTime === undefined || startTime === null) return
-  const gone = async (signal: NodeJS.Signals) => {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      return
-    }
-    for (let waited = 0; waited < endWithin && isAlive({ pid, startTime }); waited += lookEvery)
-      await pause(lookEvery)
-  }
-  await gone('SIGTERM')
-  if (isAlive({ pid, startTime })) await gone('SIGKILL')
 }
 
 /**
@@ -87,7 +68,8 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
       }
       if (missing > linkWithin * 1000) {
         await undo(releases, `${version} was not linked within ${linkWithin} s, though the server answers`)
-        await endProcess(state?.trial?.pid ?? null)
+        // Who started it starts the former one.
+        if (state?.trial?.process) await endProcess(state.trial.process)
         missing = linkWithin * 1000
       }
       await pause(lookEvery)

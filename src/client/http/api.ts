@@ -14,6 +14,8 @@ type Query = Record<string, string | number | boolean | readonly string[] | unde
 interface CallOptions {
   readonly query?: object
   readonly body?: unknown
+  /** In place of a body: bytes that are sent as they are read. */
+  readonly bytes?: { readonly body: Readable; readonly length: number }
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
@@ -125,8 +127,17 @@ export class Api {
 
   /** The bare stream of an answer (server-sent events, plain text). */
   async stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Readable> {
+    return (await this.open(path, headers, signal)).body
+  }
+
+  /** An answer with its head, and its body as a bare stream, or as `bytes`: then a connection that is lost before their end is `unreachable`. */
+  async open(
+    path: string,
+    headers: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<Incoming & { bytes: AsyncIterable<Buffer> }> {
     const answer = await this.#ask('GET', path, undefined, headers, signal)
-    if (answer.status < 300) return answer.body
+    if (answer.status < 300) return { ...answer, bytes: whole(answer.body, this.url) }
     throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
   }
 
@@ -151,9 +162,13 @@ export class Api {
   }
 
   async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {
-    const { query, has = [], headers = {}, signal } = options
-    const body = options.body === undefined ? undefined : JSON.stringify(options.body)
-    const answer = await this.#ask(method, withQuery(path, query), body, headers, signal)
+    const { query, bytes, has = [], headers = {}, signal } = options
+    const body = options.body === undefined ? bytes?.body : JSON.stringify(options.body)
+    const more =
+      bytes === undefined
+        ? headers
+        : { ...headers, 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
+    const answer = await this.#ask(method, withQuery(path, query), body, more, signal)
     const { status } = answer
     const text = await this.#text(answer.body)
     const envelope = parseEnvelope(text)
@@ -167,13 +182,13 @@ export class Api {
   #ask(
     method: string,
     path: string,
-    body: string | undefined,
+    body: string | Readable | undefined,
     more: Record<string, string>,
     signal?: AbortSignal,
   ): Promise<Incoming> {
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'rsm', ...more }
     if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`
-    if (body !== undefined) {
+    if (typeof body === 'string') {
       headers['content-type'] = 'application/json'
       headers['content-length'] = String(Buffer.byteLength(body))
     }
@@ -206,6 +221,7 @@ export class Api {
     const message = unknown ? foldUnknownNames(faults) : envelope.message
     return new RsmError(code, message, {
       fields: faults,
+      ...(isObject(envelope.data) ? { data: envelope.data } : {}),
       ...(status === 401 && this.#token !== undefined
         ? { hint: `log in: rsm login ${this.url}, or set RSM_TOKEN` }
         : {}),

@@ -1,5 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
 import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
+import type { Server } from '../../core/protocol/http/servers.ts'
 import type { Api } from '../http/api.ts'
 
 /** The server itself (contract §3). */
@@ -8,6 +10,8 @@ export interface ServerService {
   info(): Promise<ServerInfo | null>
   /** Null from a server that is too old to say. */
   status(): Promise<ServerStatus | null>
+  /** Those of its store, itself among them. Null from a server that is too old to say. */
+  servers(): Promise<Server[] | null>
   /** Why it takes no work; null if it does. */
   notReady(): Promise<string | null>
 }
@@ -21,6 +25,7 @@ export function serverOver(api: Api): ServerService {
   return {
     info: () => ifKnown<ServerInfo>('/api/server'),
     status: () => ifKnown<ServerStatus>('/api/server/status'),
+    servers: async () => (await ifKnown<Page<Server>>('/api/servers?size=500'))?.content ?? null,
     notReady: () =>
       api.call('GET', '/api/ready').then(
         () => null,

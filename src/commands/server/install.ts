@@ -50,7 +50,13 @@ export default class ServerInstall extends BaseCommand {
     const { flags, metadata } = await this.parse(ServerInstall)
     const service = systemService('server')
     const typed = typedSettings(ServerStart.flags, flags, metadata, this.variables)
-    for (const name of ['RSM_DATA_DIR', 'RSM_KEYS', 'RSM_TLS_CERT', 'RSM_TLS_KEY']) {
+    for (const name of [
+      'RSM_DATA_DIR',
+      'RSM_KEYS',
+      'RSM_STORE_PASSWORD_FILE',
+      'RSM_TLS_CERT',
+      'RSM_TLS_KEY',
+    ]) {
       const path = typed.get(name)
       if (path !== undefined) typed.set(name, resolve(path))
     }
@@ -64,7 +70,14 @@ export default class ServerInstall extends BaseCommand {
       hsts: isOn('RSM_HSTS'),
     }
     const { refuseOpenHttp } = await import('../../server/options.ts')
+    const { placeOf } = await import('../../server/postgres/place.ts')
     const { refuseBadCopy, directoryOfCopy } = await import('../../server/audit/copy/target.ts')
+    placeOf({
+      store: all.get('RSM_STORE'),
+      storePasswordFile: all.get('RSM_STORE_PASSWORD_FILE'),
+      serverName: all.get('RSM_SERVER_NAME'),
+      ...ifGiven(all.get('RSM_KEYS'), (keysDir) => ({ keysDir })),
+    })
     refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
     const dataDir = all.get('RSM_DATA_DIR') ?? service.dataDir
     const auditCopy = ifGiven(all.get('RSM_AUDIT_COPY'), (target) => ({ target }))
@@ -109,11 +122,13 @@ export default class ServerInstall extends BaseCommand {
 
   /** The user of the unit, and directories that systemd does not make. */
   #first({ dataDir }: Service, all: ReadonlyMap<string, string>): Change[] {
-    const given = all.get('RSM_DATA_DIR')
-    const changes = [accountChange(account, '/var/lib/rsm')]
-    if (given !== undefined && given !== dataDir)
-      changes.push(directoryChange(given, 0o700, () => accountOf(account)))
-    return changes
+    const given = ['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? [])
+    return [
+      accountChange(account, '/var/lib/rsm'),
+      ...given
+        .filter((path) => path !== dataDir)
+        .map((path) => directoryChange(path, 0o700, () => accountOf(account))),
+    ]
   }
 
   async #start(
@@ -135,21 +150,23 @@ export default class ServerInstall extends BaseCommand {
       this.print(how)
       return null
     }
-    const isFirst = !existsSync(join(dataDir, 'used'))
+    // One of them is there as soon as a start has found or made the first user.
+    const isFirst = !['used', 'postgres.json'].some((name) => existsSync(join(dataDir, name)))
     const password = process.env[passwordVariable] || randomBytes(15).toString('base64url')
     // Its first start makes the user admin. What it would print itself stands in the journal, for others to read.
     const rewrite = (more: ReadonlyMap<string, string>) =>
       plan.writeSettings(new Map([...plan.settings, ...more]))
     if (isFirst && start) rewrite(new Map([[passwordVariable, password]]))
+    let madeUser = false
     try {
       await enable(service, systemd, { start, changed })
       if (!start) {
         this.done(`to start it: systemctl start ${service.unit}`)
         return null
       }
-      await untilUp(
+      madeUser = await untilUp(
         { service, systemd, within: upWithin },
-        async () => (await control(dataDir, 'releases-list', {}).catch(() => null)) && true,
+        async () => (await control(dataDir, 'status', {}).catch(() => null))?.madeFirstUser ?? null,
         () => 'it does not answer',
       )
     } finally {
@@ -159,7 +176,8 @@ export default class ServerInstall extends BaseCommand {
     const pem = url.startsWith('https:') ? readFileSync(certFile ?? join(keys, 'tls.crt')) : null
     const fingerprint = pem === null ? null : keyPin(pem)
     this.print(`${service.unit} runs: ${url}${fingerprint === null ? '' : `\nfingerprint ${fingerprint}`}`)
-    const made = isFirst && process.env[passwordVariable] === undefined ? password : null
+    // The first user of a shared store may be of another server.
+    const made = isFirst && madeUser && process.env[passwordVariable] === undefined ? password : null
     if (made !== null) this.print(`created user admin with the password ${made} (shown this once)`)
     const pin = fingerprint !== null && certFile === undefined ? ` --tls-fingerprint ${fingerprint}` : ''
     this.hint(`next: rsm login ${url}${pin} --username admin`)

@@ -18,6 +18,7 @@ export default class ServerStart extends BaseCommand {
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
     '$ rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24',
+    '$ rsm server start --store postgres://rsm@pg1,pg2/rsm --keys /etc/rsm/keys --server-name a',
     '$ rsm server start --audit-copy file:/var/log/rsm/audit.jsonl',
     '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
   ]
@@ -37,6 +38,19 @@ export default class ServerStart extends BaseCommand {
       keys: string({
         helpValue: 'DIR',
         description: 'where signing and sealing keys are kept; keys/ in the data directory by default',
+      }),
+      store: string({
+        helpValue: 'URL',
+        description:
+          'PostgreSQL that several servers share, postgres://USER@HOST[,HOST…]/DATABASE; needs --keys and --server-name',
+      }),
+      'store-password-file': string({
+        helpValue: 'FILE',
+        description: 'file with the password for --store; ~/.pgpass by default',
+      }),
+      'server-name': string({
+        helpValue: 'NAME',
+        description: 'name of this server among those of --store; each has its own',
       }),
       'heartbeat-interval': integer({
         default: 30,
@@ -97,6 +111,19 @@ export default class ServerStart extends BaseCommand {
         helpValue: 'URL',
         description: 'how hosts reach this server, for rsm hosts join (default: as its caller reaches it)',
       }),
+      'webhook-allow': string({
+        helpValue: 'CIDR',
+        ...listed,
+        description: 'address or network that webhooks may lead to though it is not public',
+      }),
+      'webhook-insecure': boolean({
+        description: 'let webhooks lead to loopback by http, where --webhook-allow has it',
+      }),
+      'max-file-size': string({
+        default: '2G',
+        helpValue: 'SIZE',
+        description: 'largest file that is taken for hosts, or from one',
+      }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
@@ -129,13 +156,19 @@ export default class ServerStart extends BaseCommand {
       host: flags.host,
       port: flags.port,
       dataDir,
-      keysDir: givenDirectory('--keys', flags.keys, join(dataDir, 'keys')),
+      ...(flags.keys === undefined
+        ? {}
+        : { keysDir: givenDirectory('--keys', flags.keys, join(dataDir, 'keys')) }),
+      store: flags.store,
+      storePasswordFile: flags['store-password-file'],
+      serverName: flags['server-name'],
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       warnAfter: parseTimer('--warn-after', flags['warn-after']),
       wsIdleTimeout: flags['ws-idle-timeout'],
       taskRetention: flags['task-retention'],
       maxOutputBytes: parseBytes('--max-output-bytes', flags['max-output-bytes']),
+      maxFileSize: parseBytes('--max-file-size', flags['max-file-size']),
       recordTerminals: !flags['no-record'],
       recordingRetention: flags['recording-retention'],
       terminalIdleLimit: flags['terminal-idle-limit'],
@@ -147,6 +180,7 @@ export default class ServerStart extends BaseCommand {
       },
       insecureHttp: flags['insecure-http'],
       trustedProxies: flags['trusted-proxy'] ?? [],
+      webhooks: { allow: flags['webhook-allow'], insecure: flags['webhook-insecure'] },
       publicUrl: flags['public-url'],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
@@ -171,6 +205,7 @@ export default class ServerStart extends BaseCommand {
     await Promise.race([aborted(stop), server.closed])
     await server.close()
     endSoon()
+    if (server.fault !== null) throw server.fault
   }
 
   #copyTo(target: string) {

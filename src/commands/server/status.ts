@@ -1,12 +1,15 @@
 import { doubtSentence } from '../../core/clock-doubt.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { ProcessStatus } from '../../core/protocol/control.ts'
+import type { ServerStatus as Status } from '../../core/protocol/http/server.ts'
+import type { Server } from '../../core/protocol/http/servers.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { showTime } from '../../ui/text/time.ts'
 
-const held = ({ executions, tasks, reason }: NonNullable<ProcessStatus['restore']>) =>
+const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
 
 function copied(copy: ProcessStatus['auditCopy']): string | null {
@@ -17,35 +20,68 @@ function copied(copy: ProcessStatus['auditCopy']): string | null {
 }
 
 export default class ServerStatus extends BaseCommand {
-  static override summary = 'Show how the server on this machine is'
+  static override summary = 'Show how the server on this machine is, and the servers that share its store'
   static override description =
-    'Run it as the user of the server or root; it needs no token. Exit code 4 where no server runs.'
-  static override examples = ['$ rsm server status', '$ rsm server status --json']
+    'Run it as the user of the server or root; it needs no token. Exit code 4 where no server runs. With --url or ' +
+    '--context it asks that server over the network, with your token, and shows what every user may see.'
+  static override examples = [
+    '$ rsm server status',
+    '$ rsm server status --json',
+    '$ rsm server status --url https://rsm.example.org',
+  ]
   static override flags = { 'data-dir': serverDirectoryFlag }
 
   async run() {
     const { flags } = await this.parse(ServerStatus)
+    if (flags.url !== undefined || flags.context !== undefined) return this.#overNetwork(flags.utc)
     const status = await control(dataDirectory('server', flags['data-dir']), 'status', {})
     if (this.globals.json) return status
-    const { restore, clock } = status
-    const { renderFields } = await import('../../ui/text/table.ts')
+    const { storeAddress, storeFault, servers = [] } = status
+    await this.#show(flags.utc, status, servers, {
+      pid: status.pid,
+      store: storeAddress ?? null,
+      'store fault': storeFault ?? null,
+      hosts: status.hosts,
+      'running tasks': status.runningTasks,
+      'open terminals': status.terminals,
+      writes: status.readOnly ?? 'are taken',
+      'audit log': status.auditRefused ?? 'takes entries',
+      'audit copy': copied(status.auditCopy),
+      'log level': status.logLevel,
+    })
+    return status
+  }
+
+  async #overNetwork(utc: boolean) {
+    const client = await this.client()
+    const status = await client.server.status()
+    if (status === null)
+      throw new RsmError('not_found', `the server at ${this.serverName()} is too old to say how it is`)
+    const servers = (await client.server.servers()) ?? []
+    if (!this.globals.json) await this.#show(utc, status, servers, {})
+    return { ...status, servers }
+  }
+
+  async #show(
+    utc: boolean,
+    { version, startedAt, serverTime, restore, clock }: Status,
+    servers: readonly Server[],
+    rest: Readonly<Record<string, string | number | null>>,
+  ): Promise<void> {
+    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
+    const { serverColumns } = await import('../../ui/server/servers-view.ts')
     this.print(
       renderFields({
-        version: status.version,
-        pid: status.pid,
-        started: showTime(status.startedAt, flags.utc),
-        time: showTime(status.serverTime, flags.utc),
-        hosts: status.hosts,
-        'running tasks': status.runningTasks,
-        'open terminals': status.terminals,
-        writes: status.readOnly ?? 'are taken',
-        'audit log': status.auditRefused ?? 'takes entries',
-        'audit copy': copied(status.auditCopy),
+        version,
+        started: showTime(startedAt, utc),
+        time: showTime(serverTime, utc),
+        ...rest,
         restore: restore === null ? null : held(restore),
         clock: clock === null ? null : doubtSentence(clock),
-        'log level': status.logLevel,
       }),
     )
-    return status
+    // One that is alone has said it all.
+    if (servers.some(({ leaseUntil }) => leaseUntil !== null))
+      this.print(`\n${renderTable(servers, serverColumns(utc))}`)
   }
 }

@@ -4,14 +4,16 @@ import { join, resolve } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { compareVersions } from '../../core/findings/versions.ts'
-import type { ProcessStatus } from '../../core/protocol/control.ts'
+import type { ProcessStatus, UpgradeNote } from '../../core/protocol/control.ts'
 import { backupsIn } from '../../install/upgrade/backups.ts'
 import { type Candidate, prepare, refusePackaged } from '../../install/upgrade/candidate.ts'
 import { formerOf } from '../../install/upgrade/exchange.ts'
 import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
 import { upgradeServer } from '../../install/upgrade/upgrade-server.ts'
+import { isApart, isForsaken, runApart, undisturbed } from '../../ui/command/apart.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control, controlStream } from '../../ui/command/control.ts'
+import { cutFault } from '../../ui/command/cut-fault.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -37,6 +39,18 @@ function executableFor({ pid }: ProcessStatus, given: string | undefined): strin
       },
     )
   return running
+}
+
+/** Errors: `conflict` where the store of before could not come back, as others go on with it. */
+function refuseShared({ storeAddress }: ProcessStatus): void {
+  if (storeAddress == null) return
+  throw new RsmError(
+    'conflict',
+    `the store of this server is ${storeAddress}, and this goes back to a store on disk`,
+    {
+      hint: 'install the new version and restart the server, on one server after the other; nothing was changed',
+    },
+  )
 }
 
 /** Errors: `conflict` for a version that is older than the one that runs. */
@@ -79,7 +93,11 @@ export default class ServerUpgrade extends BaseCommand {
     const { args, flags } = await this.parse(ServerUpgrade)
     const dataDir = dataDirectory('server', flags['data-dir'])
     const status = () => control(dataDir, 'status', {})
-    const before = await status()
+    const before = await status().catch((error: unknown) => {
+      throw cutFault(dataDir, error)
+    })
+    refuseShared(before)
+    if (!isApart()) return this.#wait(dataDir)
     const from = before.version
     const target = executableFor(before, flags.executable)
     await refusePackaged(target)
@@ -91,25 +109,30 @@ export default class ServerUpgrade extends BaseCommand {
       if (candidate.isSigned === null)
         this.notice('this build of rsm has no release key: nobody has said who made the file')
       const backup = await this.#backUp(dataDir, flags.backup, from)
-      await upgradeServer({
-        dataDir,
-        target,
-        from,
-        candidate,
-        server,
-        status,
-        // A server of before this command records nothing.
-        note: (note) =>
-          control(dataDir, 'upgrade-note', note).catch((error: unknown) => {
-            if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
-          }),
-        say: (step) => this.done(step),
-      })
+      if (isForsaken()) throw new RsmError('interrupted', 'nothing was changed')
+      // A server of before this command records nothing.
+      const note = (text: UpgradeNote) =>
+        control(dataDir, 'upgrade-note', text).catch((error: unknown) => {
+          if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
+        })
+      const say = (step: string) => this.done(step)
+      const upgrade = { dataDir, target, from, candidate, server, status, note, say }
+      await undisturbed(
+        () => this.notice('the upgrade goes on: a server that is stopped half-way would stay so'),
+        () => upgradeServer(upgrade),
+      )
       this.done(`the server runs rsm ${to}; the former executable is ${formerOf(target)}`)
       return { from, to, sha256, executable: target, former: formerOf(target), backup }
     } finally {
       await rm(candidate.path, { force: true })
     }
+  }
+
+  /** For the process that does it, which shows what it does itself. */
+  async #wait(dataDir: string): Promise<undefined> {
+    const exit = await runApart()
+    if (exit === null) throw cutFault(dataDir, new RsmError('interrupted', 'the upgrade was killed'))
+    process.exitCode = exit
   }
 
   /** Without output and recordings, which no version changes. */

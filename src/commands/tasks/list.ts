@@ -4,7 +4,7 @@ import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
-import { findCluster, findHost, findScript, refuseUnknownUser } from '../../ui/names/names.ts'
+import { findCluster, findHost, findSchedule, findScript, refuseUnknownUser } from '../../ui/names/names.ts'
 import { tallyOf } from '../../ui/task/task-state.ts'
 import { countsText } from '../../ui/text/counts.ts'
 import { withOwnMark } from '../../ui/text/screen.ts'
@@ -32,6 +32,7 @@ export default class TasksList extends BaseCommand {
     host: string({ char: 'w', helpValue: 'HOST', description: 'only tasks that ran on this host' }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
     script: string({ helpValue: 'NAME', description: 'only of this stored script' }),
+    schedule: string({ helpValue: 'NAME', description: 'only of this schedule' }),
     'created-by': string({
       aliases: ['by'],
       helpValue: 'USER',
@@ -43,12 +44,13 @@ export default class TasksList extends BaseCommand {
   async run() {
     const { flags } = await this.parse(TasksList)
     const client = await this.client()
-    const { status, host, cluster, script, 'created-by': createdBy } = flags
+    const { status, host, cluster, script, schedule, 'created-by': createdBy } = flags
     const query: TaskQuery = given({
       status: status as TaskQuery['status'],
       hostId: (await ifGiven(host, (name) => findHost(client, name)))?.id,
       clusterId: (await ifGiven(cluster, (name) => findCluster(client, name)))?.id,
       scriptId: (await ifGiven(script, (name) => findScript(client, name)))?.id,
+      scheduleId: (await ifGiven(schedule, (name) => findSchedule(client, name)))?.id,
       createdBy,
     })
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)

@@ -1,4 +1,4 @@
-import type { TaskScript } from '../../core/protocol/http/tasks.ts'
+import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { runsScript, type TaskResult } from '../../core/task/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -27,9 +27,10 @@ function headOf(content: string): string {
 }
 
 /** What the result says beside its exit code; output that is not whole is no detail. */
-function errorOf({ error, truncated, outputComplete }: TaskResult): string {
+function errorOf({ error, rollback, truncated, outputComplete }: TaskResult): string {
   const told = [
     error,
+    rollback?.status === 'SUCCESS' ? 'rolled back' : null,
     truncated ? cutOutput : null,
     outputComplete || truncated ? null : 'its output is not complete',
   ]
@@ -40,6 +41,12 @@ function paramsOf({ params, secretParams }: TaskScript): string | null {
   const pairs = Object.entries(params).map(([name, value]) => `${name}=${value}`)
   pairs.push(...secretParams.map((name) => `${name} (secret)`))
   return pairs.length === 0 ? null : pairs.join(', ')
+}
+
+function scheduleOf({ scheduleId, plannedAt }: Task, utc: boolean): { schedule?: string } {
+  if (typeof scheduleId !== 'number') return {}
+  const slot = typeof plannedAt === 'string' ? `, for ${showTime(plannedAt, utc)}` : ', run by hand'
+  return { schedule: `${scheduleId}${slot}` }
 }
 
 export default class TasksShow extends BaseCommand {
@@ -53,16 +60,20 @@ export default class TasksShow extends BaseCommand {
     const task = await client.tasks.get(await findTaskId(client, args.task))
     if (this.globals.json) return task
     const script = runsScript(task.type) ? await client.tasks.script(task.taskId) : null
+    const { gateLine } = await import('../../ui/task/plan-view.ts')
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')
     const fields = renderFields({
       task: task.taskId,
       status: task.status,
       ...(script === null ? { type: task.type } : { script: nameOf(script), params: paramsOf(script) }),
       ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
+      ...scheduleOf(task, flags.utc),
       strategy: task.strategy,
       timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
       ...(task.runAs === null ? {} : { 'run as': task.runAs }),
       ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
+      ...(task.verify ? { verify: gateLine(task.verify) } : {}),
+      ...(task.rollback ? { rollback: gateLine(task.rollback) } : {}),
       by: task.createdBy,
       created: showTime(task.createdAt, flags.utc),
       ended: showTime(task.completedAt, flags.utc),
@@ -73,7 +84,7 @@ export default class TasksShow extends BaseCommand {
       { heading: 'HOST', value: (result) => result.hostname, keep: true },
       {
         heading: 'STATUS',
-        value: (result) => result.status,
+        value: ({ status, phase }) => (phase === 'VERIFY' || phase === 'ROLLBACK' ? phase : status),
         keep: true,
         tone: ({ status }) => toneOf(status),
       },

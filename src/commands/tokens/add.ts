@@ -26,7 +26,7 @@ export default class TokensAdd extends BaseCommand {
     }),
     admin: boolean({
       description:
-        'for the role ADMIN: also allow changes of users and enrollment tokens, which outlast the token',
+        'for the role ADMIN: also allow changes of users, enrollment tokens and webhooks, which outlast the token',
     }),
     expires: string({
       helpValue: 'TIME',

@@ -40,6 +40,7 @@ export type FindingCode =
   | 'output'
   | 'results'
   | 'recording'
+  | 'file'
   | 'script-version'
   | 'audit-log'
   | 'audit-copy'
@@ -49,6 +50,7 @@ export type FindingCode =
   | 'lock'
   | 'writes'
   | 'software'
+  | 'upgrade'
 
 /** One thing that is not as it should be. */
 export interface Finding {

@@ -1,6 +1,7 @@
 import type { ClockDoubt } from '../clock-doubt.ts'
 import type { Role } from '../permissions.ts'
 import type { ServerStatus } from './http/server.ts'
+import type { Server } from './http/servers.ts'
 
 /** What `rsm server confirm-restore` confirmed. */
 export interface RestoreConfirmed {
@@ -71,16 +72,25 @@ export interface ProcessStatus extends ServerStatus {
   pid: number
   /** As GET /api/ready says it; absent from servers that do not tell it here. */
   ready?: boolean
+  /** Whether the start of this process made the first user; null until it takes requests. Older servers leave it out. */
+  madeFirstUser?: boolean | null
   logLevel: LogLevel
   /** Why writes are refused, by the store and by the audit log; null where they are taken. */
   readOnly: string | null
   auditRefused: string | null
   /** Null where nothing is copied. Older servers leave it out. */
   auditCopy?: AuditCopyStatus | null
-  hosts: number
-  runningTasks: number
+  /** Where PostgreSQL is; null where the data directory has it all. Older servers leave it out, and the two after it. */
+  storeAddress?: string | null
+  /** Why the store can not be reached; null where it can. */
+  storeFault?: string | null
+  /** All of the store; none while it can not be reached. */
+  servers?: Server[]
+  /** Null while the store can not be reached; so are the two after it. */
+  hosts: number | null
+  runningTasks: number | null
   /** Terminal sessions that are open. */
-  terminals: number
+  terminals: number | null
 }
 
 /** What `rsm server upgrade` does to the server's executable. */

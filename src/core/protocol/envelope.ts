@@ -19,8 +19,9 @@ export function encodeAround(
   id: string,
   timestamp: string,
 ): { head: string; tail: string } {
-  const { taskId, stream, sequence } = about
-  const frame = encode('SCRIPT_OUTPUT', { taskId, stream, sequence, data: '' }, id, timestamp)
+  const { taskId, stream, sequence, phase } = about
+  const place = { taskId, stream, sequence, ...(phase && { phase }) }
+  const frame = encode('SCRIPT_OUTPUT', { ...place, data: '' }, id, timestamp)
   const tail = '}}'
   return { head: frame.slice(0, -(tail.length + '""'.length)), tail }
 }

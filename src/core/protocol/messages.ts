@@ -1,4 +1,6 @@
+import { gateStatuses, longestInterval, mostRetries, phases } from '../task/gates.ts'
 import { largestScreen, longestSentence } from './bounds.ts'
+import { copy, fetch, file } from './file-orders.ts'
 import { type Held, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'
 
 const most = Number.MAX_SAFE_INTEGER
@@ -46,6 +48,16 @@ const inputMark = {
   mac: optional(bytes32),
 }
 
+/** What COPY_FILE and FETCH_FILE have in common; each field means what it means in EXECUTE_SCRIPT. */
+const fileOrder = {
+  taskId: id,
+  timeout: number({ minimum: 0 }),
+  runAs: optional(text()),
+  maxOutputBytes: bytes,
+  mark: optional(mark),
+  ...signed,
+}
+
 /** What an agent is to become: a build for each architecture, as its maker has signed it (contract §10). */
 const upgrade = object({
   version: text({ maxLength: 128 }),
@@ -61,6 +73,20 @@ const upgrade = object({
   ),
 })
 export type UpgradeOrder = Held<typeof upgrade>
+export type FileOfTask = Held<typeof file>
+export type CopyOrder = Held<typeof copy>
+export type FetchOrder = Held<typeof fetch>
+
+/** What runs on the host after its script, and decides with it how the execution ends (contract §15). */
+const gate = { script: text(), scriptType, timeout: number({ minimum: 0 }) }
+const verify = object({
+  ...gate,
+  retries: number({ integer: true, minimum: 0, maximum: mostRetries }),
+  intervalSeconds: number({ minimum: 0, maximum: longestInterval }),
+})
+const phase = oneOf(...phases)
+const gateStatus = oneOf(...gateStatuses)
+const exitCode = number({ integer: true, minimum: -1, maximum: 255 })
 
 /** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
 export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
@@ -83,23 +109,43 @@ export const payloads = {
       object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
     ),
     maxOutputBytes: bytes,
+    /** What the script reads instead of /dev/null; only to an agent whose HELLO says `files`. */
+    stdin: optional(file),
     /** In place of the script, which says to an agent that does not know this that it is too old. */
     upgrade: optional(upgrade),
+    /** These two go only to an agent whose HELLO says that it knows them: any other would run the script without. */
+    verify: optional(verify),
+    rollback: optional(object(gate)),
     /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
     mark: optional(mark),
     ...signed,
   }),
+  /**
+   * Writes a file, or a tree, on the host, as `runAs` where given. An execution as that of a script: received, cancelled and
+   * completed by the same messages. Only to an agent whose HELLO says `files`.
+   */
+  COPY_FILE: object({ ...fileOrder, copy }),
+  /** Sends a file, or a tree, of the host to the server; all else as of COPY_FILE. */
+  FETCH_FILE: object({ ...fileOrder, fetch }),
   /** The execution is in the agent's journal: from here on it is never sent again. */
   SCRIPT_RECEIVED: object({ taskId: id, journal }),
-  /** `sequence` counts from 0 over both streams of one execution. */
-  SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
+  /** An execution with gates has got there; of one that has none it is never sent. */
+  SCRIPT_PHASE: object({ taskId: id, phase }),
+  /** `sequence` counts from 0 over both streams of one execution, and over all of its phases; absent, `phase` is SCRIPT. */
+  SCRIPT_OUTPUT: object({
+    taskId: id,
+    stream: oneOf('stdout', 'stderr'),
+    data: text(),
+    sequence,
+    phase: optional(phase),
+  }),
   /**
    * The end of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
    * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
    */
   SCRIPT_COMPLETE: object({
     taskId: id,
-    exitCode: number({ integer: true, minimum: -1, maximum: 255 }),
+    exitCode,
     duration: number(),
     startedAt: text(),
     completedAt: text(),
@@ -111,6 +157,8 @@ export const payloads = {
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
+    /** Of a copy: whether it changed anything, or would have (`check`). Absent where that is not known, and of all else. */
+    changed: optional(truth),
     /**
      * What held its tree together; null where it was never started. A level that this server does not know is a newer
      * agent's, and no reason to lose an end.
@@ -126,6 +174,15 @@ export const payloads = {
         20,
       ),
     ),
+    /** Where these have run; `exitCode` is null where it is not known. */
+    verify: optional(
+      object({
+        status: gateStatus,
+        exitCode: nullable(exitCode),
+        attempts: number({ integer: true, minimum: 0, maximum: mostRetries + 1 }),
+      }),
+    ),
+    rollback: optional(object({ status: gateStatus, exitCode: nullable(exitCode) })),
   }),
   /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
   SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
@@ -155,9 +212,13 @@ export const payloads = {
       sandbox: optional(name),
       /** The limits that can be enforced here. */
       limits: optional(list(text({ maxLength: 64 }), 64)),
+      /** COPY_FILE, FETCH_FILE and the stdin of a script are known here. */
+      files: optional(truth),
+      /** Whether it runs what is to follow on a script. */
+      gates: optional(truth),
     }),
-    /** `state` is an `ExecutionState`, or a newer agent's. */
-    tasks: list(object({ taskId: id, state: name, lastSequence }), 100_000),
+    /** `state` is an `ExecutionState`, or a newer agent's; `phase` is that of an execution with gates. */
+    tasks: list(object({ taskId: id, state: name, lastSequence, phase: optional(name) }), 100_000),
     /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
     terminals: optional(list(object({ sessionId: id, lastSequence }), 1000)),
   }),
@@ -212,7 +273,10 @@ export const payloads = {
 export type MessageType = keyof typeof payloads
 export type Payloads = { [T in MessageType]: Held<(typeof payloads)[T]> }
 export type ExecuteScript = Payloads['EXECUTE_SCRIPT']
+export type CopyFile = Payloads['COPY_FILE']
+export type FetchFile = Payloads['FETCH_FILE']
 export type ScriptReceived = Payloads['SCRIPT_RECEIVED']
+export type ScriptPhase = Payloads['SCRIPT_PHASE']
 export type ScriptOutput = Payloads['SCRIPT_OUTPUT']
 export type ScriptComplete = Payloads['SCRIPT_COMPLETE']
 export type ScriptAck = Payloads['SCRIPT_ACK']
@@ -228,6 +292,7 @@ export type Message<T extends MessageType = MessageType> = {
 
 export const agentSends = [
   'SCRIPT_RECEIVED',
+  'SCRIPT_PHASE',
   'SCRIPT_OUTPUT',
   'SCRIPT_COMPLETE',
   'AGENT_HELLO',
@@ -240,6 +305,8 @@ export type FromAgent = Message<(typeof agentSends)[number]>
 
 export const serverSends = [
   'EXECUTE_SCRIPT',
+  'COPY_FILE',
+  'FETCH_FILE',
   'SCRIPT_ACK',
   'CANCEL_SCRIPT',
   'TERMINAL_OPEN',

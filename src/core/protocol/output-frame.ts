@@ -6,7 +6,7 @@ const textEnds = '"}}'
  * another order or twice, only a whole parse knows which text is the output.
  */
 const headOfOurs =
-  /^\{"type":"(?:SCRIPT|TERMINAL)_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"(?:taskId":"[^"\\]*","stream":"std(?:out|err)|sessionId":"[^"\\]*)","sequence":\d{1,16}$/
+  /^\{"type":"(?:SCRIPT|TERMINAL)_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"(?:taskId":"[^"\\]*","stream":"std(?:out|err)|sessionId":"[^"\\]*)","sequence":\d{1,16}(?:,"phase":"(?:VERIFY|ROLLBACK)")?$/
 /** The rest of a frame of ours is shorter than this. */
 const longestHead = 512
 

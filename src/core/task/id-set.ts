@@ -10,6 +10,15 @@ export function foldIds(ids: readonly number[]): string {
   return runs.map(({ first, last }) => (first === last ? `${first}` : `${first}-${last}`)).join(',')
 }
 
+/** The ids of a folded set, ascending. */
+export function unfoldIds(folded: string): number[] {
+  if (folded === '') return []
+  return folded.split(',').flatMap((run) => {
+    const [first = 0, last = first] = run.split('-').map(Number)
+    return Array.from({ length: last - first + 1 }, (_, at) => first + at)
+  })
+}
+
 /** Whether a folded set has this id. */
 export function hasId(folded: string, id: number): boolean {
   for (const run of folded.split(',')) {

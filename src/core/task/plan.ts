@@ -8,10 +8,13 @@ import {
   type Strategy,
 } from './task.ts'
 
-/** Seconds of run time on a host where neither the call nor the script says any (contract §4). */
+/** Seconds that a copy or a fetch may take on a host where nothing else is asked for: a large file over a slow line. */
+export const copyTimeout = 3600
+
 /** Seconds that an upgrade may take, for a download and until terminals are closed, where nothing else is asked for. */
 export const upgradeTimeout = 1800
 
+/** Seconds of run time on a host where neither the call nor the script says any (contract §4). */
 export const defaultTimeout = 300
 
 /** How a task goes over its hosts (contract §4). A task's record has all of these fields. */

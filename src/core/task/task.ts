@@ -1,12 +1,13 @@
 import type { Containment } from '../host.ts'
 import { type ScriptType, scriptTypes } from '../script/script-form.ts'
+import type { Phase, RollbackResult, VerifyResult } from './gates.ts'
 
 /** What a task does on its hosts: runs a script of this type, or what needs no script (contract §4). */
-export const taskTypes = [...scriptTypes, 'INSTALL', 'UPGRADE'] as const
+export const taskTypes = [...scriptTypes, 'INSTALL', 'UPGRADE', 'COPY', 'FETCH'] as const
 export type TaskType = (typeof taskTypes)[number]
 
 export function runsScript(type: TaskType): type is ScriptType {
-  return type !== 'INSTALL' && type !== 'UPGRADE'
+  return (scriptTypes as readonly string[]).includes(type)
 }
 
 /** How a task goes over its hosts (contract §4). */
@@ -73,6 +74,13 @@ export interface TaskResult {
   containment: Containment | null
   /** What could not be ended, 20 at most; null where a process may have left unseen. */
   survivors: Survivor[] | null
+  /** Of a copy: whether it changed the host, or would have; null where that is not known, and of all else (contract §13). */
+  changed: boolean | null
+  /** Where it is while RUNNING, else null. */
+  phase: Phase | null
+  /** What verified it and what undid it, where these have run (contract §15). */
+  verify: VerifyResult | null
+  rollback: RollbackResult | null
   lateResult: LateResult | null
 }
 

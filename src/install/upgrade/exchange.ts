@@ -7,14 +7,12 @@ import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { openDataDirectory } from '../../disk/data-directory.ts'
 import { replaceDurably, syncDirectory, temporaryName } from '../../disk/durable.ts'
+import { failedStore, keptStore } from '../../disk/upgrade-traces.ts'
 
 const run = promisify(execFile)
 
 /** Where the former executable stays, beside the new one. */
 export const formerOf = (target: string): string => `${target}.former`
-
-/** The store as the former version left it, until the new one is ready. */
-const keptStore = (dataDir: string) => join(dataDir, 'store.before-upgrade')
 
 /** Gives a file another name, too, in the place of what had it. */
 async function alsoNamed(path: string, name: string): Promise<void> {
@@ -68,14 +66,10 @@ export const keepStore = (dataDir: string): Promise<void> =>
     }
   })
 
-/** Brings back the store that was kept; nobody has had an answer from a version that never became ready. */
+/** Brings back the store that was kept. Not where it is gone: what a ready version has acknowledged stays. */
 export const bringStoreBack = (dataDir: string): Promise<void> =>
   locked(dataDir, async () => {
-    const [store, kept, failed] = [
-      join(dataDir, 'store'),
-      keptStore(dataDir),
-      join(dataDir, 'store.of-failed-upgrade'),
-    ]
+    const [store, kept, failed] = [join(dataDir, 'store'), keptStore(dataDir), failedStore(dataDir)]
     await access(kept)
     await rm(failed, { recursive: true, force: true })
     await rename(store, failed)
@@ -84,7 +78,3 @@ export const bringStoreBack = (dataDir: string): Promise<void> =>
     faultPoint('upgrade.storeBack.after')
     await rm(failed, { recursive: true, force: true })
   })
-
-/** The new version is ready: its store counts. */
-export const forgetStore = (dataDir: string): Promise<void> =>
-  rm(keptStore(dataDir), { recursive: true, force: true })

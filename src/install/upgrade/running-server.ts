@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { openSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
-import { findSystemd, type Systemd } from '../systemd.ts'
+import { findSystemd } from '../systemd.ts'
 
 /** Milliseconds that a server takes to end in order: 10 s, and what a slow machine adds. */
 const stopPatience = 30_000
@@ -11,6 +11,8 @@ const stopPatience = 30_000
 export interface Operated {
   /** What does it, for people. */
   readonly by: string
+  /** The line that starts it; null where only its own words do. */
+  readonly startLine: string | null
   stop(): Promise<void>
   /** Resolves once it is on its way; `ended` settles if it has ended again, where that is known. */
   start(): Promise<{ ended: Promise<string> }>
@@ -38,11 +40,14 @@ function unitOf(pid: number): string | null {
 }
 
 /** Of the unit that has this process as its main one. */
-async function asUnit(systemd: Systemd, unit: string, pid: number): Promise<Operated | null> {
+async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Operated | null> {
+  const systemd = findSystemd(isUsers)
+  if (systemd === null) return null
   const main = await systemd.ctl('show', '-p', 'MainPID', '--value', unit).catch(() => '')
   if (Number(main) !== pid) return null
   return {
     by: `systemctl: ${unit}`,
+    startLine: `systemctl ${isUsers ? '--user ' : ''}start ${unit}`,
     stop: async () => void (await systemd.ctl('stop', unit)),
     async start() {
       // A former try may have used up its starts.
@@ -102,6 +107,7 @@ function asProcess(first: number, target: string): Operated {
   let pid = first
   return {
     by: `pid ${first}, which starts again with the same words`,
+    startLine: null,
     async stop() {
       try {
         process.kill(pid, 'SIGTERM')
@@ -132,8 +138,7 @@ function asProcess(first: number, target: string): Operated {
 export async function operatedBy(pid: number, target: string): Promise<Operated> {
   const unit = unitOf(pid)
   for (const isUsers of unit === null ? [] : [false, true]) {
-    const systemd = findSystemd(isUsers)
-    const found = systemd && unit !== null ? await asUnit(systemd, unit, pid) : null
+    const found = unit === null ? null : await asUnit(isUsers, unit, pid)
     if (found !== null) return found
   }
   return asProcess(pid, target)

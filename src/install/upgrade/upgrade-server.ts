@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { ProcessStatus, UpgradeNote } from '../../core/protocol/control.ts'
+import { endUpgrade, keptStore, markUpgrade } from '../../disk/upgrade-traces.ts'
 import type { Candidate } from './candidate.ts'
-import { bringStoreBack, exchange, forgetStore, goBack, keepStore } from './exchange.ts'
+import { bringStoreBack, exchange, goBack, keepStore } from './exchange.ts'
 import type { Operated } from './running-server.ts'
 
 /** How long a server may take until it is ready, milliseconds. */
@@ -51,27 +54,43 @@ async function startAndWait(upgrade: Upgrade, former: number): Promise<string | 
   }
 }
 
-/** The former version, with the store as it left it. */
+/** The former version; with the store as it left it, unless the new one has taken requests, whose answers are promises. */
 async function revert(upgrade: Upgrade, former: number, why: string): Promise<never> {
   const { dataDir, target, from, candidate, server, say } = upgrade
   const failed = `rsm ${candidate.version} did not become ready: ${why}`
   say(`${failed}; going back to ${from}`)
   await server.stop()
+  // A server gives it up before it takes the first request. It has ended: that can't change any more.
+  const isKept = existsSync(keptStore(dataDir))
   await goBack(target)
-  await bringStoreBack(dataDir)
+  if (isKept) await bringStoreBack(dataDir)
   const stillNot = await startAndWait(upgrade, former)
+  const data = isKept ? 'its data as before' : `the data of ${candidate.version}, which had taken requests`
   if (stillNot !== null)
     throw new RsmError(
       'unavailable',
-      `${failed}; and rsm ${from} is back in its place, but not ready: ${stillNot}`,
-      {
-        hint: 'see the log of the server; the store is the one of before',
-      },
+      `${failed}; and rsm ${from} is back in its place, with ${data}, but not ready: ${stillNot}`,
+      { hint: 'see the log of the server' },
     )
+  await endUpgrade(dataDir)
   const { version: to, sha256 } = candidate
   await upgrade.note({ from, to, sha256, reverted: why })
-  throw new RsmError('unavailable', `${failed}; rsm ${from} runs again, with its data as before`, {
+  throw new RsmError('unavailable', `${failed}; rsm ${from} runs again, with ${data}`, {
     hint: 'see the log of the server for what kept it',
+  })
+}
+
+/** So that a cut upgrade can be told of. */
+async function mark({ dataDir, target, from, candidate, server }: Upgrade): Promise<void> {
+  const { ino } = await stat(candidate.path)
+  await markUpgrade(dataDir, {
+    from,
+    to: candidate.version,
+    executable: target,
+    inode: ino,
+    start: server.startLine,
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
   })
 }
 
@@ -84,6 +103,7 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
   const { pid: former } = await upgrade.status()
   const { version: to, sha256 } = candidate
   await upgrade.note({ from, to, sha256, reverted: null })
+  await mark(upgrade)
   say(`stopping rsm ${from} (${server.by})`)
   await server.stop()
   try {
@@ -91,16 +111,17 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
     await exchange(target, candidate.path)
   } catch (error) {
     // Nothing is in another place than before.
-    await forgetStore(dataDir)
-    if ((await startAndWait(upgrade, former)) === null)
+    if ((await startAndWait(upgrade, former)) === null) {
+      await endUpgrade(dataDir)
       await upgrade.note({ from, to, sha256, reverted: (error as Error).message })
+    }
     throw error
   }
   say(`starting rsm ${to}`)
   const why = await startAndWait(upgrade, former)
   if (why !== null) await revert(upgrade, former, why)
-  // The store of one that is ready is not taken back, whichever it is.
-  await forgetStore(dataDir)
+  // An older one does not do that itself.
+  await endUpgrade(dataDir)
   const { version } = await upgrade.status()
   if (version === to) return
   await goBack(target)

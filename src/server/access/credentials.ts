@@ -61,7 +61,9 @@ class Remembered<C extends Caller> {
     return found.caller
   }
 
-  changed(id: number): void {
+  /** Null: of any. */
+  changed(id: number | null): void {
+    if (id === null) return this.changedWhere(() => true)
     this.#changes++
     this.#forget(id)
   }
@@ -103,12 +105,20 @@ export async function noteUse(store: Store, tokenId: number, now: number): Promi
   })
 }
 
-export function createCredentials(store: Store, clock: Clock): Credentials {
+/** Seconds. */
+const retryAfter = 2
+
+/** `isCurrent`: whether what is remembered still follows the records; else each token is `unavailable`. */
+export function createCredentials(
+  store: Store,
+  clock: Clock,
+  isCurrent: () => boolean = () => true,
+): Credentials {
   const agents = new Remembered<AgentCaller>(({ hostId }) => hostId, mostAgents)
   const users = new Remembered<UserCaller>(({ tokenId }) => tokenId, mostUsers)
   store.watch('hosts', (hostId) => agents.changed(hostId))
   store.watch('tokens', (tokenId) => users.changed(tokenId))
-  store.watch('users', (userId) => users.changedWhere(({ id }) => id === userId))
+  store.watch('users', (userId) => users.changedWhere(({ id }) => userId === null || id === userId))
 
   async function user(tokenHash: string): Promise<Known<UserCaller> | undefined> {
     const [token] = await store.find('tokens', 'tokenHash', tokenHash)
@@ -161,6 +171,10 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
   return (token) => {
     const kind = kindOfToken(token)
     if (kind === null) return Promise.resolve(undefined)
+    if (!isCurrent())
+      return Promise.reject(
+        new RsmError('unavailable', 'the store can not be reached just now', { retryAfter }),
+      )
     if (kind === 'enrollment') return enrollment(sha256(token))
     const known = kind === 'agent' ? agents.get(token) : users.get(token)
     if (known && (known.until === forever || clock.now() < known.until)) return known.caller

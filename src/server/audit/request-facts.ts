@@ -6,6 +6,7 @@ import { runsScript } from '../../core/task/task.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
+import type { GateScript, TaskRecord } from '../seams/records/task.ts'
 import type { Store } from '../seams/store.ts'
 
 type Fields = Record<string, unknown>
@@ -21,13 +22,24 @@ export interface Observed {
 }
 
 /** Fields of a success that say what was granted or made, defaults filled in; never a token, a password or a text. */
-const granted = ['role', 'admin', 'enabled', 'maxUses', 'expiresAt', 'hostId', 'version', 'sha256'] as const
+const granted = [
+  'role',
+  'admin',
+  'enabled',
+  'delivered',
+  'maxUses',
+  'expiresAt',
+  'hostId',
+  'version',
+  'sha256',
+] as const
 
 /** Fields of a body whose values are written down; of every other field no more than its name. */
 const telling = [
   'role',
   'admin',
   'enabled',
+  'format',
   'maxUses',
   'expiresInHours',
   'expiresInDays',
@@ -41,6 +53,9 @@ const telling = [
   'shell',
   'watch',
   'strategy',
+  'cron',
+  'everySeconds',
+  'timezone',
   'sudo',
   'forgetCredentials',
 ] as const
@@ -89,6 +104,7 @@ export function objectOf(
       id: idOrNull(data['taskId'] ?? params['taskId']),
       name: textOrNull(asFields(body['script'])['name']),
     }
+  if (type === 'file') return { type, id: idOrNull(data['fileId']), name: null }
   if (type === 'terminal') return { type, id: idOrNull(data['sessionId'] ?? params['sessionId']), name }
   if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
   const inPath = config.exists !== undefined && singularOf(config.exists) === type
@@ -123,6 +139,8 @@ export async function detailOf(
   }
   const body = asFields(request.body)
   const data = asFields(envelope?.data)
+  const { hostId } = asFields(request.params)
+  if (typeof hostId === 'string') detail['hostId'] = hostId
   Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
   const { command, rights: given } = body
   if (Array.isArray(given)) detail['rights'] = rights.filter((right) => given.includes(right))
@@ -132,8 +150,8 @@ export async function detailOf(
   if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true
-  // An installation is about a host, and a task.
-  return operation.audit.object === 'task' || typeof data['taskId'] === 'string'
+  // An installation is about a host, and a task; a schedule about what it will run where.
+  return ['task', 'schedule'].includes(operation.audit.object) || typeof data['taskId'] === 'string'
     ? { ...detail, ...(await execution(request, data, store)) }
     : detail
 }
@@ -160,10 +178,32 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   const task = await store.get('tasks', taskId)
   if (!task) return found
   const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
-  if (task.content !== null && runsScript(type)) found['sha256'] = sha256(task.content)
+  const { script = task.content, verify, rollback } = task.gates ?? {}
+  if (script !== null && runsScript(type)) found['sha256'] = sha256(script)
+  if (verify) Object.assign(found, gateFacts('verify', verify))
+  if (rollback) Object.assign(found, gateFacts('rollback', rollback))
   if (limits) found['limits'] = showLimits(limits)
+  Object.assign(found, filesOf(task))
   if (task.install) Object.assign(found, valuesOf({ ...task.install }, telling))
   return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
+}
+
+function gateFacts(name: 'verify' | 'rollback', { scriptId, content }: GateScript): AuditDetail {
+  return {
+    ...(scriptId !== null && { [`${name}ScriptId`]: scriptId }),
+    ...(content !== null && { [`${name}Sha256`]: sha256(content) }),
+  }
+}
+
+/** Which file goes where: its sha256, never its content. */
+function filesOf({ copy, fetch, stdin }: TaskRecord): AuditDetail {
+  const file = copy?.file ?? stdin
+  const path = copy?.path ?? fetch?.path
+  return {
+    ...(file && { fileId: file.fileId, fileSha256: file.sha256 }),
+    ...(path !== undefined && { path }),
+    ...(copy?.check && { check: copy.check }),
+  }
 }
 
 function targetOf(body: Fields): AuditDetail {

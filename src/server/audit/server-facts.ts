@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { Store } from '../seams/store.ts'
-import { actorOf } from './actor.ts'
+import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
 
 /** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
@@ -72,6 +72,19 @@ export function recordFacts(
     })
   }
 
+  /** A schedule may skip a slot each second for as long as a task runs: that is bounded as refused calls are. */
+  function ofSlot({ schedule, slot }: Facts['slot']): Promise<void> {
+    const { id, name, owner } = schedule
+    const { plannedAt, firstAt, count, outcome, taskId, why, error } = slot
+    const object = { type: 'schedule', id, name }
+    if (outcome === 'STARTED') return record('schedule.run', object, 'SUCCESS', { plannedAt, taskId, owner })
+    const action = outcome === 'FAILED' ? 'schedule.run' : 'schedule.skip'
+    const skipped = outcome === 'SKIPPED' ? { firstAt, count, why } : { message: error }
+    const detail = { plannedAt, owner, ...skipped }
+    const event = { actor: systemActor, ip: null, action, object, outcome: 'FAILED', detail } as const
+    return refusals.note(`schedule ${id}`, event)
+  }
+
   async function ofTerminal(event: Facts['terminal']): Promise<void> {
     const { record: session } = event
     const { hostId, user, exitCode, signal, reason, startedAt, endedAt } = session
@@ -88,6 +101,11 @@ export function recordFacts(
 
   const unsubscribe = [
     facts.subscribe('taskEnded', ({ taskId }) => guarded(taskEnded(taskId))),
+    facts.subscribe('slot', (event) => guarded(ofSlot(event))),
+    facts.subscribe('scheduleSuspended', ({ schedule: { id, name, owner }, why }) => {
+      const object = { type: 'schedule', id, name }
+      guarded(record('schedule.suspend', object, 'SUCCESS', { message: why, owner }))
+    }),
     facts.subscribe('agentTokenEnded', ({ agentId }) => {
       const object = { type: 'agent', id: agentId, name: agentId }
       guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))

@@ -1,5 +1,7 @@
 import type { AuditDetail } from '../../core/audit.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
+import type { Server } from '../../core/protocol/http/servers.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { recordForSystem } from '../audit/actor.ts'
@@ -15,6 +17,7 @@ import type { HandedOut } from '../releases/handed-out.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keep } from '../seams/keep.ts'
+import type { Shared } from '../seams/shared.ts'
 import type { Store } from '../seams/store.ts'
 import type { ControlOperations } from './control.ts'
 
@@ -32,13 +35,21 @@ interface Parts {
   passwords: Pick<Passwords, 'hash'>
   hints: Pick<Hints, 'publish'>
   log: LeveledLog
+  shared: Shared | null
   status(): Promise<ServerStatus>
+  servers(): Promise<Server[]>
   ready(): boolean
+  madeFirstUser(): boolean | null
+}
+
+function nullWhereUnavailable(error: unknown): null {
+  if (error instanceof RsmError && error.code === 'unavailable') return null
+  throw error
 }
 
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
 export function controlOperations(parts: Parts): ControlOperations {
-  const { agreed, engine, audit, clock, backup, keep, store, passwords, hints, log } = parts
+  const { agreed, engine, audit, clock, backup, keep, store, shared, passwords, hints, log } = parts
   const { releases } = parts.handedOut
   const record = (action: string, detail: AuditDetail) => recordForSystem(audit, action, detail)
   return {
@@ -67,20 +78,26 @@ export function controlOperations(parts: Parts): ControlOperations {
       return reset
     },
     async status() {
-      const count = async (found: Promise<{ total: number }>) => (await found).total
+      // Who looks for what is wrong gets an answer without the store, too.
+      const ifReached = <T>(value: Promise<T>) => value.catch(nullWhereUnavailable)
+      const count = async (found: Promise<{ total: number }>) => (await ifReached(found))?.total ?? null
       const open = { where: { equals: { status: 'OPEN' } }, limit: 0 } as const
       const running = { where: { equals: { status: 'RUNNING' } }, limit: 0 } as const
       return {
         ...(await parts.status()),
         pid: process.pid,
         ready: parts.ready(),
+        madeFirstUser: parts.madeFirstUser(),
         logLevel: log.levelNow(),
         readOnly: store.readOnlyReason,
         auditRefused: audit.refusal,
         auditCopy: parts.auditCopy?.status ?? null,
+        storeAddress: shared?.address ?? null,
+        servers: (await ifReached(parts.servers())) ?? [],
         hosts: await count(store.query('hosts', { limit: 0 })),
         runningTasks: await count(store.query('tasks', running)),
         terminals: await count(store.query('terminals', open)),
+        storeFault: shared?.fault ?? null,
       }
     },
     async 'log-level'({ level }) {

@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClockDoubt, doubtSentence } from '../../core/clock-doubt.ts'
 import { AgreedClock, sinceBoot } from '../../disk/agreed-clock.ts'
-import { systemActor } from '../audit/actor.ts'
 import type { Clock } from '../clock.ts'
+import { tellDoubt } from '../keep/clock-doubt.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
@@ -66,26 +65,11 @@ export function openAgreedClock(
   path: string,
   { store, audit, clock, log, written }: Parts,
 ): Promise<AgreedClock> {
-  function changed(doubt: ClockDoubt | null): void {
-    const message = doubt ? doubtSentence(doubt) : 'the clock is believed'
-    log[doubt ? 'error' : 'info']({ ...doubt }, message)
-    const outcome = doubt ? 'FAILED' : 'SUCCESS'
-    audit
-      .append({
-        actor: systemActor,
-        ip: null,
-        action: doubt ? 'clock.doubt' : 'clock.agree',
-        object: null,
-        outcome,
-        detail: { ...doubt, message },
-      })
-      .catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
-  }
   return AgreedClock.open({
     path: join(path, 'clock.json'),
     clocks: { now: () => clock.now(), sinceBoot: clock.sinceBoot?.bind(clock) ?? sinceBoot },
     newest: async () => newestTime([await newestOf(store), written]),
-    changed,
+    changed: tellDoubt({ audit, log }),
     log: (message, fields) => log.warn(fields, message),
   })
 }

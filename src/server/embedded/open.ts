@@ -1,17 +1,19 @@
 import { join } from 'node:path'
 import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
+import { refuseElsewhere } from '../elsewhere.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../key-files.ts'
-import { beginRun } from '../runs.ts'
+import { createLocalHints } from '../local-hints.ts'
 import type { Data, DataOptions } from '../seams/data.ts'
 import { serverVersion } from '../version.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
 import { openExecutions } from './executions/executions.ts'
-import { createHints } from './hints.ts'
+import { openDirectoryFiles } from './files/directory-files.ts'
 import { createFileHistory } from './history/file-history.ts'
+import { alone } from './keep/alone.ts'
 import { createKeep } from './keep/keep.ts'
 import { createLinks } from './links.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
@@ -20,6 +22,7 @@ import { createPresence } from './presence/memory-presence.ts'
 import { openFileRecordings } from './recordings/file-recordings.ts'
 import { createRelay } from './relay.ts'
 import { createFileResults } from './results.ts'
+import { beginRun } from './runs.ts'
 import { createScriptVersions } from './script-versions.ts'
 import { createShortLived } from './short-lived.ts'
 import { openJsonStore } from './store/store.ts'
@@ -29,8 +32,9 @@ import { markUsed, refuseWithoutStore } from './used.ts'
 export async function openEmbedded(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
+  await refuseElsewhere(path, 'add --store, or name another directory with --data-dir')
   await refuseWithoutStore(path)
-  const hints = createHints()
+  const hints = createLocalHints()
   const written = await lastWritten(path)
   const store = await openJsonStore({
     directory: join(path, 'store'),
@@ -77,6 +81,8 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   const agreed = await openAgreedClock(path, { store, audit, clock, log, written })
   return {
+    clock,
+    shared: null,
     store,
     serverRuns,
     hints,
@@ -95,10 +101,13 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     results,
     versions: createScriptVersions(join(path, 'scripts')),
     recordings: await openFileRecordings(join(path, 'terminals')),
+    files: await openDirectoryFiles(join(path, 'files')),
     agreed,
     keep: createKeep({ directory: path, keysDirectory, store, clock }),
     waitingWrites: () => store.queueLength,
     markUsed: () => markUsed(path, storeId, log),
+    alone,
+    inTurn: (work) => work(),
     async close() {
       await executions.close()
       await outputs.close()

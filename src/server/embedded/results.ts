@@ -20,26 +20,33 @@ export function createFileResults(directory: string): Results {
     const [oldest] = recent.keys()
     if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
   }
+  async function read(taskId: string): Promise<TaskRemains | null> {
+    const known = recent.get(taskId)
+    if (known) return known
+    try {
+      const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
+      // Older files lack what was added since.
+      const none = { containment: null, changed: null, phase: null, verify: null, rollback: null }
+      const added = { ...none, survivors: [] }
+      const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
+      keep(taskId, archived)
+      return archived
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+  }
+
   return {
     async write(taskId, archived) {
       await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
       await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
       keep(taskId, archived)
     },
-    async read(taskId) {
-      const known = recent.get(taskId)
-      if (known) return known
-      try {
-        const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
-        // Older files lack what was added since.
-        const added = { containment: null, survivors: [] }
-        const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
-        keep(taskId, archived)
-        return archived
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-        throw error
-      }
+    read,
+    async has(taskId, hostId) {
+      const remains = await read(taskId)
+      return remains && remains.results.some((result) => result.hostId === hostId)
     },
     async forget(taskId) {
       recent.delete(taskId)

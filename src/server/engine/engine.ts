@@ -1,5 +1,6 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
+import type { Executions } from '../seams/executions.ts'
 import { createHeld, type OpenRestore, type Witness } from './held.ts'
 import { createInstalls } from './installs/installs.ts'
 import { HostLanes } from './lanes/host-lanes.ts'
@@ -19,13 +20,14 @@ const silenceSweep = 5000
  */
 export interface Engine
   extends Pick<Plans, 'create'>,
-    Pick<Lanes, 'linked' | 'unlinked' | 'received' | 'output' | 'complete'>,
+    Pick<Lanes, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>,
     Reads {
   /** Takes up running tasks that no living server owns. */
   recover(): Promise<void>
   /** Cancels a task: resolves when that is durable; an agent that is away hears of it when it returns. */
   cancel(taskId: string): Promise<void>
   abandonHost(hostId: number): Promise<void>
+  transactWithOpen: Executions['transactWithOpen']
   /** What agents are to remember of this server; null while it has to be kept from them. */
   mark(): RunMark | null
   /** What an agent remembers of it, said outside of a HELLO. */
@@ -63,10 +65,9 @@ export function createEngine(deps: EngineDependencies): Engine {
   const timers = [
     every(waitingSweep, () => plans.sweep(), 'the sweep of waiting executions'),
     every(lostHintSweep, () => Promise.all([plans.sweepTasks(), lanes.sweep()]), 'the sweep of tasks'),
-    // In this order: what lanes have heard of is not silent.
     every(
       silenceSweep,
-      () => lanes.sweepRunning().then(() => plans.sweepSilent()),
+      () => Promise.all([lanes.sweepRunning(), plans.sweepSilent()]),
       'the sweep of silent executions',
     ),
   ]
@@ -77,6 +78,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     linked: (link) => lanes.linked(link),
     unlinked: (link) => lanes.unlinked(link),
     received: (link, frameId, received) => lanes.received(link, frameId, received),
+    phase: (link, frameId, reached) => lanes.phase(link, frameId, reached),
     output: (link, frameId, output, json) => lanes.output(link, frameId, output, json),
     complete: (link, frameId, complete) => lanes.complete(link, frameId, complete),
     async recover() {
@@ -87,10 +89,11 @@ export function createEngine(deps: EngineDependencies): Engine {
     async cancel(taskId) {
       parts.ended(await parts.executions.cancel(taskId))
     },
+    transactWithOpen: (hostId, work) => parts.executions.transactWithOpen(hostId, work),
     async abandonHost(hostId) {
       parts.ended(await parts.executions.abandon(hostId))
     },
-    mark: () => (held.isUncertain ? null : parts.serverRuns.mark()),
+    mark: () => (held.isUncertain ? null : parts.serverRuns.recent()),
     witnessed(witness, mark) {
       const judged = held.judge(witness, mark)
       if (judged !== true) parts.inBackground(judged, 'judging what an agent remembers')

@@ -99,6 +99,16 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
     note = written.note
   }
 
+  /** What another server has noticed, or confirmed, since. */
+  async function look(): Promise<void> {
+    const { items } = await store.query('runs')
+    const run =
+      items.find(({ restore }) => restore?.confirmedAt === null) ?? items.find(({ id }) => id === noticedIn)
+    if (!run?.restore) return
+    noticedIn = run.id
+    note = run.restore
+  }
+
   function withStranger(now: RestoreNote, { run }: RunMark): RestoreNote | null {
     if (now.strangers.includes(run) || now.strangers.length >= mostStrangers) return null
     return { ...now, strangers: [...now.strangers, run] }
@@ -110,7 +120,7 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
     witnesses.add(agentId)
     await executions.hold(former)
     const hostname = (await store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
-    const reason = `the agent of ${hostname} has heard of later work of this server than its data directory holds: the directory is a backup that was brought back`
+    const reason = `the agent of ${hostname} has heard of later work of this server than its store holds: that is a backup that was brought back, or it has lost what it had acknowledged`
     let isFirst = false
     await write((now) => {
       isFirst = now === null
@@ -154,6 +164,8 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
 
   return {
     async open() {
+      // Without the store what is known here has to do.
+      await look().catch(() => undefined)
       if (note === null || !isOpen()) return null
       const { noticedAt, reason, hostId, agentId } = note
       const { taskIds, executions } = await heldNow()
@@ -183,12 +195,16 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
     },
 
     judge(witness, mark) {
-      return mark === undefined || serverRuns.knows(mark) || prove(witness, mark)
+      if (mark === undefined) return true
+      const known = serverRuns.knows(mark)
+      if (typeof known === 'boolean') return known || prove(witness, mark)
+      return known.then((isKnown) => isKnown || prove(witness, mark))
     },
 
     mayResend: (taskId, isOurs) => !former.has(taskId) || (isOurs && !isOpen()),
 
     async confirm(cancelPending) {
+      await look()
       if (note === null || !isOpen())
         throw new RsmError('conflict', 'nothing is held: this server has noticed no restore from a backup')
       const { noticedAt, reason } = note
@@ -197,7 +213,7 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
         for (const taskId of taskIds)
           parts.ended(await executions.cancel(taskId, { pendingOnly: true, error: cancelledBy }))
       await write((now) => now && { ...now, confirmedAt: now.confirmedAt ?? isoTime(clock.now()) })
-      executions.release()
+      await executions.release()
       const confirmed = {
         noticedAt,
         reason,

@@ -1,7 +1,7 @@
 import { faultInBrackets } from '../../core/host-status.ts'
 import { isFinal } from '../../core/task/task.ts'
-import type { Execution } from '../seams/executions.ts'
 import type { EngineParts } from './parts.ts'
+import type { OpenExecution } from './plans/owned-task.ts'
 
 const sentAway =
   'its agent has no link now; the script may still be running there, and is LOST if nothing is heard of it'
@@ -13,10 +13,10 @@ const waitsForPerson =
 /** Why hosts that have not ended say nothing just now, by the id of the execution: shown as its `error` until it ends. */
 export async function notesOf(
   { executions, links, presence }: Pick<EngineParts, 'executions' | 'links' | 'presence'>,
-  all: readonly Execution[],
+  all: readonly OpenExecution[],
 ): Promise<Map<string, string>> {
   const open = all.filter(({ status }) => !isFinal(status))
-  const isHeld = ({ status, taskId }: Execution) => status === 'PENDING' && executions.held.has(taskId)
+  const isHeld = ({ status, taskId }: OpenExecution) => status === 'PENDING' && executions.held.has(taskId)
   const due = open.filter((execution) => execution.dueAt !== null && !execution.overSsh && !isHeld(execution))
   const holders = await links.holders(due.map(({ hostId }) => hostId))
   const away = due.filter(({ hostId }) => !holders.has(hostId))

@@ -4,7 +4,6 @@ import type { Clock } from '../clock.ts'
 import type { Install } from '../installs/installer.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { Runs } from '../runs.ts'
 import type { Execution, Executions } from '../seams/executions.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keys } from '../seams/keys.ts'
@@ -13,7 +12,9 @@ import type { Outputs } from '../seams/outputs.ts'
 import type { Member, Ownership } from '../seams/ownership.ts'
 import type { Views } from '../seams/presence.ts'
 import type { Results } from '../seams/results.ts'
+import type { Runs } from '../seams/runs.ts'
 import type { Store } from '../seams/store.ts'
+import type { WebhookEvents } from '../webhooks/events.ts'
 
 export interface EngineDependencies {
   /** This server among those of its store. */
@@ -32,8 +33,11 @@ export interface EngineDependencies {
   clock: Clock
   log: Log
   install: Install
+  /** Bytes of what a host may send. */
+  maxFileSize: number
   /** What scripts are told of these hosts; those that are gone are left out. */
   knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
+  webhookEvents: Pick<WebhookEvents, 'endOfTask'>
 }
 
 /** What plans and lanes are made with. */

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
+import { type Texts, textsOf } from '../executions/ended-task.ts'
 import { resultOf, summaryOf } from '../executions/shown.ts'
 import type { RunningExecution } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
@@ -18,9 +19,12 @@ export interface Reads {
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
   /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
   changedHosts(taskId: string, after?: number): Promise<{ hostIds: number[]; cursor: number }>
-  script(task: TaskRecord): Promise<string>
+  /** What a task runs or ran; empty where that is gone. */
+  texts(task: TaskRecord): Promise<Texts>
   /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): Promise<string[]>
+  /** How many those are, or were some seconds ago: a hint to ask for them. */
+  waitingOn(hostId: number): Promise<number>
   /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>
   /** Resolves when the task is final; at once when it does not run. Rejects with `unavailable` once `stop` is called. */
@@ -70,25 +74,22 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
       return withDamages(await resultsNow(task), outputs.damages(task.id))
     },
     async resultsOf(taskId, hostIds) {
-      const found = await Promise.all([...hostIds].map((hostId) => executions.find(taskId, hostId)))
-      return show(found.filter((running) => running !== undefined))
+      return show(await executions.ofHosts(taskId, [...hostIds]))
     },
     async changedHosts(taskId, after = Number.POSITIVE_INFINITY) {
       const { executions: changed, cursor } = await executions.changes(taskId, after)
       return { hostIds: changed.map(({ hostId }) => hostId), cursor }
     },
-    async script(task) {
-      return task.content ?? (await results.read(task.id))?.script ?? ''
+    async texts(task) {
+      const isHere = (task.gates ? task.gates.script : task.content) !== null
+      return isHere ? textsOf(task) : ((await results.read(task.id)) ?? { script: '' })
     },
     async pendingFor(hostId) {
       const open = await executions.ofHost(hostId)
       return open.flatMap(({ execution }) => (execution.status === 'PENDING' ? [execution.taskId] : []))
     },
-    async load() {
-      const [tasks, open] = [await executions.running(), await executions.open()]
-      const running = open.filter(({ status }) => status === 'RUNNING').length
-      return { tasks: tasks.length, running, waiting: open.length - running }
-    },
+    waitingOn: (hostId) => executions.waitingOn(hostId),
+    load: () => executions.load(),
     async finished(taskId) {
       const { signal } = stopped
       let wake = () => undefined as void

@@ -21,13 +21,15 @@ export function signalOf(complete: ScriptComplete): string | null {
  * that. Where it does not, `doubt` says so, and the end is never a SUCCESS.
  */
 export function statusOf(
-  { exitCode, status: said }: ScriptComplete,
+  { exitCode, status: said, verify }: ScriptComplete,
   isCancelRequested: boolean,
 ): { status: FinalStatus; doubt: string | null } {
   if (said === 'LOST') return { status: said, doubt: null }
   // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
   if (isCancelRequested && (said === undefined || said === 'CANCELLED'))
     return { status: 'CANCELLED', doubt: null }
+  // Its script has succeeded: the exit code is that of what verified it.
+  if (said === 'FAILED' && verify && verify.status !== 'SUCCESS') return { status: said, doubt: null }
   const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
   if (said === undefined || said === meant) return { status: meant, doubt: null }
   const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', and nobody asked for that' : ''}`
@@ -84,6 +86,8 @@ export function settled(
   now: number,
 ): Execution {
   const { status, doubt } = statusOf(complete, current.cancelRequested)
+  const { verify, rollback } = complete
+  const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
   const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
   // What was waited for in vain is told by its pieces already.
   const sizes = incomplete ? null : lacks
@@ -91,7 +95,7 @@ export function settled(
     ...current,
     ...times(complete, current, now),
     status,
-    exitCode: status === 'LOST' ? null : complete.exitCode,
+    exitCode: isUnknown ? null : complete.exitCode,
     signal: signalOf(complete),
     stdoutBytes: complete.stdoutBytes ?? output.stdoutBytes,
     stderrBytes: complete.stderrBytes ?? output.stderrBytes,
@@ -100,6 +104,9 @@ export function settled(
     error: sentence([complete.error, doubt, sizes]),
     containment: levels.find((level) => level === complete.containment) ?? null,
     survivors: survivorsOf(complete),
+    ...(complete.changed !== undefined && { changed: complete.changed }),
+    ...(verify && { verify }),
+    ...(rollback && { rollback }),
   }
 }
 

@@ -4,7 +4,12 @@ import { only } from '../only.ts'
 import type { Execution } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 
-export function resultOf(execution: Execution): TaskResult {
+type Kept = Pick<Execution, Exclude<keyof TaskResult, Added>> & Partial<Pick<TaskResult, Added>>
+/** What results of older servers lack. */
+type Added = 'phase' | 'verify' | 'rollback'
+
+/** Of an execution, or of a result as it was kept. */
+export function resultOf(execution: Kept): TaskResult {
   return {
     ...only(
       execution,
@@ -20,7 +25,21 @@ export function resultOf(execution: Execution): TaskResult {
     ...only(execution, 'stdoutBytes', 'stderrBytes', 'truncated', 'outputComplete', 'error'),
     containment: execution.containment ?? null,
     survivors: execution.survivors === undefined ? [] : execution.survivors,
+    changed: execution.changed ?? null,
+    phase: execution.status === 'RUNNING' ? (execution.phase ?? 'SCRIPT') : null,
+    verify: execution.verify ?? null,
+    rollback: execution.rollback ?? null,
     lateResult: execution.lateResult,
+  }
+}
+
+/** What follows on its script, without the texts. */
+function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
+  const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
+  const { verify, rollback } = gates ?? {}
+  return {
+    verify: verify ? only(verify, ...named, 'retries', 'intervalSeconds') : null,
+    rollback: rollback ? only(rollback, ...named) : null,
   }
 }
 
@@ -34,8 +53,15 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     firstLine: task.firstLine ?? null,
     ...only(task, 'type', 'params', 'timeout', 'runAs'),
     limits: task.limits ?? null,
+    ...shownGates(task),
+    copy: task.copy ?? null,
+    fetch: task.fetch ?? null,
+    stdin: task.stdin ?? null,
+    limitRate: task.limitRate ?? null,
     clusterId: task.clusterId,
     retryOf: task.retryOf ?? null,
+    scheduleId: task.scheduleId ?? null,
+    plannedAt: task.plannedAt ?? null,
     ...only(task, 'createdBy', 'createdAt', 'startedAt', 'completedAt', 'duration'),
   }
 }

@@ -11,7 +11,7 @@ import Fastify, {
   type preHandlerHookHandler,
   type preParsingHookHandler,
 } from 'fastify'
-import { httpStatus, RsmError } from '../../core/errors.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Log } from '../log.ts'
@@ -20,6 +20,7 @@ import type { Store } from '../seams/store.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { createBodyRoom, smallBody } from './body-room.ts'
 import { type Clients, createClients } from './client-address.ts'
+import { asRsmError, Envelope, sendError } from './failures.ts'
 import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
@@ -32,44 +33,6 @@ const bodyLimit = 2 * 1024 * 1024
 /** Methods that a path answers with 405 where it has them not; any other is no method of ours: 404. */
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const requestId = /^[A-Za-z0-9._-]{1,64}$/
-
-/** An answer that already is an envelope. */
-class Envelope {
-  readonly code: number
-  readonly message: string
-  readonly errors: readonly { field: string; message: string }[] | undefined
-  constructor(code: number, message: string, errors?: readonly { field: string; message: string }[]) {
-    this.code = code
-    this.message = message
-    this.errors = errors
-  }
-}
-
-const frameworkCodes: Record<string, [RsmError['code'], string]> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'The body has to be application/json'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body is not as long as its Content-Length says'],
-}
-
-/** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
-function asRsmError(error: FastifyError | RsmError, limit: number): RsmError {
-  if (error instanceof RsmError) return error
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new RsmError('too_large', `The body is larger than ${limit} bytes`)
-  const known = frameworkCodes[error.code]
-  if (known) return new RsmError(known[0], known[1])
-  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
-    return new RsmError('invalid', error.message)
-  return new RsmError('internal', 'Internal server error', { cause: error })
-}
-
-function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
-  const status = httpStatus(error)
-  if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
-  const message = error.code === 'internal' ? 'Internal server error' : error.message
-  return reply
-    .code(status)
-    .send(new Envelope(status, message, error.fields.length > 0 ? error.fields : undefined))
-}
 
 export interface AppDependencies {
   store: Store
@@ -110,6 +73,11 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     jsonParser(app.getDefaultJsonParser('error', 'error')),
   )
 
+  app.addContentTypeParser('application/octet-stream', (request, payload, done) => {
+    if (request.routeOptions.config.operation?.bytes) return done(null, payload)
+    done(new RsmError('media_type', 'The body has to be application/json'))
+  })
+
   const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
     const { id, method, route, startedAt } = request
     const elapsed = performance.now() - startedAt
@@ -129,15 +97,17 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     const enter = entrance(route.url, config)
     route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
     if (config.allow.open) route.bodyLimit = smallBody
-    route.preParsing = [takeBody(route.bodyLimit ?? bodyLimit), ...[route.preParsing ?? []].flat()]
+    // What is taken as bytes is in no memory, and has bounds of its own.
+    if (!config.operation?.bytes)
+      route.preParsing = [takeBody(route.bodyLimit ?? bodyLimit), ...[route.preParsing ?? []].flat()]
     if (changesWhatLasts(config, route.method))
       route.preValidation = [
         guard(deps.store, deps.credentials, { allow: config.allow }),
         ...[route.preValidation ?? []].flat(),
       ]
     // To hear that an answer has left costs a heartbeat as much as its body; that it is about to leave costs next to
-    // nothing. Streams, which end long after they began, are for others than agents.
-    const ofAgents = isOfAgents(route.url)
+    // nothing. Files, which end long after they began, are noted when they have.
+    const ofAgents = isOfAgents(route.url) && config.operation?.media === undefined
     route.onSend = [
       ...[route.onSend ?? []].flat(),
       (request, reply, _payload, done) => {
@@ -217,7 +187,10 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     done(null, { code, message: code === 201 ? 'Created' : 'OK', data: payload })
   })
   app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {
-    const error = asRsmError(thrown, request.routeOptions.bodyLimit)
+    const error = asRsmError(thrown, request.routeOptions)
+    // Of bytes that are refused the rest is not waited for: it may be a whole file.
+    if (request.routeOptions.config.operation?.bytes && !request.raw.complete)
+      reply.header('connection', 'close')
     if (error.code === 'internal')
       deps.log.error({ requestId: request.id, err: error.cause ?? error }, 'request failed')
     return sendError(reply, error)

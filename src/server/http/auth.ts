@@ -35,6 +35,8 @@ export const pathNouns = {
   enrollments: 'enrollment token',
   tasks: 'task',
   terminals: 'terminal session',
+  webhooks: 'webhook',
+  schedules: 'schedule',
 } as const
 /** The noun that `:id`, `:taskId` or `:sessionId` of a path names: 404 before the body is looked at (contract §1). */
 export type PathNoun = keyof typeof pathNouns

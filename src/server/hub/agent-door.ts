@@ -11,7 +11,7 @@ import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
 import { createBacklog } from './backlog.ts'
 import type { HubDependencies } from './dependencies.ts'
-import { createHolds, sharedIdentity } from './holds.ts'
+import { createHolds, levelOf, sharedIdentity } from './holds.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
 import { closeRevoked } from './revoked.ts'
 
@@ -21,6 +21,8 @@ export interface AgentDoor {
   /** Links that are open, and bytes of their frames that are read and not dealt with. */
   load(): { open: number; backlogBytes: number }
   tick(): void
+  /** Closes this share of the links, 0 to 1, for their agents to go to another server. */
+  shed(share: number): void
   close(): void
 }
 
@@ -31,6 +33,7 @@ export function createAgentDoor(
   callerOf: (request: IncomingMessage) => Promise<Caller | undefined>,
 ): AgentDoor {
   const { log, clock } = deps
+  const holdsLease = () => deps.holdsLease()
   const open = new Set<AgentSocket>()
   const holds = createHolds(deps)
   const backlog = createBacklog()
@@ -60,11 +63,11 @@ export function createAgentDoor(
   ) {
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const ofOurs = ws.protocol === subprotocol
-      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog })
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog, holdsLease })
       open.add(link)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       holds.take(link).catch((error: unknown) => {
-        log.error({ err: error }, 'a link could not be claimed')
+        log[levelOf(error)]({ err: error }, 'a link could not be claimed')
         link.close(closeCodes.overloaded, 'the server can not take this just now')
       })
     })
@@ -111,7 +114,13 @@ export function createAgentDoor(
     },
     tick() {
       for (const link of open) link.tick(deps.wsIdleTimeout * 1000)
-      holds.expire().catch((error: unknown) => log.error({ err: error }, 'refusals of links did not end'))
+      holds
+        .expire()
+        .catch((error: unknown) => log[levelOf(error)]({ err: error }, 'refusals of links did not end'))
+    },
+    shed(share) {
+      for (const link of [...open].slice(0, Math.ceil(open.size * share)))
+        link.close(closeCodes.overloaded, 'the server can not reach its store')
     },
     close() {
       endRevoking()

@@ -1,4 +1,5 @@
 import { LineBudget } from '../../core/line-budget.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
@@ -43,18 +44,23 @@ export function createAgentFrames({
       // One of ours can't be sent anything before its HELLO.
       if (link.ofOurs) return
       presence.greeted(link.hostId, null)
-      presence.connected(link.hostId, true)
-      takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+      presence.connected(link.hostId, true, undefined, link.claim)
+      takeUp(link).catch((error: unknown) => {
+        log.error({ err: error }, 'a link could not be taken up')
+        link.close(closeCodes.overloaded, 'the server can not take this just now')
+      })
     },
     hello(link, hello) {
       presence.greeted(link.hostId, greetingOf(hello))
-      presence.connected(link.hostId, true)
+      presence.connected(link.hostId, true, undefined, link.claim)
       return takeUp(link)
     },
     async message(link, message, json) {
       switch (message.type) {
         case 'SCRIPT_RECEIVED':
           return engine.received(link, message.id, message.payload)
+        case 'SCRIPT_PHASE':
+          return engine.phase(link, message.id, message.payload)
         case 'SCRIPT_OUTPUT':
           return engine.output(link, message.id, message.payload, json)
         case 'SCRIPT_COMPLETE':

@@ -18,6 +18,15 @@ const sendBufferLimit = 64 * 1024 * 1024
 const earlyLimit = 16 * 1024 * 1024
 /** Bytes that a frame takes beside its own. */
 const frameCost = 256
+/** What others may have decided otherwise once the lease of this server is over (contract §12). */
+const underLease: ReadonlySet<MessageType> = new Set([
+  'EXECUTE_SCRIPT',
+  'COPY_FILE',
+  'FETCH_FILE',
+  'CANCEL_SCRIPT',
+  'SCRIPT_ACK',
+  'TERMINAL_OPEN',
+])
 
 /** What the owner of a socket does with it. */
 export interface SocketEvents {
@@ -32,6 +41,15 @@ export interface SocketEvents {
     json: Uint8Array | undefined,
   ): Promise<void>
   closed(link: AgentSocket): void
+}
+
+interface SocketParts {
+  clock: Clock
+  log: Log
+  events: SocketEvents
+  backlog: Backlog
+  /** Whether the lease of this server holds; a server that is alone has none to lose. */
+  holdsLease?: () => boolean
 }
 
 /** One WebSocket of an agent: framing, faults, liveness and backpressure. It knows nothing of tasks. */
@@ -60,13 +78,15 @@ export class AgentSocket implements AgentLink {
   readonly #clock: Clock
   readonly #events: SocketEvents
   readonly #log: Log
+  readonly #holdsLease: () => boolean
 
   constructor(
     socket: WebSocket,
     identity: { hostId: number; agentId: string; ofOurs: boolean },
-    { clock, log, events, backlog }: { clock: Clock; log: Log; events: SocketEvents; backlog: Backlog },
+    { clock, log, events, backlog, holdsLease = () => true }: SocketParts,
   ) {
     this.#socket = socket
+    this.#holdsLease = holdsLease
     this.hostId = identity.hostId
     this.agentId = identity.agentId
     this.ofOurs = identity.ofOurs
@@ -134,6 +154,11 @@ export class AgentSocket implements AgentLink {
     if (!this.isOpen) return false
     if (this.#socket.bufferedAmount > sendBufferLimit) {
       this.close(closeCodes.overloaded, 'the agent does not read')
+      return false
+    }
+    if (underLease.has(type) && !this.#holdsLease()) {
+      // The agent goes to a server that may, and says there what it has.
+      this.close(closeCodes.overloaded, 'the server can not reach its store')
       return false
     }
     const now = this.#clock.now()

@@ -20,7 +20,7 @@ export interface HubDependencies {
   member: Member
   links: Links
   credentials: Credentials
-  engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'output' | 'complete'>
+  engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>
   terminals: Terminals
   tickets: Tickets
   clients: Clients
@@ -33,6 +33,8 @@ export interface HubDependencies {
   /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
   wsIdleTimeout: number
   accepting(): boolean
+  /** Whether the lease of this server holds. */
+  holdsLease(): boolean
   /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
   refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
   /** Hears of a client's frame that nobody of good will sends. */

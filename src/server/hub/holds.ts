@@ -1,3 +1,4 @@
+import { RsmError } from '../../core/errors.ts'
 import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
 import { isoTime } from '../clock.ts'
 import type { LinkClaim } from '../seams/links.ts'
@@ -5,6 +6,10 @@ import type { AgentSocket } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 
 export const sharedIdentity = 'Two agents share this identity; remove one, or enroll it again'
+
+/** That a store is away is said once; thousands of links would say it again. */
+export const levelOf = (error: unknown): 'debug' | 'error' =>
+  error instanceof RsmError && error.code === 'unavailable' ? 'debug' : 'error'
 
 /** Which of the open links hold their hosts. */
 export interface Holds {
@@ -26,7 +31,9 @@ export function createHolds({ links, member, presence, facts, clock, log }: HubD
   }
 
   function release(claim: LinkClaim): void {
-    links.release(claim).catch((error: unknown) => log.error({ err: error }, 'a link could not be released'))
+    links
+      .release(claim)
+      .catch((error: unknown) => log[levelOf(error)]({ err: error }, 'a link could not be released'))
   }
 
   return {
@@ -41,7 +48,7 @@ export function createHolds({ links, member, presence, facts, clock, log }: HubD
       if (isDuplicate) noteDuplicate(hostId, true)
       if (!link.isOpen) return release(claim)
       claims.set(link, claim)
-      presence.connected(hostId, false)
+      presence.connected(hostId, false, undefined, claim)
       link.prove(claim)
     },
     gone(link) {
@@ -49,7 +56,7 @@ export function createHolds({ links, member, presence, facts, clock, log }: HubD
       if (!claim) return
       claims.delete(link)
       const why = link.isStopped ? `${stoppedReason} at ${isoTime(clock.now())}` : undefined
-      presence.connected(link.hostId, false, why)
+      presence.connected(link.hostId, false, why, claim)
       release(claim)
     },
     async expire() {

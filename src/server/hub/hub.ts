@@ -9,7 +9,7 @@ import type { HubDependencies } from './dependencies.ts'
 import { createTerminalDoor, isTerminalPath } from './terminal-door.ts'
 
 /** Owns every WebSocket of the server. */
-export interface Hub extends Pick<AgentDoor, 'load'> {
+export interface Hub extends Pick<AgentDoor, 'load' | 'shed'> {
   attach(server: Server): void
   /** Closes all links with 1001. */
   close(): void
@@ -32,6 +32,7 @@ export function createHub(deps: HubDependencies): Hub {
   ticking.unref()
   return {
     load: () => agents.load(),
+    shed: (share) => agents.shed(share),
     attach(server) {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
         if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)

@@ -4,8 +4,6 @@ import { printable } from '../../core/text/printable.ts'
 import type { Access } from './access.ts'
 import { InstallFault } from './install-fault.ts'
 
-/** Milliseconds until a connection has to stand, login included. */
-const connectWithin = 20_000
 /** Characters of what the library says, in which may stand what a host has said. */
 const longestMessage = 300
 /** Milliseconds between two signs of life, and how many may stay without an answer. */
@@ -22,8 +20,8 @@ type Kind = (typeof kinds)[number]
 
 /** A host that has let us in. */
 export interface Connection {
-  /** Runs a line in the login shell there, without a terminal; nothing is forwarded. */
-  run(line: string): Promise<ClientChannel>
+  /** Runs a line in the login shell there, without a terminal; nothing is forwarded. Errors: InstallFault, after `within` milliseconds too. */
+  run(line: string, within: number): Promise<ClientChannel>
   close(): void
 }
 
@@ -33,6 +31,8 @@ export type JudgeKey = (key: string) => Promise<string | null>
 interface Attempt {
   readonly access: Access
   readonly judge: JudgeKey
+  /** Milliseconds until it has let us in, whatever it is asked for until then. */
+  readonly within: number
   readonly signal: AbortSignal
 }
 
@@ -51,8 +51,6 @@ function explained(error: SshError, { ip, port, username, login }: Access): Inst
     return new InstallFault(
       `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
     )
-  if (level === 'client-timeout')
-    return new InstallFault(`no answer from ${place} within ${connectWithin / 1000} s`)
   if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
   return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
 }
@@ -72,7 +70,8 @@ function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
     // Some hosts ask for the same password in this way only.
     tryKeyboard: isPassword,
     authHandler: isPassword ? ['password', 'keyboard-interactive'] : ['publickey'],
-    readyTimeout: connectWithin,
+    // Ours ends it, over all attempts.
+    readyTimeout: 0,
     keepaliveInterval: signEvery,
     keepaliveCountMax: mostMissed,
     ...(kind !== null && { algorithms: { serverHostKey: [...kind] } }),
@@ -81,14 +80,16 @@ function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
 
 type Outcome = { client: Client } | { refused: string } | { error: SshError }
 
-async function attempt(one: Attempt, kind: Kind | null): Promise<Outcome> {
+/** Given up when `ended` aborts. */
+async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Promise<Outcome> {
   const { default: ssh2 } = await import('ssh2')
-  const { access, judge, signal } = one
+  const { access, judge } = one
   const client = new ssh2.Client()
   let refused: string | null = null
   const outcome = await new Promise<Outcome>((resolve) => {
     const abort = () => resolve({ error: new Error('it was given up') })
-    signal.addEventListener('abort', abort, { once: true })
+    if (ended.aborted) return abort()
+    ended.addEventListener('abort', abort, { once: true })
     client
       .on('ready', () => resolve({ client }))
       .on('error', (error) => resolve(refused === null ? { error } : { refused }))
@@ -125,23 +126,32 @@ async function attempt(one: Attempt, kind: Kind | null): Promise<Outcome> {
  * pinned one may be of any. Errors: InstallFault.
  */
 export async function connect(one: Attempt): Promise<Connection> {
-  const first = await attempt(one, null)
+  const { access, within, signal } = one
+  const place = `${access.ip}:${access.port}`
+  const late = AbortSignal.timeout(within)
+  const ended = AbortSignal.any([signal, late])
+  const first = await attempt(one, null, ended)
   let outcome = first
   for (const kind of kinds) {
     if (!('refused' in outcome)) break
-    const next = await attempt(one, kind)
+    const next = await attempt(one, kind, ended)
     if (!('error' in next && hasNone(next.error))) outcome = next
   }
   if ('refused' in outcome) throw new InstallFault('refused' in first ? first.refused : outcome.refused)
-  if ('error' in outcome) throw explained(outcome.error, one.access)
+  if ('error' in outcome && late.aborted)
+    throw new InstallFault(`${place} did not let us in within ${within / 1000} s`)
+  if ('error' in outcome) throw explained(outcome.error, access)
   const { client } = outcome
   // How its channels end says all.
   client.on('error', () => undefined)
   return {
-    run: (line) =>
+    run: (line, within) =>
       new Promise((resolve, reject) => {
+        const fail = (why: string) => reject(new InstallFault(why))
+        const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
+        AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
         client.exec(line, { allowHalfOpen: true }, (error, channel) => {
-          if (error) reject(new InstallFault(`the host starts no command: ${saidIn(error)}`))
+          if (error) fail(`the host starts no command: ${saidIn(error)}`)
           else resolve(channel)
         })
       }),

@@ -1,4 +1,5 @@
 import { architectures, buildName } from '../../core/join/builds.ts'
+import { readJoin } from '../../core/join/join-string.ts'
 import { printable } from '../../core/text/printable.ts'
 import { ownText } from '../../disk/own-files.ts'
 import type { Clock } from '../clock.ts'
@@ -12,9 +13,10 @@ import type { TaskRecord } from '../seams/records/task.ts'
 import type { Store } from '../seams/store.ts'
 import { accessOf } from './access.ts'
 import { connect } from './connection.ts'
-import { Conversation, type Say } from './conversation.ts'
+import { Conversation, type Say, usualPatience } from './conversation.ts'
 import { pinnedKey } from './host-key.ts'
 import { InstallFault } from './install-fault.ts'
+import { untilLinked } from './joined-agent.ts'
 import { hostToken } from './token.ts'
 
 export interface InstallerParts {
@@ -40,14 +42,12 @@ export interface Going {
  */
 export type Install = (task: TaskRecord, hostId: number, going: Going) => Promise<void>
 
-/** Milliseconds, after `rsm agent install` has said that the agent is linked. */
-const linkWithin = 30_000
-const lookEvery = 100
 const packaged = '/usr/bin/rsm'
 const placed = '/usr/local/bin/rsm'
 
 export function createInstaller(parts: InstallerParts): Install {
-  const { store, keys, links, releases, joining } = parts
+  const { store, keys, releases, joining } = parts
+  const patience = usualPatience
 
   async function buildFor(arch: string): Promise<{ name: string; file: HandedFile }> {
     const known = architectures.find((one) => one === arch)
@@ -60,7 +60,7 @@ export function createInstaller(parts: InstallerParts): Install {
 
   /** Until the executable is in its place. */
   async function provide(talk: Conversation, say: Say): Promise<void> {
-    const [arch = '', there, ofPackage] = await talk.heard('host')
+    const [arch = '', there, ofPackage] = await talk.heard('host', patience.look)
     const { name, file } = await buildFor(arch)
     const { sha256, size, path } = file
     if (there === sha256 || ofPackage === sha256) {
@@ -72,33 +72,33 @@ export function createInstaller(parts: InstallerParts): Install {
       talk.tell(`copy ${sha256} ${size}`)
       await talk.send(path)
     }
-    await talk.heard('ready')
+    await talk.heard('ready', patience.step)
   }
 
-  async function joinAs(talk: Conversation, host: HostRecord, task: TaskRecord): Promise<void> {
+  /** Until the agent that is installed is linked as this host. */
+  async function joinAs(talk: Conversation, host: HostRecord, task: TaskRecord, going: Going): Promise<void> {
     const made = await hostToken(parts, host, task.createdBy)
     const { url, fingerprint } = task.install ?? {}
-    const { join } = await joining.describe(made.token, { url, fingerprint: fingerprint ?? undefined })
-    if (join === null) {
+    const told = await joining.describe(made.token, { url, fingerprint: fingerprint ?? undefined })
+    if (told.join === null) {
       await made.drop()
       throw new InstallFault('this server does not know its own URL: start it with --public-url', 1)
     }
-    talk.tellLast(join)
-    const { exitCode, words } = await talk.over()
+    talk.tellLast(told.join)
+    const { exitCode, words, installed } = await talk.over(patience.step)
+    for (const what of installed?.changes ?? []) going.say('stdout', `${what}\n`)
     if (exitCode !== 0)
       throw new InstallFault(
         words ?? `rsm agent install ended with ${exitCode ?? 'no exit code'}`,
         exitCode ?? 1,
       )
-  }
-
-  async function linked({ id, hostname }: HostRecord, signal: AbortSignal): Promise<void> {
-    for (const end = performance.now() + linkWithin; performance.now() < end; ) {
-      if ((await links.holders([id])).has(id)) return
-      await new Promise((resolve) => setTimeout(resolve, lookEvery))
-      signal.throwIfAborted()
-    }
-    throw new InstallFault(`the agent was installed, but this server has no link of ${hostname}`, 1)
+    const joined = installed?.joined ?? null
+    // The agent is linked; whatever it is, it needs this one no more.
+    if (joined !== null) await made.drop()
+    await untilLinked(parts, host, { enrollmentId: made.id, joined }, going.signal)
+    const { id, hostname } = host
+    const server = readJoin(told.join).url
+    going.say('stdout', `rsm-agent runs and is linked: this is host ${hostname} (@id:${id}) of ${server}\n`)
   }
 
   /** Nothing that was stored meanwhile. */
@@ -110,12 +110,14 @@ export function createInstaller(parts: InstallerParts): Install {
     })
   }
 
-  return async (task, hostId, { say, signal }) => {
+  return async (task, hostId, going) => {
+    const { say, signal } = going
     const host = await store.get('hosts', hostId)
     if (!host) throw new InstallFault('the host was removed', 1)
     const access = accessOf(host, keys)
     const key = pinnedKey(parts, host)
-    const connection = await connect({ access, judge: (shown) => key.judge(shown), signal })
+    const judge = (shown: string) => key.judge(shown)
+    const connection = await connect({ access, judge, within: patience.first, signal })
     const stop = () => connection.close()
     signal.addEventListener('abort', stop, { once: true })
     try {
@@ -130,11 +132,11 @@ export function createInstaller(parts: InstallerParts): Install {
         sudoPassword: access.password,
         script,
         say,
+        patience,
         signal,
       })
       await provide(talk, say)
-      await joinAs(talk, host, task)
-      await linked(host, signal)
+      await joinAs(talk, host, task, going)
       if (task.install?.forgetCredentials) await forget(host)
     } finally {
       signal.removeEventListener('abort', stop)

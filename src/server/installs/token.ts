@@ -8,8 +8,10 @@ const life = 3600_000
 
 /** A single-use enrollment token for a host that there is (contract §3). */
 export interface HostToken {
+  /** Of its record. */
+  readonly id: number
   readonly token: string
-  /** For one that was sent to nobody. */
+  /** For one that nobody needs any more; one that was used stays. */
   drop(): Promise<void>
 }
 
@@ -38,7 +40,11 @@ export async function hostToken(
     return id
   })
   return {
+    id,
     token,
-    drop: () => store.transact(async (tx) => tx.remove('enrollments', id)),
+    drop: () =>
+      store.transact(async (tx) => {
+        if ((await tx.get('enrollments', id))?.uses === 0) tx.remove('enrollments', id)
+      }),
   }
 }

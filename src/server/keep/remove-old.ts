@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 import type { Retention } from '../housekeeping/retention.ts'
+import type { Data } from '../seams/data.ts'
 import type { TerminalRetention } from '../terminals/retention.ts'
 import type { Turn } from './turn.ts'
 
@@ -8,19 +9,22 @@ interface Parts {
   readonly retention: Retention
   readonly oldTerminals: TerminalRetention
   readonly turn: Turn
+  /** By one server of the store at a time. */
+  readonly alone: Data['alone']
 }
 
 /** Says what is past its time or too much, and removes it unless that is only asked. Errors: `conflict` while a backup is made. */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
-export function createRemoval({ retention, oldTerminals, turn }: Parts): RemoveOld {
+export function createRemoval({ retention, oldTerminals, turn, alone }: Parts): RemoveOld {
+  async function remove(): Promise<void> {
+    await retention.sweep()
+    await oldTerminals.sweep()
+  }
   return async ({ dryRun }) => {
     const end = dryRun ? () => undefined : turn.tryTake('the removal of old data')
     // Nobody waits at a terminal for a backup of an hour.
-    if (end === null)
-      throw new RsmError('conflict', 'a backup or another removal is under way: nothing was removed', {
-        hint: 'try again when it has ended',
-      })
+    if (end === null) throw underWay()
     try {
       const plan = await retention.plan()
       const sessions = await oldTerminals.plan()
@@ -29,13 +33,15 @@ export function createRemoval({ retention, oldTerminals, turn }: Parts): RemoveO
         recordingRetention: oldTerminals.days,
         maxOutputBytes: retention.maxOutputBytes,
       }
-      if (!dryRun) {
-        await retention.sweep()
-        await oldTerminals.sweep()
-      }
+      if (!dryRun && !(await alone(remove))) throw underWay()
       return { ...limits, ...plan, terminals: sessions, removed: !dryRun }
     } finally {
       end()
     }
   }
 }
+
+const underWay = () =>
+  new RsmError('conflict', 'a backup or another removal is under way: nothing was removed', {
+    hint: 'try again when it has ended',
+  })

@@ -1,6 +1,8 @@
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { HostStatus } from '../../core/host.ts'
+import { lookedAt } from './looked-at.ts'
 import type { Room } from './room.ts'
+import { registerShared, type SharedLoad } from './shared.ts'
 
 /** What is counted when a scrape asks for it. */
 export interface Counted {
@@ -23,40 +25,15 @@ export interface Counted {
   auditRefused(): boolean
   /** Null where the audit log is not copied. */
   auditCopy(): { waiting: number; behindSeconds: number } | null
+  /** Deliveries that wait for the webhooks of this server. */
+  deliveries(): number
+  /** Null where the store is this server's alone. */
+  shared(): SharedLoad | null
 }
-
-/** What a gauge shows at a scrape: nothing where it is unknown. */
-type Value = number | null
 
 /** Registers what is looked at when a scrape asks for it. */
 export function registerGauges(registry: Registry, counted: Counted): void {
-  const registers = [registry]
-  const gauge = (name: string, help: string, look: () => Value | Promise<Value>) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        const value = await look()
-        if (value === null) this.remove()
-        else this.set(value)
-      },
-    })
-  const gauges = (
-    name: string,
-    help: string,
-    label: string,
-    look: () => Promise<Readonly<Record<string, number>>>,
-  ) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      labelNames: [label],
-      async collect() {
-        for (const [series, value] of Object.entries(await look())) this.set({ [label]: series }, value)
-      },
-    })
+  const { gauge, gauges } = lookedAt(registry)
   const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null
 
   gauges('rsm_build_info', 'Always 1; the version is in the label.', 'version', async () => ({
@@ -107,4 +84,10 @@ export function registerGauges(registry: Registry, counted: Counted): void {
     'How long entries have been waiting for that without a break.',
     () => counted.auditCopy()?.behindSeconds ?? null,
   )
+  gauge(
+    'rsm_webhook_deliveries_waiting',
+    'Events that wait for the webhooks that this server sends for.',
+    () => counted.deliveries(),
+  )
+  registerShared(registry, () => counted.shared())
 }

@@ -1,11 +1,13 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { slotOutcomes } from '../../core/schedule/decide.ts'
 import type { LocalFacts } from '../local-facts.ts'
 
 const seconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400]
 const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREACHABLE', 'LOST']
+const deliveryOutcomes = ['delivered', 'failed', 'gave_up']
 const taskEnds = ['SUCCESS', 'FAILED', 'CANCELLED']
 
-/** Counts executions and tasks that end, and streams of events that clients follow. */
+/** Counts executions and tasks that end, slots of schedules, deliveries to webhooks, bytes of files, and streams of events that clients follow. */
 export function countWork(registry: Registry, facts: LocalFacts): void {
   const registers = [registry]
   const executions = new Counter({
@@ -27,20 +29,53 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
     labelNames: ['status'],
     registers,
   })
+  const slots = new Counter({
+    name: 'rsm_schedule_slots_total',
+    help: 'Slots of schedules that this server has run or skipped since its start; FAILED: no task could be made.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const lateness = new Histogram({
+    name: 'rsm_schedule_late_seconds',
+    help: 'How long after its planned time a slot was run, jitter included.',
+    buckets: seconds,
+    registers,
+  })
   const streams = new Gauge({
     name: 'rsm_event_streams',
     help: 'Clients that follow a stream of events now, by route.',
     labelNames: ['route'],
     registers,
   })
+  const deliveries = new Counter({
+    name: 'rsm_webhook_deliveries_total',
+    help: 'Tries to deliver an event to a webhook, and deliveries that were given up.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const fileBytes = new Counter({
+    name: 'rsm_file_bytes_total',
+    help: 'Bytes of files for hosts and from them that came, or that left.',
+    labelNames: ['direction'],
+    registers,
+  })
   // Shown as 0 from the start, so that rates see their first step.
   for (const result of results) executions.inc({ result }, 0)
+  for (const outcome of deliveryOutcomes) deliveries.inc({ outcome }, 0)
+  for (const direction of ['in', 'out']) fileBytes.inc({ direction }, 0)
   for (const status of taskEnds) tasks.inc({ status }, 0)
+  for (const outcome of slotOutcomes) slots.inc({ outcome }, 0)
 
   facts.subscribe('taskEnded', ({ status }) => tasks.inc({ status }))
+  facts.subscribe('slot', ({ slot: { outcome, count }, late }) => {
+    slots.inc({ outcome }, count ?? 1)
+    if (late !== null) lateness.observe(Math.max(0, late) / 1000)
+  })
   facts.subscribe('resultFinal', ({ status: result, duration: milliseconds }) => {
     executions.inc({ result })
     if (milliseconds !== null) duration.observe({ result }, milliseconds / 1000)
   })
+  facts.subscribe('fileBytes', ({ direction, bytes }) => fileBytes.inc({ direction }, bytes))
+  facts.subscribe('webhook', ({ outcome, count }) => deliveries.inc({ outcome }, count))
   facts.subscribe('stream', ({ route, opened }) => streams.inc({ route }, opened ? 1 : -1))
 }

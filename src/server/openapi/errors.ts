@@ -53,12 +53,12 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   },
   too_large: {
     name: 'TooLarge',
-    description: 'The body is larger than 2 MiB, or a script than 1 MiB',
+    description: 'The body is larger than 2 MiB, a script than 1 MiB, or a file than --max-file-size',
     message: 'The body is larger than 2097152 bytes',
   },
   media_type: {
     name: 'MediaType',
-    description: 'The body is not JSON in UTF-8',
+    description: 'The body is not JSON in UTF-8, or not application/octet-stream where bytes are taken',
     message: 'The body has to be application/json',
   },
   too_many: {
@@ -93,6 +93,11 @@ export const errorSchemas: Record<string, Schema> = {
       code: { type: 'integer' },
       message: { type: 'string' },
       errors: { type: 'array', items: { $ref: '#/components/schemas/FieldFault' } },
+      data: {
+        type: 'object',
+        description: 'What to go on with: `{offset}` of a 409 of bytes for another place.',
+        additionalProperties: true,
+      },
     },
   },
 }
@@ -118,14 +123,14 @@ export function errorComponent(code: ResponseErrorCode): [name: string, response
 
 /** The errors of an operation, by status: those that follow from its declaration, and its own. */
 export function errorCodes(url: string, declared: Operation): ResponseErrorCode[] {
-  const { allow, body, exists, errors = [] } = declared
+  const { allow, body, bytes, exists, errors = [] } = declared
   const open = allow.open === true
   const codes = new Set<ErrorCode>(errors).add('invalid')
   if (!open) codes.add('unauthenticated').add('forbidden')
   if (exists || url.includes(':')) codes.add('not_found')
   // What was removed for its age.
   if (exists === 'tasks' || exists === 'terminals') codes.add('gone')
-  if (body) codes.add('too_large').add('media_type')
+  if (body || bytes) codes.add('too_large').add('media_type')
   if (!declared.always) codes.add('unavailable')
   const described = [...codes].filter((code): code is ResponseErrorCode => code in errorResponses)
   return described.sort((a, b) => statusOf(a) - statusOf(b))

@@ -4,15 +4,19 @@ import * as clusters from '../../core/protocol/http/clusters.ts'
 import * as common from '../../core/protocol/http/common.ts'
 import * as enrollments from '../../core/protocol/http/enrollments.ts'
 import * as events from '../../core/protocol/http/events.ts'
+import * as files from '../../core/protocol/http/files.ts'
 import * as hostAgent from '../../core/protocol/http/host-agent.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
 import * as logs from '../../core/protocol/http/logs.ts'
+import * as schedules from '../../core/protocol/http/schedules.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
 import * as server from '../../core/protocol/http/server.ts'
+import * as servers from '../../core/protocol/http/servers.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
 import * as terminals from '../../core/protocol/http/terminals.ts'
 import * as tokens from '../../core/protocol/http/tokens.ts'
 import * as users from '../../core/protocol/http/users.ts'
+import * as webhooks from '../../core/protocol/http/webhooks.ts'
 import { isSchema, type Schema } from './schema.ts'
 
 /** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
@@ -23,15 +27,19 @@ const modules: readonly object[] = [
   common,
   enrollments,
   events,
+  files,
   hostAgent,
   hosts,
   logs,
+  schedules,
   scripts,
   server,
+  servers,
   tasks,
   terminals,
   tokens,
   users,
+  webhooks,
 ]
 
 /** Objects, enumerations and alternatives deserve a name in a client; a text with a bound, or null, does not. */

@@ -21,6 +21,8 @@ const pathParameters: Record<string, { schema: Schema; description: string }> = 
   id: { schema: Id, description: 'The id of the record' },
   version: { schema: Type.Integer({ minimum: 1 }), description: 'A version of the script, from 1' },
   taskId: { schema: OpaqueId, description: 'The id of the task' },
+  fileId: { schema: OpaqueId, description: 'The id of the file' },
+  hostId: { schema: Id, description: 'The id of the host' },
   sessionId: { schema: OpaqueId, description: 'The id of the terminal session' },
   file: { schema: Type.String(), description: 'The name of a file of the page' },
 }
@@ -64,6 +66,14 @@ function requestBody(body: Schema, { refer }: Components): object {
   }
 }
 
+/** Bytes as they are, read as they come. */
+const bytesBody = {
+  required: false,
+  content: {
+    'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } },
+  },
+}
+
 /** Who may call, in words (contract §2). */
 function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
   if (open) return 'Open to all: takes no token.'
@@ -88,7 +98,7 @@ export function describeOperation(
   components: Components,
 ): { description: object; errors: ResponseErrorCode[] } {
   const { url, operation } = routed
-  const { id, tag, summary, allow, body, audit } = operation
+  const { id, tag, summary, allow, body, bytes, audit } = operation
   const errors = errorCodes(url, operation)
   const parameters = parametersOf(routed, components)
   const audited = audit ? ` Leaves \`${audit.action}\` in the audit log.` : ''
@@ -100,6 +110,7 @@ export function describeOperation(
     security: allow.open ? [] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: requestBody(body, components) }),
+    ...(bytes && { requestBody: bytesBody }),
     responses: { ...success(operation, components), ...errorReferences(errors) },
   }
   return { description, errors }

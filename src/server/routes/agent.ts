@@ -9,10 +9,13 @@ import {
   RegisterRequest,
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../access/caller.ts'
+import { FetchedPart, FetchedPartQuery } from '../../core/protocol/http/files.ts'
+import type { AgentCaller, Caller } from '../access/caller.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RouteDependencies } from './dependencies.ts'
+import { bodyOf, sendBytes } from './operation/bytes.ts'
 import { operation } from './operation/operation.ts'
+import { fileIdOf, taskIdOf } from './operation/path.ts'
 
 const allow = { agent: true } as const
 const tag = 'agents' as const
@@ -20,6 +23,13 @@ const tag = 'agents' as const
 function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new RsmError('unauthenticated', 'This needs a token')
   return request.caller
+}
+
+/** The agent that calls; only for routes that allow none but agents. */
+function agentOf(request: FastifyRequest): AgentCaller {
+  const caller = callerOf(request)
+  if (caller.type !== 'agent') throw new RsmError('forbidden', 'This takes the token of an agent')
+  return caller
 }
 
 /** Written by hand: of all that a fleet asks of its server this is what it asks most. */
@@ -34,7 +44,7 @@ async function acknowledge(reply: FastifyReply, ack: Promise<AgentAck>): Promise
   return reply.send(ackText(await ack))
 }
 
-export function agentRoutes(app: AppInstance, { services: { agents } }: RouteDependencies): void {
+export function agentRoutes(app: AppInstance, { services: { agents }, context }: RouteDependencies): void {
   app.post(
     '/api/agent/register',
     operation({
@@ -85,5 +95,53 @@ export function agentRoutes(app: AppInstance, { services: { agents } }: RouteDep
       answer: AgentConfig,
     }),
     (request) => agents.config(callerOf(request), request.query.agentId),
+  )
+  app.get(
+    '/api/agent/files/:fileId',
+    operation({
+      id: 'getAgentFile',
+      tag,
+      summary: 'The bytes of a file that an open execution on the host of the agent names',
+      allow,
+      media: {
+        'application/octet-stream': {
+          holds: 'The file, or the part of it that Range names',
+          example: 'text',
+        },
+      },
+      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+    }),
+    async (request, reply) => {
+      const { file, rate } = await context.transfers.forAgent(agentOf(request).hostId, fileIdOf(request))
+      const { size, sha256 } = file
+      return sendBytes(request, reply, {
+        size: size ?? 0,
+        sha256: sha256 ?? '',
+        type: 'application/octet-stream',
+        rate,
+        read: (from, to) => context.files.read(file, from, to),
+      })
+    },
+  )
+  app.put(
+    '/api/agent/tasks/:taskId/file',
+    operation({
+      id: 'putAgentFile',
+      tag,
+      summary:
+        'Bytes of what a task fetches, where those that have come end; any other offset is a 409 that says where',
+      allow,
+      query: FetchedPartQuery,
+      bytes: true,
+      answer: FetchedPart,
+      errors: ['conflict'],
+    }),
+    async (request) => {
+      const { offset, end = false, sha256 = null } = request.query
+      const arrival = { ...bodyOf(request), offset, end, sha256 }
+      return {
+        offset: await context.transfers.fromAgent(agentOf(request).hostId, taskIdOf(request), arrival),
+      }
+    },
   )
 }

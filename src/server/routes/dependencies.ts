@@ -1,4 +1,5 @@
 import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
+import type { Server } from '../../core/protocol/http/servers.ts'
 import type { Events } from '../events/events.ts'
 import type { BeginBackup } from '../keep/backups.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
@@ -17,6 +18,8 @@ export interface RouteDependencies {
   info(): ServerInfo
   /** What `GET /api/server/status` says. */
   status(): Promise<ServerStatus>
+  /** What `GET /api/servers` says, all of it. */
+  servers(): Promise<Server[]>
   backup: BeginBackup
   /** The text of `/metrics`. */
   scrape(): Promise<string>

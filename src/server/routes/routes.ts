@@ -7,18 +7,21 @@ import type { RouteDependencies } from './dependencies.ts'
 import { docsRoutes } from './docs.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { eventRoutes } from './events.ts'
+import { fileRoutes } from './files.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
 import { installRoutes } from './install.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics.ts'
 import { openapiRoutes } from './openapi.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { scriptRoutes } from './scripts.ts'
 import { serverRoutes } from './server.ts'
 import { taskRoutes } from './tasks.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { userRoutes } from './users.ts'
+import { webhookRoutes } from './webhooks.ts'
 
 export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
   // First: it describes all operations that come after it.
@@ -37,8 +40,11 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   scriptRoutes(app, deps)
   clusterRoutes(app, deps)
   taskRoutes(app, deps)
+  scheduleRoutes(app, deps)
+  fileRoutes(app, deps)
   terminalRoutes(app, deps)
   eventRoutes(app, deps)
   agentRoutes(app, deps)
+  webhookRoutes(app, deps)
   auditRoutes(app, deps)
 }

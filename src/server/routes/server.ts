@@ -1,5 +1,8 @@
+import { PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { BackupQuery, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
+import { Server } from '../../core/protocol/http/servers.ts'
 import type { AppInstance } from '../http/app.ts'
+import { pageOf, slicePage } from '../services/paging.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 
@@ -28,6 +31,23 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
       answer: ServerStatus,
     }),
     () => deps.status(),
+  )
+  app.get(
+    '/api/servers',
+    operation({
+      id: 'listServers',
+      tag: 'server',
+      summary:
+        'The servers of this store: version, address, lease, links and tasks of each, and what is wrong with it',
+      allow: { users: 'read' },
+      query: PageQuery,
+      answer: PageOf(Server),
+      errors: ['unavailable'],
+    }),
+    async ({ query }) => {
+      const servers = await deps.servers()
+      return pageOf(slicePage(servers, query), servers.length, query)
+    },
   )
   app.get(
     '/api/server/backup',

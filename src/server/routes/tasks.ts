@@ -19,9 +19,10 @@ import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
 import type { RouteDependencies } from './dependencies.ts'
+import { sendBytes } from './operation/bytes.ts'
 import { sendEvents } from './operation/event-stream.ts'
 import { operation } from './operation/operation.ts'
-import { taskIdOf } from './operation/path.ts'
+import { hostIdOf, taskIdOf } from './operation/path.ts'
 import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
 
 const read = { users: 'read' } as const
@@ -29,7 +30,10 @@ const execute = { users: 'execute' } as const
 const exists = 'tasks' as const
 const tag = 'tasks' as const
 
-export function taskRoutes(app: AppInstance, { services: { tasks }, context }: RouteDependencies): void {
+export function taskRoutes(
+  app: AppInstance,
+  { services: { tasks, files }, context }: RouteDependencies,
+): void {
   const record = async (taskId: string) => {
     const task = await context.store.get('tasks', taskId)
     if (!task) throw notFound('task', taskId)
@@ -130,6 +134,37 @@ export function taskRoutes(app: AppInstance, { services: { tasks }, context }: R
         return reply.send(Readable.from(resumed(first, text)))
       }
       return tasks.logs(userOf(request), taskIdOf(request), query)
+    },
+  )
+  app.get(
+    '/api/tasks/:taskId/files/:hostId',
+    operation({
+      id: 'getTaskFile',
+      tag,
+      summary: 'What a task has fetched from a host',
+      allow: execute,
+      exists,
+      media: {
+        'application/octet-stream': {
+          holds: 'The file, or the part of it that Range names',
+          example: 'text',
+        },
+        'application/x-tar': 'The tree, where the task fetches one',
+      },
+      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+      audit: { action: 'task.file', object: 'task' },
+    }),
+    async (request, reply) => {
+      const taskId = taskIdOf(request)
+      const file = await files.fetched(taskId, hostIdOf(request))
+      const { fetch } = await record(taskId)
+      return sendBytes(request, reply, {
+        size: file.size ?? 0,
+        sha256: file.sha256 ?? '',
+        type: fetch?.kind === 'TREE' ? 'application/x-tar' : 'application/octet-stream',
+        rate: null,
+        read: (from, to) => context.files.read(file, from, to),
+      })
     },
   )
   app.post(

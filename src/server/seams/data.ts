@@ -2,9 +2,9 @@ import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { ServerMetrics } from '../metrics/metrics.ts'
-import type { Runs } from '../runs.ts'
 import type { AuditLog, NotedHead } from './audit-log.ts'
 import type { Executions } from './executions.ts'
+import type { Files } from './files.ts'
 import type { Hints } from './hints.ts'
 import type { History } from './history.ts'
 import type { Keep } from './keep.ts'
@@ -16,12 +16,18 @@ import type { Presence } from './presence.ts'
 import type { Recordings } from './recordings.ts'
 import type { Relay } from './relay.ts'
 import type { Results } from './results.ts'
+import type { Runs } from './runs.ts'
 import type { ScriptVersions } from './script-versions.ts'
+import type { Shared } from './shared.ts'
 import type { ShortLived } from './short-lived.ts'
 import type { Store } from './store.ts'
 
 /** All that a server stands on, as one start opens it. */
 export interface Data {
+  /** What all times in it come from. */
+  clock: Clock
+  /** Null where this server has the store to itself. */
+  shared: Shared | null
   store: Store
   serverRuns: Runs
   hints: Hints
@@ -41,12 +47,17 @@ export interface Data {
   results: Results
   versions: ScriptVersions
   recordings: Recordings
+  files: Files
   agreed: AgreedClock
   keep: Keep
   /** Transactions that wait to become durable. */
   waitingWrites(): number
   /** Notes, apart from the store, that this store has a user: it is missed from then on where it is missing. */
   markUsed(): Promise<void>
+  /** Does what one server of the store does at a time; false where another is at it. */
+  alone(work: () => Promise<void>): Promise<boolean>
+  /** Does what servers that start at once do one after the other. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
   /** Waits for what is under way, and closes all of it. */
   close(): Promise<void>
 }

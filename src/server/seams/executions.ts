@@ -1,4 +1,5 @@
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import type { Phase } from '../../core/task/gates.ts'
 import type { Counts, TaskResult } from '../../core/task/task.ts'
 import type { LinkClaim } from './links.ts'
 import type { Member } from './ownership.ts'
@@ -49,6 +50,9 @@ export interface OwnEnd {
   error: string | null
 }
 
+/** What is put with the end of a task. */
+export type AtTheEnd = (tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void
+
 /** Where and why something ends without its agent's word. */
 export interface End {
   id: string
@@ -79,8 +83,8 @@ export interface Executions {
   /** Gives up what is due and has not been sent. */
   unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /** Writes the results down, and ends the task; null while an execution is open. */
-  finish(by: Member, taskId: string): Promise<TaskRecord | null>
+  /** Writes the results down, and ends the task, in one step with what `also` puts; null while an execution is open. */
+  finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
 
   /**
    * Ends what has not started and requests the end of what runs; with `pendingOnly` that goes on. Rejects with `conflict`
@@ -121,38 +125,51 @@ export interface Executions {
     json: Uint8Array | undefined,
     isOurs: boolean,
   ): Promise<number | null>
+  /** The agent says that it has got to this phase. */
+  reached(id: string, phase: Phase): Promise<void>
   /** Nothing changes where it has ended before. */
   settle(id: string, end: ReportedEnd): Promise<Execution[]>
   /** What was learnt after a final state, once, in the task's results where it has ended. */
   late(taskId: string, hostId: number, result: NonNullable<TaskResult['lateResult']>): Promise<void>
 
-  /** Of a task that runs; undefined also where the host is none of its. */
+  /** As Store.transact, with how many executions of the host have not ended. */
+  transactWithOpen<T>(hostId: number, work: (tx: Transaction, open: number) => Promise<T>): Promise<T>
+
+  /**
+   * Of a task that runs; undefined also where the host is none of its. What this server has marked as sent or taken over is
+   * answered as it knows it, in the order of the calls.
+   */
   find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
+  /** Those of a task that are of these hosts; none when it does not run. */
+  ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]>
   /** In the order of the plan; empty when it does not run. */
   ofTask(taskId: string): Promise<RunningExecution[]>
   /** Those of a host that are RUNNING, then those that are due and PENDING, in the order of their turns; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
-  /** All that are RUNNING, or due and PENDING. */
-  open(): Promise<Execution[]>
-  /** Those of them that are PENDING and not held. */
-  waiting(): Promise<Execution[]>
+  /** Those of the hosts that have something to take. */
+  waiting(hostIds: readonly number[]): Promise<number[]>
+  /** How many the host has to take, as it was not long ago: asked with each heartbeat. */
+  waitingOn(hostId: number): Promise<number>
   /** Null when the task does not run. */
   counts(taskId: string): Promise<Counts | null>
   /** What changed since a cursor (0: the creation), each execution once, as it is now. */
   changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
+  /**
+   * Those of the tasks in which something changed since a cursor (0: ever), or that may be among them; for who looks after what
+   * hints have lost.
+   */
+  changedTasks(taskIds: readonly string[], after: number): Promise<{ taskIds: string[]; cursor: number }>
   /** Ids of the tasks that run. */
   running(): Promise<string[]>
-
-  /** A word of these came just now: of their agents, or that they are linked and have them. */
-  heard(ids: Iterable<string>): void
-  /** Milliseconds since the last word, or since it was sent or read at the start. */
-  silentFor(id: string): number
+  /** How much there is to do on all servers: tasks that run, executions that are RUNNING, and that are due and PENDING. */
+  load(): Promise<{ tasks: number; running: number; waiting: number }>
 
   /** Tasks of which nothing starts until a person has confirmed that the store was restored. */
   readonly held: ReadonlySet<string>
   /** Holds those of the tasks that have something to start, at once. */
   hold(taskIds: Iterable<string>): Promise<void>
-  release(): void
+  /** Nothing is held any more. */
+  release(): Promise<void>
   /** Writes what still waits to be. */
   close(): Promise<void>
 }

@@ -11,6 +11,10 @@ export interface HintTopics {
   cluster: { id: number; change: Change }
   /** A host has executions to take, or to cancel: for the server with its link. */
   lane: { id: number }
+  /** Another server may have a newer claim to the link of a host, of this epoch. */
+  link: { id: number; epoch: number }
+  /** A server of the store has joined, left or lapsed: tasks may be free, links gone. */
+  server: { id: string }
   /** A token ended (logout, revocation, a changed password or role): what hangs on it has to close (contract §2). */
   tokenEnded: { id: number }
   /** An agent's token was revoked, or its host deleted. */
@@ -32,4 +36,9 @@ export interface Hints {
     id: HintTopics[T]['id'] | null,
     listener: (hint: HintTopics[T]) => void,
   ): () => void
+  /**
+   * Hears that hints of other servers may have been lost: whatever is kept by them has to be read anew. Answers the way to
+   * unsubscribe.
+   */
+  missed(listener: () => void): () => void
 }

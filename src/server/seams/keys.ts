@@ -1,3 +1,4 @@
+import type { SignedType } from '../../core/signing.ts'
 import type { KeyRecord } from './records/run.ts'
 
 /** The server's own keys, apart from the store, so that a stolen store tells nothing (S04). All servers of a store have the same. */
@@ -7,7 +8,7 @@ export interface Keys {
   readonly keyId: string
   /** Adds `expiry`, `keyId` and `signature` to a payload for one agent (contract §6). */
   sign<P extends object>(
-    type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
+    type: SignedType,
     agentId: string,
     payload: P,
     expiry: string,
@@ -28,4 +29,6 @@ export interface ReplacedKeys {
   credentials: string[]
   /** Tasks whose secret parameters are gone. */
   tasks: string[]
+  /** Webhooks whose secret is gone: nothing is sent to them until they have another one. */
+  webhooks: string[]
 }

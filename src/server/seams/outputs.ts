@@ -1,3 +1,4 @@
+import type { GatePhase } from '../../core/task/gates.ts'
 import type { Stream } from '../../core/task/task.ts'
 
 /** A piece of output before it has its number. */
@@ -6,6 +7,8 @@ export interface NewEntry {
   stream: Stream
   sequence: number
   timestamp: string
+  /** Absent of what the script itself wrote. */
+  phase?: GatePhase | undefined
   data: string
   /** The same as JSON, quotes included, where it came so: it is stored without being written anew. */
   json?: Uint8Array | undefined

@@ -10,13 +10,16 @@ export interface Member {
 }
 
 /**
- * Which server owns which running task: the owner carries out the task's plan. The lease says only when another server may
+ * Which server owns which running task: the owner carries out the task's plan. A webhook, as `webhook/ID`, is owned like a task. The lease says only when another server may
  * take a task over. Safety rests on `holds`, which knows no clock.
  */
 export interface Ownership {
   /** Fences the former life of this name: that one owns nothing any more. */
   join(name: string): Promise<Member>
-  /** False when the member is fenced or has left: it must stop, or join anew. A lapsed one renews and keeps what nobody took. */
+  /**
+   * False when the member is fenced or has left: it must stop, or join anew. A lapsed one renews and keeps what nobody took.
+   * Errors: `conflict` where a newer rsm has changed the store, so that this one must stop.
+   */
   renew(member: Member): Promise<boolean>
   /** Hands over: all its tasks are free at once. */
   leave(member: Member): Promise<void>

@@ -1,5 +1,6 @@
 import type { AgentStatus, HostStatus, Metrics } from '../../core/host.ts'
 import type { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
+import type { LinkClaim } from './links.ts'
 
 /** What an agent's HELLO says; facts and version are absent where what was kept is from before they were. */
 export type Greeting = Partial<HelloFacts> & {
@@ -47,8 +48,11 @@ export interface Heard {
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
   registered(hostId: number): void
-  /** Whether its agent has a link over which it can be sent something; `linkFault`: why not, where that is known. */
-  connected(hostId: number, connected: boolean, linkFault?: string): void
+  /**
+   * Whether its agent has a link over which it can be sent something; `linkFault`: why not, where that is known. `claim`: to
+   * that link; where another server knows of a newer one, nothing happens.
+   */
+  connected(hostId: number, connected: boolean, linkFault?: string, claim?: LinkClaim): void
   /** What the agent that has just linked says; null: nothing. */
   greeted(hostId: number, greeting: Greeting | null): void
   /** Two agents with one identity fight for the link (contract §6). */

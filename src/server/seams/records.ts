@@ -1,14 +1,17 @@
-import { compareNatural } from '../../core/selector/natural-order.ts'
+import { compareNatural, naturalKey } from '../../core/selector/natural-order.ts'
 import type { ClusterRecord } from './records/cluster.ts'
 import type { EnrollmentRecord, TombstoneRecord } from './records/enrollment.ts'
 import type { ExecutionRecord } from './records/execution.ts'
+import type { FileRecord } from './records/file.ts'
 import type { HostRecord } from './records/host.ts'
 import type { KeyRecord, RunRecord } from './records/run.ts'
+import type { ScheduleRecord, SlotRecord } from './records/schedule.ts'
 import type { ScriptRecord } from './records/script.ts'
 import type { IdempotencyRecord, TaskRecord } from './records/task.ts'
 import type { TerminalRecord } from './records/terminal.ts'
 import type { TokenRecord } from './records/token.ts'
 import type { UserRecord } from './records/user.ts'
+import type { DeliveryRecord, WebhookRecord } from './records/webhook.ts'
 
 /** What a store holds, by noun. */
 export interface Records {
@@ -23,8 +26,13 @@ export interface Records {
   executions: ExecutionRecord
   idempotency: IdempotencyRecord
   terminals: TerminalRecord
+  files: FileRecord
   runs: RunRecord
   keys: KeyRecord
+  webhooks: WebhookRecord
+  deliveries: DeliveryRecord
+  schedules: ScheduleRecord
+  slots: SlotRecord
 }
 export type Noun = keyof Records
 
@@ -60,6 +68,8 @@ export const indexes = {
     createdBy: { unique: false, key: ({ createdBy }) => createdBy },
     /** Empty for those of older servers. */
     hostSet: { unique: false, key: ({ hostSet }) => hostSet ?? '' },
+    scheduleId: { unique: false, key: ({ scheduleId }) => scheduleId ?? null },
+    fileId: { unique: false, key: ({ copy, stdin }) => copy?.file.fileId ?? stdin?.fileId ?? null },
   },
   executions: {
     taskId: { unique: false, key: (execution) => execution.taskId },
@@ -72,17 +82,104 @@ export const indexes = {
     user: { unique: false, key: ({ user }) => user.toLowerCase() },
     userId: { unique: false, key: ({ userId }) => userId },
   },
+  files: {},
   runs: {},
   keys: {},
+  webhooks: { name: { unique: true, key: ({ name }) => name.toLowerCase() } },
+  deliveries: {
+    webhookId: { unique: false, key: ({ webhookId }) => webhookId },
+    /** What a webhook has of a status. */
+    queue: { unique: false, key: ({ webhookId, status }) => `${webhookId}/${status}` },
+  },
+  schedules: {
+    name: { unique: true, key: ({ name }) => name.toLowerCase() },
+    ownerId: { unique: false, key: ({ ownerId }) => ownerId },
+    fileId: { unique: false, key: ({ copy, options }) => copy?.fileId ?? options.stdin?.fileId ?? null },
+  },
+  slots: { scheduleId: { unique: false, key: ({ scheduleId }) => scheduleId } },
 } satisfies { [N in Noun]: IndexesOf<N> }
 
 export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>
 
 export const nouns = Object.keys(indexes) as readonly Noun[]
 
-/** Orders of lists beside that by id. */
+export type AnyRecord = Records[Noun]
+export type Id = string | number
+export type Key = string | number
+
+export interface Index {
+  name: string
+  unique: boolean
+  key(record: AnyRecord): Key | null
+}
+
+/** The indexes of a noun, seen without the noun's type: a record is only ever given to the indexes of its own noun. */
+export const indexList: Record<Noun, readonly Index[]> = Object.fromEntries(
+  nouns.map((noun) => [
+    noun,
+    Object.entries(indexes[noun]).map(([name, index]) => ({ name, ...(index as Omit<Index, 'name'>) })),
+  ]),
+) as unknown as Record<Noun, readonly Index[]>
+
+type FieldOf<N extends Noun> = Extract<keyof Records[N], string>
+
+/** What a query may ask of a field: its value, text that it holds, a time that is later, or members of it. */
+type Asked = 'value' | 'text' | 'time' | 'list' | 'map' | 'set'
+
+/**
+ * The fields that queries ask for beside the keys of indexes, so that an engine can keep them apart from the record.
+ * `text` is compared in lower case, `time` is ISO 8601, and a `set` is folded (core/task/id-set.ts).
+ */
+export const asked = {
+  hosts: { hostname: 'text', ip: 'text', tags: 'map' },
+  scripts: { name: 'text', description: 'text', type: 'value', category: 'value', tags: 'list' },
+  clusters: { name: 'text', description: 'text', hostIds: 'list' },
+  users: { username: 'text', email: 'text', role: 'value', enabled: 'value' },
+  tokens: { kind: 'value', expiresAt: 'time' },
+  enrollments: { expiresAt: 'time' },
+  tombstones: {},
+  tasks: { hostSet: 'set', completedAt: 'time' },
+  executions: {},
+  idempotency: { createdAt: 'time' },
+  terminals: { endedAt: 'time' },
+  files: { expiresAt: 'time' },
+  runs: {},
+  keys: {},
+  webhooks: {},
+  deliveries: { endedAt: 'time' },
+  schedules: { name: 'text' },
+  slots: {},
+} as const satisfies { [N in Noun]: { [F in FieldOf<N>]?: Asked } }
+
+/** The fields of a noun that are asked in this way. */
+export type AskedOf<N extends Noun, A extends Asked> = {
+  [F in keyof (typeof asked)[N]]: (typeof asked)[N][F] extends A ? F : never
+}[keyof (typeof asked)[N]]
+
+/** An order of lists beside that by id; the UTF-8 bytes of `key`, then the id, sort as `compare` does. */
+interface Order<N extends Noun> {
+  /** Zero for no two records. */
+  compare(a: Records[N], b: Records[N]): number
+  key(record: Records[N]): string
+}
+
+const dueKey = ({ dueAt }: ScheduleRecord) => dueAt ?? '~'
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
 export const orders = {
-  hosts: { hostname: (a, b) => compareNatural(a.hostname, b.hostname) },
-} satisfies { [N in Noun]?: Record<string, (a: Records[N], b: Records[N]) => number> }
+  hosts: {
+    hostname: {
+      compare: (a, b) => compareNatural(a.hostname, b.hostname),
+      key: ({ hostname }) => naturalKey(hostname),
+    },
+  },
+  schedules: {
+    /** The next one first; those that wait for nothing are last. */
+    dueAt: {
+      compare: (a, b) => compareText(dueKey(a), dueKey(b)) || a.id - b.id,
+      key: dueKey,
+    },
+  },
+} satisfies { [N in Noun]?: Record<string, Order<N>> }
 
 export type OrderOf<N extends Noun> = N extends keyof typeof orders ? keyof (typeof orders)[N] : never

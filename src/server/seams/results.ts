@@ -5,6 +5,8 @@ import type { Orphans } from './orphans.ts'
 export interface TaskRemains {
   script: string
   results: TaskResult[]
+  /** The texts that followed on it; absent where none did. */
+  gates?: { verify: string | null; rollback: string | null }
 }
 
 /** The results of finished tasks, apart from the store. */
@@ -12,6 +14,8 @@ export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
   /** Null when the file is gone (a lost disk): the task's own counts still stand. Errors: `gone` where it is damaged. */
   read(taskId: string): Promise<TaskRemains | null>
+  /** Whether a task has left a result of the host; null where it has left none at all. Errors: as of `read`. */
+  has(taskId: string, hostId: number): Promise<boolean | null>
   /** Removes all that a task has left. */
   forget(taskId: string): Promise<void>
   /** The tasks that have left something. */

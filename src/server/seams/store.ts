@@ -1,24 +1,27 @@
-import type { IndexOf, Noun, OrderOf, Records } from './records.ts'
+import type { AskedOf, IndexOf, Noun, OrderOf, Records } from './records.ts'
 
 type IdOf<N extends Noun> = Records[N]['id']
-type FieldOf<N extends Noun> = Extract<keyof Records[N], string>
 type Value = string | number | boolean | null
 
 /**
- * What records have to fulfil, all of it; what is undefined is not asked for. A closed set, so that an engine can answer
- * each from an index.
+ * What records have to fulfil, all of it; what is undefined is not asked for. A closed set, with the fields of `asked` in
+ * records.ts, so that an engine can answer each from an index.
  */
 export interface Where<N extends Noun> {
   ids?: readonly IdOf<N>[] | undefined
   /** Compared with the key of the index of this name (names in lower case) where there is one, else with the field. */
-  equals?: { [F in FieldOf<N> | IndexOf<N>]?: Value | undefined } | undefined
+  equals?: { [F in AskedOf<N, 'value'> | IndexOf<N>]?: Value | undefined } | undefined
   /** One of the fields holds this text; case is ignored. */
-  contains?: { fields: readonly FieldOf<N>[]; text: string | undefined } | undefined
+  contains?: { fields: readonly AskedOf<N, 'text'>[]; text: string | undefined } | undefined
   /** The time in the field, ISO 8601, is earlier; null is not. */
-  before?: { [F in FieldOf<N>]?: string | undefined } | undefined
-  /** All of these are in the field: elements of a list, `[key, value]` of a map, ids of a folded set (core/task/id-set.ts). */
+  before?: { [F in AskedOf<N, 'time'>]?: string | undefined } | undefined
+  /** All of these are in the field: elements of a list, `[key, value]` of a map, ids of a folded set. */
   has?:
-    | { [F in FieldOf<N>]?: readonly (string | number | readonly [string, string])[] | undefined }
+    | {
+        [F in AskedOf<N, 'list' | 'map' | 'set'>]?:
+          | readonly (string | number | readonly [string, string])[]
+          | undefined
+      }
     | undefined
 }
 
@@ -38,7 +41,7 @@ export interface Found<N extends Noun> {
 }
 
 /** Reads see what is durable, except inside a transaction. Records are immutable: change one by putting a new one. */
-interface Reads {
+export interface Reads {
   get<N extends Noun>(noun: N, id: IdOf<N>): Promise<Readonly<Records[N]> | undefined>
   /** In the order of `ids`; undefined where there is none. */
   getMany<N extends Noun>(noun: N, ids: readonly IdOf<N>[]): Promise<(Readonly<Records[N]> | undefined)[]>
@@ -50,14 +53,16 @@ interface Reads {
 /** Reads here see every transaction that has ended, and this one's own changes. */
 export interface Transaction extends Reads {
   /** Ascending, never reused, even after a removal or a restart. */
-  nextId(noun: 'hosts' | 'scripts' | 'clusters' | 'users' | 'tokens' | 'enrollments'): Promise<number>
+  nextId(
+    noun: 'hosts' | 'scripts' | 'clusters' | 'users' | 'tokens' | 'enrollments' | 'webhooks' | 'schedules',
+  ): Promise<number>
   /** The highest that was given out, also to a record that is gone; 0 before the first. */
   lastId(noun: 'enrollments'): Promise<number>
   /**
    * To be taken before reading what is decided over many records, such as who is the last ADMIN: of the transactions that
    * take it, each sees what those before it have written.
    */
-  lock(name: 'admins' | 'clusters' | 'restore'): Promise<void>
+  lock(name: 'admins' | 'clusters' | 'restore' | `idempotency/${string}` | `files/${string}`): Promise<void>
   put<N extends Noun>(noun: N, record: Records[N]): void
   remove<N extends Noun>(noun: N, id: IdOf<N>): void
 }
@@ -69,8 +74,6 @@ export interface Transaction extends Reads {
 export interface Store extends Reads {
   /** Names this store for ever. */
   readonly storeId: string
-  /** The number of the last commit that is durable; it never goes back but by a restore. */
-  readonly sequence: number
   /**
    * Commits the changes of `work` as one, all or nothing, as if transactions ran one after the other. Resolves with the
    * value of `work` once they are durable; rejects, with nothing changed, when `work` throws, when a unique index clashes
@@ -80,9 +83,15 @@ export interface Store extends Reads {
   transact<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T>
   /**
    * From now on `changed` hears of every record that is put or removed, once that is durable and before its writer goes on;
-   * of what other servers wrote, within a second. For caches: what was read before may be out of date now.
+   * of what other servers wrote, within a second. Null stands for any record: this server has missed what others wrote. For
+   * caches: what was read before may be out of date now.
    */
-  watch<N extends Noun>(noun: N, changed: (id: IdOf<N>) => void): void
+  watch<N extends Noun>(noun: N, changed: (id: IdOf<N> | null) => void): void
+  /**
+   * Resolves when `watch` has told of all that any server had acknowledged before the call: for what is decided on a cache.
+   * Errors: `unavailable`.
+   */
+  refresh(): Promise<void>
   /** Why writes are refused just now, or null. */
   readonly readOnlyReason: string | null
   /** Waits for what is under way, then frees the files and the lock. */

@@ -91,12 +91,22 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
   }
 
+  /** None where the store can't be reached: whoever is heard must not count as silent for that (contract §12). */
+  async function pendingTasks(hostId: number): Promise<number> {
+    try {
+      return await engine.waitingOn(hostId)
+    } catch (error) {
+      if (error instanceof RsmError && error.code === 'unavailable') return 0
+      throw error
+    }
+  }
+
   async function ack(hostId: number): Promise<AgentAck> {
     const mark = engine.mark()
     return {
       serverTime: serverTime(),
       configVersion,
-      pendingTasks: (await engine.pendingFor(hostId)).length,
+      pendingTasks: await pendingTasks(hostId),
       ...(mark && { mark }),
     }
   }

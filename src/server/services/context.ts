@@ -4,6 +4,8 @@ import type { UserCaller } from '../access/caller.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { FileKeeper } from '../files/files.ts'
+import type { Transfers } from '../files/transfers.ts'
 import { createReadersOfTasks, type ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
@@ -19,6 +21,9 @@ import type { ShortLived } from '../seams/short-lived.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/terminals.ts'
 import type { Tickets } from '../terminals/tickets.ts'
+import type { Deliveries } from '../webhooks/deliveries.ts'
+import type { WebhookEvents } from '../webhooks/events.ts'
+import type { Judge } from '../webhooks/judge.ts'
 import type { Fleet } from './hosts/fleet.ts'
 import { Batches } from './logs/batches.ts'
 
@@ -40,6 +45,8 @@ export interface Context {
   terminals: Terminals
   tickets: Tickets
   recordings: Recordings
+  files: FileKeeper
+  transfers: Transfers
   shortLived: ShortLived
   hints: Hints
   facts: LocalFacts
@@ -51,6 +58,10 @@ export interface Context {
   keys: Keys
   passwords: Passwords
   handedOut: HandedOut
+  webhookEvents: WebhookEvents
+  deliveries: Pick<Deliveries, 'test'>
+  /** Where webhooks may lead. */
+  judge: Judge
   /** How old something is, as far as the clock is agreed: whatever ends by age asks here. */
   agreed: { age(): Age }
   clock: Clock

@@ -11,7 +11,7 @@ import { storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
 
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, presence, hints, clock } = context
+  const { store, fleet, keys, presence, hints, clock, webhookEvents } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
@@ -84,6 +84,7 @@ export function createHosts(context: Context): HostService {
     remove: (id, { force = false } = {}) => removeHost(context, id, force),
 
     async revokeAgent(id) {
+      const reach = webhookEvents.wants('agent.revoked') ? await webhookEvents.reach() : null
       const agentId = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current?.agent?.tokenHash)
@@ -92,6 +93,9 @@ export function createHosts(context: Context): HostService {
         const agent = { ...current.agent, tokenHash: null, enrollmentId: null, revokedAt }
         tx.put('hosts', { ...current, agent })
         await bury(tx, current, 'revoked', revokedAt)
+        const { hostname } = current
+        const revoked = { hostId: id, hostname, agentId: current.agent.agentId }
+        if (reach !== null) webhookEvents.write(tx, 'agent.revoked', revoked, { reach, hostIds: [id] })
         return current.agent.agentId
       })
       presence.revoked(id)

@@ -2,13 +2,16 @@ import { type AgentSettings, createAgents } from './agents.ts'
 import { createClusters } from './clusters.ts'
 import type { Context } from './context.ts'
 import { createEnrollments } from './enrollments.ts'
+import { createFileService } from './files.ts'
 import { createHosts } from './hosts.ts'
 import { createLogin } from './login.ts'
+import { createSchedules } from './schedules.ts'
 import { createScripts } from './scripts.ts'
 import { createTasks } from './tasks.ts'
 import { createTerminalService } from './terminals.ts'
 import { createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
+import { createWebhooks } from './webhooks.ts'
 
 export type ServerServices = ReturnType<typeof createServices>
 
@@ -22,7 +25,10 @@ export function createServices(context: Context, settings: AgentSettings) {
     tokens: createTokens(context),
     enrollments: createEnrollments(context),
     tasks: createTasks(context),
+    schedules: createSchedules(context),
+    files: createFileService(context),
     terminals: createTerminalService(context),
+    webhooks: createWebhooks(context),
     login: createLogin(context),
     agents: createAgents(context, settings),
   }

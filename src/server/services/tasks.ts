@@ -6,13 +6,15 @@ import { runsScript } from '../../core/task/task.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { demand } from '../access/standing.ts'
 import { sha256 } from '../digest.ts'
-import type { TaskRecord } from '../seams/records/task.ts'
+import type { GateScript, TaskRecord } from '../seams/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
 import { demandInstall, installTask } from './tasks/install-task.ts'
-import { newTask, storedScript } from './tasks/new-task.ts'
+import { newTask } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
+import { adHocScript, storedScript } from './tasks/script-to-run.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 import { newUpgrade } from './tasks/upgrade.ts'
 
@@ -38,6 +40,15 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       ? { record: earlier, replayed: true }
       : await start(caller, await prepare(), idempotency)
     return answer(caller, begun, options)
+  }
+
+  async function ofScript(
+    { id }: Starter,
+    script: Parameters<typeof newTask>[1],
+    where: Parameters<typeof newTask>[2],
+  ): Promise<NewTask> {
+    const task = await newTask(context, script, where)
+    return { ...task, ...(await stdinOf(context, where.options, id)) }
   }
 
   async function answer(
@@ -76,8 +87,8 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
 
   return {
     async list(_, query) {
-      const { status, scriptId, clusterId, hostId, createdBy } = query
-      const equals = { status, scriptId, clusterId, createdBy }
+      const { status, scriptId, clusterId, hostId, scheduleId, createdBy } = query
+      const equals = { status, scriptId, clusterId, scheduleId, createdBy }
       const summaries = (tasks: TaskRecord[]) => Promise.all(tasks.map((task) => engine.summary(task)))
       const older = { where: { equals: { ...equals, hostSet: '' } }, limit: 0 }
       if (hostId === undefined || (await store.query('tasks', older)).total === 0) {
@@ -92,12 +103,21 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     },
     get: async (_, taskId, query) => show(await get(taskId), query),
     async create(caller, input, idempotencyKey) {
-      const { scriptId, script, install, target, ...options } = input
-      if ([scriptId, script, install, input.upgrade].filter((each) => each !== undefined).length !== 1)
+      const { scriptId, script, install, target, copy, fetch, ...options } = input
+      const given = [scriptId, script, install, input.upgrade, copy, fetch].filter(
+        (each) => each !== undefined,
+      )
+      if (given.length !== 1)
         throw invalid([
-          { field: 'scriptId', message: 'give exactly one of scriptId, script, install and upgrade' },
+          {
+            field: 'scriptId',
+            message: 'give exactly one of scriptId, script, copy, fetch, install and upgrade',
+          },
         ])
       const key = keyed(caller, idempotencyKey, ['tasks', input])
+      if (copy !== undefined)
+        return run(caller, options, key, () => newCopy(context, { ...input, copy }, caller.id))
+      if (fetch !== undefined) return run(caller, options, key, () => newFetch(context, { ...input, fetch }))
       if (install !== undefined) {
         demandInstall(caller)
         return run(caller, options, key, () =>
@@ -108,32 +128,24 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         demand(caller, 'administer')
         return run(caller, input, key, () => newUpgrade(context, input))
       }
-      const adHoc = script && {
-        field: 'script.content',
-        scriptId: null,
-        scriptVersion: null,
-        scriptName: script.name ?? null,
-        type: script.type ?? 'BASH',
-        content: script.content,
-        timeout: script.timeout ?? null,
-      }
+      const adHoc = script && adHocScript(script, 'script')
       return run(caller, options, key, async () => {
         const toRun = adHoc ?? (await storedScript(context, scriptId ?? 0, 'scriptId'))
-        return newTask(context, toRun, { target, targetField: 'target', options })
+        return ofScript(caller, toRun, { target, targetField: 'target', options })
       })
     },
     async executeScript(caller, scriptId, input, idempotencyKey) {
       const { hostIds, ...options } = input
       return run(caller, options, keyed(caller, idempotencyKey, ['script', scriptId, input]), async () => {
         const script = await storedScript(context, scriptId, 'scriptId')
-        return newTask(context, script, { target: { hostIds }, targetField: '', options })
+        return ofScript(caller, script, { target: { hostIds }, targetField: '', options })
       })
     },
     async executeCluster(caller, clusterId, input, idempotencyKey) {
       const { scriptId, ...options } = input
       return run(caller, options, keyed(caller, idempotencyKey, ['cluster', clusterId, input]), async () => {
         const script = await storedScript(context, scriptId, 'scriptId')
-        return newTask(context, script, { target: { clusterId }, targetField: '', options })
+        return ofScript(caller, script, { target: { clusterId }, targetField: '', options })
       })
     },
     async installAgent(caller, hostId, input, idempotencyKey) {
@@ -161,7 +173,9 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task
       if (!runsScript(type))
         throw new RsmError('not_found', `Task ${taskId} runs no script: its type is ${type}`)
-      const content = await engine.script(task)
+      const { script: content, gates } = await engine.texts(task)
+      const gateOf = (gate: GateScript | null | undefined, text: string | null | undefined) =>
+        gate ? { type: gate.type, content: text ?? '', sha256: sha256(text ?? '') } : null
       return {
         taskId,
         scriptId,
@@ -172,6 +186,8 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         sha256: sha256(content),
         params,
         secretParams: secretParamNames,
+        verify: gateOf(task.gates?.verify, gates?.verify),
+        rollback: gateOf(task.gates?.rollback, gates?.rollback),
       }
     },
     async logs(_, taskId, query) {

@@ -30,7 +30,11 @@ export interface ServerTerminals extends ForCallers<TerminalService> {
 export function createTerminalService(context: Context): ServerTerminals {
   const { store, terminals, tickets, presence, recordings, clock } = context
 
-  const live = async (found: Readonly<TerminalRecord>) => (await terminals.site(found.id)).live(found)
+  /** What has ended is as it was written down, and no server is asked for it. */
+  const live = async (found: Readonly<TerminalRecord>) =>
+    found.status === 'CLOSED'
+      ? { record: found, watchers: [], recordingBytes: found.recordingBytes }
+      : (await terminals.site(found.id)).live(found)
 
   async function show(found: Readonly<TerminalRecord>): Promise<Terminal> {
     const { record, watchers, recordingBytes } = await live(found)

@@ -25,9 +25,13 @@ export interface Base {
   close(): Promise<void>
 }
 
+/** How the server is reached where it listens. */
+export const urlOf = ({ tls }: Base, host: string, port: number): string =>
+  `${tls === null ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+
 /** Locks the data directory, reads keys and certificates, and opens the store. */
 export async function openBase(options: ServerOptions, openData: OpenData): Promise<Base> {
-  const { heartbeatInterval, warnAfter, clock = systemClock } = options
+  const { heartbeatInterval, warnAfter } = options
   const clients = createClients(options.trustedProxies ?? [])
   const log = createLog(options.logLevel)
   const facts = createLocalFacts()
@@ -36,25 +40,31 @@ export async function openBase(options: ServerOptions, openData: OpenData): Prom
   const { path } = directory
   try {
     const keysDirectory = options.keysDir ?? join(path, 'keys')
-    const tls = await openTls(options.tls ?? {}, { directory: keysDirectory, host: options.host, log })
     const data = await openData(path, {
       heartbeatInterval,
       warnAfter,
       keysDirectory,
       newKeys: options.newKeys === true,
       metrics,
-      clock,
+      clock: options.clock ?? systemClock,
       log,
       onFatal(error) {
-        log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
+        log.error({ err: error }, 'what the store stands on can not be trusted any more; stopping at once')
         process.exit(1)
       },
     })
+    const { host, tls: asked = {} } = options
+    const tls = await data
+      .inTurn(() => openTls(asked, { directory: keysDirectory, host, log }))
+      .catch(async (error: unknown) => {
+        await data.close()
+        throw error
+      })
     const close = async () => {
       await data.close()
       await directory.release()
     }
-    return { path, data, tls, clients, facts, metrics, clock, log, close }
+    return { path, data, tls, clients, facts, metrics, clock: data.clock, log, close }
   } catch (error) {
     await directory.release()
     throw error

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import { recordRequests } from '../audit/recorder.ts'
 import { type Control, serveControl } from '../control/control.ts'
@@ -7,15 +8,21 @@ import { buildApp } from '../http/app.ts'
 import { createListener } from '../http/listener.ts'
 import { trackUnusedConnections } from '../http/unused-connections.ts'
 import { createHub, type Hub } from '../hub/hub.ts'
+import { shedLinks } from '../hub/shedding.ts'
+import type { Membership } from '../membership.ts'
 import { roomOf } from '../metrics/room.ts'
+import type { SharedLoad } from '../metrics/shared.ts'
 import { explainListen, type ServerOptions } from '../options.ts'
 import type { RouteDependencies } from '../routes/dependencies.ts'
 import { registerRoutes } from '../routes/routes.ts'
 import type { Data } from '../seams/data.ts'
+import { lease } from '../seams/ownership.ts'
+import type { Shared } from '../seams/shared.ts'
+import { listServers } from '../servers.ts'
 import { createServices } from '../services/services.ts'
 import { type Serving, serveCertificate } from '../tls/serving.ts'
 import { serverVersion } from '../version.ts'
-import type { Base } from './base.ts'
+import { type Base, urlOf } from './base.ts'
 import type { Work } from './work.ts'
 
 /** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
@@ -29,7 +36,8 @@ export interface Doors {
   readonly serving: Serving
   /** Listens; all but health and ready answers 503 until `accept`. Answers the port. Throws `unavailable`. */
   open(): Promise<number>
-  accept(): void
+  /** `start`: what `rsm server status` says of it. */
+  accept(start: { madeFirstUser: boolean }): void
   /** From here on requests and sockets are refused. */
   refuse(): Promise<void>
   /** Closes the sockets of agents and terminals with 1001. */
@@ -41,11 +49,13 @@ export interface Doors {
 export function createDoors(base: Base, work: Work, options: ServerOptions): Doors {
   const { data, facts, clock, log } = base
   let accepting = false
+  let madeFirstUser: boolean | null = null
   let control: Control | undefined
   const hub = createHub({
     ...base,
     ...work.context,
     member: work.membership.member,
+    holdsLease: work.holdsLease,
     links: data.links,
     credentials: work.credentials,
     wsIdleTimeout: options.wsIdleTimeout,
@@ -53,7 +63,17 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     refused: (request, caller, error) => work.events.refusedUpgrade(request, caller, error),
     frameRefused: (socket, message) => work.events.refusedTerminalFrame(socket, message),
   })
+  const stopShedding = data.shared === null ? () => undefined : shedLinks({ ...work, hub, clock })
   const status = () => statusOf(base, work)
+  let address: string | null = null
+  const servers = () =>
+    listServers({
+      data,
+      member: work.membership.member,
+      address: () => address,
+      load: () => ({ links: hub.load().open, tasks: work.context.engine.load().then(({ tasks }) => tasks) }),
+    })
+  const ready = () => isReady(data, accepting) && work.holdsLease()
   const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
   const app = buildApp(
     {
@@ -68,7 +88,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     },
     (instance) => {
       recordRequests(instance, { log: data.audit, refusals: work.refusals, store: data.store })
-      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, accepting: () => accepting }))
+      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, ready }))
     },
   )
   const unused = trackUnusedConnections(app.server)
@@ -82,20 +102,36 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
         .catch((error: NodeJS.ErrnoException) => {
           throw explainListen(error, options)
         })
-      const ready = () => isReady(data, accepting)
-      const parts = { ...work.context, ...data, ...work, clock, log, status, ready }
+      const { port } = app.server.address() as AddressInfo
+      address = urlOf(base, isUnspecified(options.host) ? hostname() : options.host, port)
+      data.shared?.listensAt(address)
+      const parts = {
+        ...work.context,
+        ...data,
+        ...work,
+        clock,
+        log,
+        status,
+        servers,
+        ready,
+        madeFirstUser: () => madeFirstUser,
+      }
       const operations = controlOperations(parts)
       control = await serveControl(base.path, operations, log)
-      return (app.server.address() as AddressInfo).port
+      return port
     },
-    accept() {
+    accept(start) {
+      madeFirstUser = start.madeFirstUser
       accepting = true
     },
     async refuse() {
       accepting = false
       await control?.close()
     },
-    closeLinks: () => hub.close(),
+    closeLinks() {
+      stopShedding()
+      hub.close()
+    },
     async close() {
       facts.publish('stopping', { reason: 'the server is shutting down' })
       const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
@@ -111,27 +147,45 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
 }
 
 async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus> {
-  const { serverRuns, store, agreed } = data
+  const { serverRuns, agreed } = data
   return {
     version: serverVersion(),
     serverTime: context.time(),
     startedAt: serverRuns.startedAt,
-    run: { run: serverRuns.id, sequence: store.sequence },
+    run: { run: serverRuns.id, sequence: serverRuns.sequence },
     restore: await context.engine.restore(),
     clock: agreed.doubt,
   }
 }
 
+/** Such an address means every address of the machine, and leads nowhere. */
+const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
+
 /** Whether it takes work. */
-const isReady = ({ store, audit }: Pick<Data, 'store' | 'audit'>, accepting: boolean): boolean =>
-  accepting && store.readOnlyReason === null && audit.refusal === null
+const isReady = (
+  { store, audit, shared }: Pick<Data, 'store' | 'audit' | 'shared'>,
+  accepting: boolean,
+): boolean =>
+  accepting && store.readOnlyReason === null && audit.refusal === null && (shared?.fault ?? null) === null
+
+/** Null where the store is this server's alone. */
+function sharedLoad(shared: Shared | null, membership: Membership): SharedLoad | null {
+  if (shared === null) return null
+  return {
+    name: membership.member.name,
+    hasFault: shared.fault !== null,
+    leaseSeconds: Math.max(0, lease - membership.sinceRenewed()) / 1000,
+    pools: shared.load(),
+    hintSeconds: shared.hintLag() === null ? null : (shared.hintLag() ?? 0) / 1000,
+  }
+}
 
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
-  { context, fleetEvents, backup, auditCopy }: Work,
+  { context, deliveries, fleetEvents, backup, auditCopy, membership }: Work,
   options: ServerOptions,
-  { hub, status, accepting }: { hub: Hub; status: () => Promise<ServerStatus>; accepting: () => boolean },
+  { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'ready'>,
 ): RouteDependencies {
   const { store, audit, serverRuns } = data
   const { engine, fleet, terminals, passwords } = context
@@ -143,9 +197,8 @@ function behindRoutes(
     context,
     audit,
     events: fleetEvents,
-    ready: () => isReady(data, accepting()),
     info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
-    status,
+    ...asked,
     backup,
     scrape: metrics.exposition({
       version,
@@ -159,6 +212,8 @@ function behindRoutes(
       readOnly: () => store.readOnlyReason !== null,
       auditRefused: () => audit.refusal !== null,
       auditCopy: () => auditCopy?.status ?? null,
+      deliveries: () => deliveries.waiting(),
+      shared: () => sharedLoad(data.shared, membership),
     }),
     metricsOpen: options.metricsOpen === true,
   }

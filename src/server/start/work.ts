@@ -5,6 +5,8 @@ import { createRefusals } from '../audit/refusals.ts'
 import { recordServerEvents } from '../audit/server-events.ts'
 import { createEngine } from '../engine/engine.ts'
 import { createEvents } from '../events/events.ts'
+import { createFileKeeper, defaultMaxFileSize } from '../files/files.ts'
+import { createTransfers } from '../files/transfers.ts'
 import { createHousekeeping, firstSweepAfter } from '../housekeeping/housekeeping.ts'
 import {
   createRetention,
@@ -19,15 +21,21 @@ import { createTurn } from '../keep/turn.ts'
 import { joinServers } from '../membership.ts'
 import type { ServerOptions } from '../options.ts'
 import { openHandedOut } from '../releases/handed-out.ts'
+import { lease } from '../seams/ownership.ts'
 import { createContext } from '../services/context.ts'
 import { createFleet } from '../services/hosts/fleet.ts'
+import { createPlanner } from '../services/schedules/planner.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 import { createTerminals } from '../terminals/terminals.ts'
 import { createTickets } from '../terminals/tickets.ts'
+import { createWebhookEvents } from '../webhooks/events.ts'
 import type { Base } from './base.ts'
+import { createWebhookWork } from './webhooks.ts'
 
-/** Among the servers of its store: this one is alone. */
-const serverName = 'server'
+/** Of a server that has its store to itself. */
+const nameAlone = 'server'
+/** Milliseconds for which a token that was good when the store was last reached is taken without it (contract §12). */
+const trustedFor = 30_000
 
 export type Work = Awaited<ReturnType<typeof startWork>>
 
@@ -35,15 +43,28 @@ export type Work = Awaited<ReturnType<typeof startWork>>
 export async function startWork(base: Base, options: ServerOptions) {
   const { data, clients, facts, clock, log } = base
   const { store, presence, agreed, audit, notedHead: noted } = data
-  const membership = await joinServers(data.ownership, serverName, log)
+  const membership = await joinServers(data.ownership, options.serverName ?? nameAlone, { clock, log })
   const { member } = membership
+  const reaches = (milliseconds: number) => data.shared === null || membership.sinceRenewed() < milliseconds
   const refusals = createRefusals((event) => audit.append(event), clock)
   const events = recordServerEvents({ audit, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
+  const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
   const handedOut = await openHandedOut(base, options)
+  const maxFileSize = options.maxFileSize ?? defaultMaxFileSize
   const install = createInstaller({ ...data, ...handedOut, facts, clock })
-  const engine = createEngine({ ...data, member, facts, clock, log, knownHosts, install })
+  const engine = createEngine({
+    ...data,
+    member,
+    facts,
+    clock,
+    log,
+    knownHosts,
+    install,
+    maxFileSize,
+    webhookEvents,
+  })
   const terminals = createTerminals({
     ...data,
     member,
@@ -53,16 +74,29 @@ export async function startWork(base: Base, options: ServerOptions) {
     record: options.recordTerminals !== false,
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
+  const files = createFileKeeper({ ...data, facts, clock, log, maxFileSize })
+  const transfers = createTransfers({ ...data, files, clock })
   const passwords = createPasswords(options.passwordCost)
-  const credentials = createCredentials(store, clock)
+  const credentials = createCredentials(store, clock, () => reaches(trustedFor))
   const tickets = createTickets(data.shortLived, clock)
+  const holdsLease = () => reaches(lease)
+  const { judge, deliveries } = createWebhookWork(
+    base,
+    { webhookEvents, fleet, engine, events, member, holdsLease },
+    options,
+  )
   const context = createContext({
     ...data,
+    files,
+    transfers,
     handedOut,
     fleet,
     engine,
     terminals,
     tickets,
+    webhookEvents,
+    deliveries,
+    judge,
     passwords,
     facts,
     clock,
@@ -76,6 +110,7 @@ export async function startWork(base: Base, options: ServerOptions) {
   const oldTerminals = createTerminalRetention({ ...context, days: recordingDays })
   const turn = createTurn()
   const housekeeping = createHousekeeping({
+    ...data,
     ...context,
     turn,
     retention,
@@ -87,12 +122,16 @@ export async function startWork(base: Base, options: ServerOptions) {
   return {
     auditCopy,
     membership,
+    /** A server that has its store to itself has no lease to lose. */
+    holdsLease,
+    deliveries,
     refusals,
     events,
     credentials,
     context,
     housekeeping,
-    removeOld: createRemoval({ retention, oldTerminals, turn }),
+    planner: createPlanner({ context, ownership: data.ownership, member, audit }),
+    removeOld: createRemoval({ ...data, retention, oldTerminals, turn }),
     backup: createBackups({ keep: data.keep, turn, log }),
     fleetEvents: createEvents(context),
     /** Whether what had this id may have been removed for its age. */

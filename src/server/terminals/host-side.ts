@@ -1,13 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { Payloads, TerminalClosed, TerminalOutput } from '../../core/protocol/messages.ts'
+import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
+import { adopt, kept, meet } from './adopt.ts'
 import { lostLink } from './opener.ts'
 import type { TerminalsState } from './state.ts'
-import { takeUp } from './take-up.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended } from './terminal-end.ts'
+
+/** Milliseconds until it is asked again who has a session. */
+const takeOverPause = 500
 
 /** What agents send of their terminals, and their links that come and go. */
 export interface HostSide {
@@ -47,35 +52,47 @@ export function createHostSide(state: TerminalsState): HostSide {
     return terminal?.host.link === link && !terminal.end ? terminal : null
   }
 
-  /** A terminal that the agent has and this server not: it may be with the server that the agent was linked to before. */
-  async function takeOver(link: AgentLink, sessionId: string): Promise<void> {
+  /** Whether it is decided what becomes of a terminal that the agent has, or this server. */
+  async function takeOver(link: AgentLink, sessionId: string): Promise<boolean> {
     try {
-      const record = await (await state.relay.having(sessionId))?.handOver(sessionId, link.hostId)
-      if (!record) return void link.send('TERMINAL_CLOSE', { sessionId })
-      const terminal = await takeUp(state, record)
-      state.saving.changed(terminal)
-      const now = agents.get(link.hostId)
-      if (now && !terminal.end) terminal.linked(now)
+      const own = await kept(state, sessionId)
+      if (own) {
+        const isOpen = !own.end && own.record.hostId === link.hostId && !openings.has(sessionId)
+        if (own.end || (own.host.link !== link && !isOpen)) link.send('TERMINAL_CLOSE', { sessionId })
+        else if (own.host.link !== link && agents.get(link.hostId) === link) meet(own, link)
+        return true
+      }
+      const former = await state.relay.having(sessionId)
+      const given = former && (await former.handOver(sessionId, link.hostId))
+      const record = former ? given : await store.get('terminals', sessionId)
+      const isOwn = record?.status === 'OPEN' && record.hostId === link.hostId
+      const terminal = isOwn ? await adopt(state, sessionId, async () => record) : null
+      if (!terminal) link.send('TERMINAL_CLOSE', { sessionId })
+      else if (terminal.host.link !== link && !terminal.end) meet(terminal, link)
+      if (terminal && given) state.saving.changed(terminal)
+      return true
     } catch (error) {
-      log.error({ err: error, sessionId }, 'a terminal session could not be taken over')
+      log.warn({ err: error, sessionId }, 'a terminal session could not be taken over')
+      return false
+    }
+  }
+
+  /** It may be with the server that the agent was linked to before, or with one that is gone: which may take a while to show. */
+  async function takeOverSoon(link: AgentLink, sessionId: string): Promise<void> {
+    const until = clock.monotonic() + reattachWindow
+    while (agents.get(link.hostId) === link && clock.monotonic() < until) {
+      if (await takeOver(link, sessionId)) return
+      await delay(takeOverPause, undefined, { ref: false })
     }
   }
 
   return {
     linked(link) {
       agents.set(link.hostId, link)
-      const named = new Set(link.hello?.terminals?.map(({ sessionId }) => sessionId))
-      for (const terminal of terminals.values()) {
-        const { id, hostId } = terminal.record
-        if (hostId !== link.hostId || terminal.end || openings.has(id)) continue
-        if (named.has(id)) terminal.linked(link)
-        else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))
-      }
-      for (const sessionId of named) {
-        const terminal = terminals.get(sessionId)
-        if (!terminal) void takeOver(link, sessionId)
-        else if (terminal.end || terminal.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
-      }
+      const ids = new Set(link.hello?.terminals?.map(({ sessionId }) => sessionId))
+      for (const { record } of terminals.values())
+        if (record.hostId === link.hostId && !openings.has(record.id)) ids.add(record.id)
+      for (const id of ids) void takeOverSoon(link, id)
     },
 
     unlinked(link) {

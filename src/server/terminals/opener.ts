@@ -45,7 +45,7 @@ export const lostLink = (hostname: string): RsmError =>
 
 /** Opens terminals: recording and record first, then the host. What its host does not open leaves nothing behind. */
 export function createOpener(state: TerminalsState) {
-  const { store, clock, terminals, openings, recordings } = state
+  const { store, ownership, member, clock, terminals, openings, recordings } = state
 
   async function onHost(terminal: LiveTerminal, link: AgentLink): Promise<void> {
     const { id, hostname } = terminal.record
@@ -76,11 +76,13 @@ export function createOpener(state: TerminalsState) {
 
   async function discard(terminal: LiveTerminal): Promise<void> {
     const { id } = terminal.record
-    terminals.delete(id)
     await terminal.recording?.end().catch(() => undefined)
     // Why it was not opened is what its user has to hear; retention removes what stays here.
     await recordings.forget(id).catch(() => undefined)
+    await ownership.release(member, [id]).catch(() => undefined)
     await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
+    // Only now: an open session that is not here is one to take up.
+    terminals.delete(id)
   }
 
   return async function open({ record: asked, caller }: NewTerminal): Promise<void> {
@@ -95,6 +97,8 @@ export function createOpener(state: TerminalsState) {
     // Nothing attaches to it before its host has it.
     openings.set(id, { resolve: () => undefined, reject: () => undefined })
     try {
+      if ((await ownership.claim(member, [id])).length === 0)
+        throw new RsmError('unavailable', 'This server leaves its store just now', { retryAfter: 5 })
       if (record.recorded)
         terminal.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
       await store.transact(async (tx) => {

@@ -1,17 +1,26 @@
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { Member, Ownership } from '../seams/ownership.ts'
 import type { Store } from '../seams/store.ts'
 import type { LiveTerminal } from './terminal.ts'
 
+interface SavingDependencies {
+  store: Store
+  facts: LocalFacts
+  member: Member
+  ownership: Pick<Ownership, 'owner' | 'release'>
+  log: Log
+}
+
 /** Brings what becomes of terminals to the store, again and again until it takes it. */
 export class Saving {
-  readonly #deps: { store: Store; facts: LocalFacts; log: Log }
+  readonly #deps: SavingDependencies
   readonly #unsaved = new Set<LiveTerminal>()
   readonly #ending = new Map<string, Promise<void>>()
   /** Those that have ended and whose record does not say so yet. */
   readonly #closing = new Map<string, LiveTerminal>()
 
-  constructor(deps: { store: Store; facts: LocalFacts; log: Log }) {
+  constructor(deps: SavingDependencies) {
     this.#deps = deps
   }
 
@@ -58,6 +67,7 @@ export class Saving {
   async #finish(terminal: LiveTerminal): Promise<void> {
     const { facts, log } = this.#deps
     const { recording } = terminal
+    if (await this.#isElsewhere(terminal)) return
     await recording
       ?.end()
       .catch((error: unknown) => log.warn({ err: error }, 'a recording could not be ended'))
@@ -70,6 +80,7 @@ export class Saving {
   async #save(terminal: LiveTerminal): Promise<void> {
     const { store, log } = this.#deps
     const { record } = terminal
+    if (await this.#isElsewhere(terminal)) return
     try {
       await store.transact((tx) => tx.put('terminals', record))
     } catch (error) {
@@ -77,7 +88,27 @@ export class Saving {
       return
     }
     if (terminal.record === record) this.#unsaved.delete(terminal)
-    if (record.status === 'CLOSED') this.#closing.delete(record.id)
+    if (record.status === 'CLOSED') await this.#closed(record.id)
     if (terminal.hasLeftHost) terminal.host.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
+  }
+
+  /** Whether another server goes on with it, as this one was away for too long: nothing of it is to be saved here. */
+  async #isElsewhere({ record: { id } }: LiveTerminal): Promise<boolean> {
+    const { ownership, member, log } = this.#deps
+    // Who can not be asked can not be saved to either, and is tried again.
+    const owner = await ownership.owner(id).catch(() => null)
+    if (owner === null || owner.epoch === member.epoch) return false
+    log.info({ sessionId: id, server: owner.name }, 'a terminal session goes on at another server')
+    for (const terminal of this.#unsaved) if (terminal.record.id === id) this.#unsaved.delete(terminal)
+    this.#closing.delete(id)
+    return true
+  }
+
+  async #closed(id: string): Promise<void> {
+    this.#closing.delete(id)
+    const { ownership, member, log } = this.#deps
+    await ownership
+      .release(member, [id])
+      .catch((error: unknown) => log.warn({ err: error, sessionId: id }, 'a session could not be let go'))
   }
 }

@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalSite } from '../seams/relay.ts'
+import { adopt } from './adopt.ts'
 import { createOpener } from './opener.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
@@ -18,8 +19,15 @@ export function createSite(state: TerminalsState): TerminalSite {
   return {
     open: createOpener(state),
     has: async (id) => terminals.has(id) || saving.closing(id) !== undefined,
-    isAttachable: async (id) => terminals.has(id) && !openings.has(id),
-    expect: async (id, after) => attachable(id).expect(after),
+    async isAttachable(id) {
+      if (terminals.has(id)) return !openings.has(id)
+      // Of a server that is gone: whoever attaches here has it taken up.
+      return (await state.store.get('terminals', id))?.status === 'OPEN'
+    },
+    async expect(id, after) {
+      await adopt(state, id)
+      attachable(id).expect(after)
+    },
 
     attach(id, client, options) {
       const { caller, ip } = client
@@ -35,7 +43,8 @@ export function createSite(state: TerminalsState): TerminalSite {
     },
 
     async end(id, reason) {
-      terminals.get(id)?.finish(ended(reason))
+      const terminal = await adopt(state, id)
+      terminal?.finish(ended(reason))
       await saving.settled(id)
       if (saving.closing(id))
         throw new RsmError('unavailable', `The end of session ${id} could not be written down yet`, {
@@ -56,6 +65,7 @@ export function createSite(state: TerminalsState): TerminalSite {
       saving.forget(terminal)
       terminal.suspend('the session goes on at another server')
       await terminal.recording?.end()
+      await state.ownership.release(state.member, [id])
       return terminal.record
     },
   }

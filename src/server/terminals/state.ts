@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keys } from '../seams/keys.ts'
 import type { Links } from '../seams/links.ts'
-import type { Member } from '../seams/ownership.ts'
+import type { Member, Ownership } from '../seams/ownership.ts'
 import type { Recordings } from '../seams/recordings.ts'
 import type { Relay } from '../seams/relay.ts'
 import type { Store } from '../seams/store.ts'
@@ -17,6 +17,8 @@ export interface TerminalsDependencies {
   /** The server whose terminals these are. */
   member: Member
   links: Pick<Links, 'holder'>
+  /** A session is owned as a task is: by the server that has it, and by nobody else while that lives. */
+  ownership: Pick<Ownership, 'claim' | 'release' | 'owner' | 'holds'>
   relay: Relay
   store: Store
   hints: Hints
@@ -35,6 +37,8 @@ export interface TerminalsDependencies {
 export interface TerminalsState extends TerminalsDependencies {
   /** Those that are open, and those whose client has not heard the end. */
   readonly terminals: Map<string, LiveTerminal>
+  /** Those that are taken up just now. */
+  readonly adopting: Map<string, Promise<LiveTerminal | null>>
   /** Those whose host has not opened them yet: how to go on. */
   readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
   /** Records of terminals that were never opened, and that the store has not let go yet. */

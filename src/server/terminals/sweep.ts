@@ -1,4 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { kept } from './adopt.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended } from './terminal-end.ts'
@@ -16,7 +17,7 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
     for (const { tokenId } of terminal.watchers.callers)
       if (!(await tokens.lives(tokenId))) terminal.watchers.dismiss((caller) => caller.tokenId === tokenId)
     const end = terminal.overdue(now, idleLimit)
-    if (end) terminal.finish(end)
+    if (end) (await kept(state, terminal.record.id))?.finish(end)
     else if (!(await tokens.holds(terminal))) endForToken(terminal)
   }
 

@@ -9,9 +9,8 @@ export async function takeUp(state: TerminalsState, record: TerminalRecord): Pro
   const { clock, events, log, recordings, terminals } = state
   const { id, recorded } = record
   const terminal = new LiveTerminal(record, null, clock, events)
-  terminals.set(id, terminal)
-  if (!recorded) return terminal
   try {
+    if (!recorded) return terminal
     const options = { events: state.recordingEvents(id) }
     const recall = (sequence: number, json: string) => terminal.recall(sequence, json)
     const { recording, size } = await Recording.takeUp(recordings, id, options, recall)
@@ -20,6 +19,9 @@ export async function takeUp(state: TerminalsState, record: TerminalRecord): Pro
   } catch (error) {
     log.error({ err: error, sessionId: id }, 'a recording could not be taken up')
     terminal.finish(ended('its recording could not be read by the server that was to go on with it'))
+  } finally {
+    // Before that it has not all that its client may miss.
+    terminals.set(id, terminal)
   }
   return terminal
 }

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
 import type { TerminalSite } from '../seams/relay.ts'
+import { adoptAll, adoptRegularly, kept } from './adopt.ts'
 import type { NewTerminal } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'
 import { sendOpen } from './opener.ts'
@@ -8,13 +9,12 @@ import { Saving } from './saving.ts'
 import { createSite } from './site.ts'
 import type { TerminalsDependencies, TerminalsState } from './state.ts'
 import { startSweep } from './sweep.ts'
-import { takeUp } from './take-up.ts'
 import type { LiveTerminal, TerminalEvents } from './terminal.ts'
-import { ended } from './terminal-end.ts'
+import { ended, type TerminalEnd } from './terminal-end.ts'
 
 /** Owns the terminals that are open: agents on one side, recordings and clients on the other (contract §7). */
 export interface Terminals extends HostSide {
-  /** Takes up the terminals that a former process left open. */
+  /** Takes up the terminals that a former process left open, or a server that is gone. */
   recover(): Promise<void>
   /** Opens one where the agent of its host is linked; resolves when the host has. `conflict` says why it has not. */
   open(terminal: NewTerminal): Promise<void>
@@ -26,7 +26,7 @@ export interface Terminals extends HostSide {
 }
 
 export function createTerminals(deps: TerminalsDependencies): Terminals {
-  const { store, facts, clock, log } = deps
+  const { facts, clock, log } = deps
   const terminals = new Map<string, LiveTerminal>()
   const saving = new Saving(deps)
 
@@ -52,6 +52,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const state: TerminalsState = {
     ...deps,
     terminals,
+    adopting: new Map(),
     openings: new Map(),
     unremoved: new Set(),
     agents: new Map(),
@@ -63,20 +64,23 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
         log.error({ err: error, sessionId: id }, 'a recording could not be written')
         const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
         const reason = `its recording could not be written (${why}), and no session continues unrecorded`
-        terminals.get(id)?.finish(ended(reason))
+        void endHere(id, ended(reason))
       },
     }),
+  }
+  /** Where another server has reopened the recording it goes on there. */
+  async function endHere(id: string, end: TerminalEnd): Promise<void> {
+    const terminal = await kept(state, id).catch(() => terminals.get(id))
+    terminal?.finish(end)
   }
   const own = createSite(state)
   const stopServing = deps.relay.serve(deps.member, own)
   const sweep = startSweep(state, (deps.idleLimit ?? 3600) * 1000)
+  const adoption = adoptRegularly(state)
 
   return {
     ...createHostSide(state),
-    async recover() {
-      for (const record of await store.find('terminals', 'status', 'OPEN'))
-        if (!(await deps.relay.having(record.id))) await takeUp(state, record)
-    },
+    recover: () => adoptAll(state),
     async open(terminal) {
       const { hostId } = terminal.record
       const holder = state.agents.has(hostId) ? null : await deps.links.holder(hostId)
@@ -92,6 +96,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       stopServing()
       const stopping = new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
       for (const opening of state.openings.values()) opening.reject(stopping)
+      await adoption.stop()
       await sweep.stop()
       await saving.stop()
       for (const terminal of terminals.values()) {

@@ -29,3 +29,10 @@ export function ownCommand(
   if (isAlone) return shellWord(isFar ? script : `./${near}`)
   return `node ${shellWord(isFar ? script : near)}`
 }
+
+/** The same for a process that this one starts: its program, and the words before those of a command. */
+export function ownProcess(): readonly [program: string, words: readonly string[]] {
+  // Its path may hold another release by now.
+  if (isSingleFile) return ['/proc/self/exe', []]
+  return [process.execPath, [...process.execArgv, process.argv[1] ?? '']]
+}

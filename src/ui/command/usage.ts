@@ -23,6 +23,7 @@ const listedBy: Readonly<Record<string, string>> = {
   USER: 'rsm users list',
   TOKEN: 'rsm tokens list',
   ENROLLMENT: 'rsm enrollments list',
+  WEBHOOK: 'rsm webhooks list',
   SESSION: 'rsm recordings list',
   RECORDING: 'rsm recordings list',
 }

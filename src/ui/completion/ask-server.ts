@@ -5,6 +5,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
+import { nextOf, timingOf } from '../schedules/view.ts'
 import { counted } from '../text/counted.ts'
 import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
@@ -60,6 +61,11 @@ const lists: Readonly<
     allOf(clusters, ({ name, hostCount }) => ({ name, about: counted(hostCount, 'host') })),
   scripts: ({ scripts }) =>
     allOf(scripts, ({ name, type, description }) => ({ name, about: description || type.toLowerCase() })),
+  schedules: ({ schedules }) =>
+    allOf(schedules, (each) => ({
+      name: each.name,
+      about: `${timingOf(each, false)}, ${nextOf(each, false)}`,
+    })),
   tasks: async ({ tasks }) =>
     (await tasks.list({ size: newest })).content.map(
       ({ taskId, status, scriptName, firstLine, hostCount, createdAt }) => ({
@@ -74,6 +80,7 @@ const lists: Readonly<
       name: name ?? String(id),
       about: `${uses} of ${maxUses} uses`,
     })),
+  webhooks: ({ webhooks }) => allOf(webhooks, ({ name, events }) => ({ name, about: events.join(', ') })),
   recordings: (client) => sessions(client, { recorded: true }),
   sessions: (client) => sessions(client, { status: 'OPEN' }),
 }

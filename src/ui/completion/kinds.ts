@@ -8,13 +8,26 @@ const namedBy = {
   tag: ['--tag'],
   'tag key': ['--untag'],
   script: ['--script', 'script'],
-  'script or file': ['exec --script'],
+  'script or file': [
+    'exec --script',
+    '--verify',
+    '--rollback',
+    'schedules:add --script',
+    'schedules:edit --script',
+  ],
+  schedule: ['--schedule', 'schedule'],
   user: ['--created-by', '--user', '--actor', 'user'],
   session: ['--watch'],
   context: ['--context', 'context:remove name', 'context:use name'],
   strategy: ['--strategy'],
   format: ['--output'],
-  limit: ['exec --limit', 'scripts:run --limit', 'agent:run --limit'],
+  limit: [
+    'exec --limit',
+    'scripts:run --limit',
+    'schedules:add --limit',
+    'schedules:edit --limit',
+    'agent:run --limit',
+  ],
   file: [
     '--file',
     '--executable',
@@ -25,15 +38,20 @@ const namedBy = {
     '--enroll-token-file',
     '--passphrase-file',
     '--private-key',
+    '--secret-file',
+    '--store-password-file',
     '--tls-cert',
     '--tls-key',
+    'exec --stdin',
     'audit:export --output',
+    'cp path',
     'file',
   ],
   directory: ['--data-dir', '--keys', '--outdir', '--prefix'],
   task: ['task'],
   token: ['token'],
   enrollment: ['enrollment'],
+  webhook: ['webhook'],
   recording: ['session'],
   'recording or file': ['recording'],
   method: ['method'],
@@ -41,11 +59,11 @@ const namedBy = {
 
 /** Text that nobody but the person knows. */
 const free = `
---limit --action --after --agent-id --allow-run-as --audit-copy --batch-size --category --concurrency --data --deadline --description --email
---enroll-token --escape --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jump
---max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --public-url --queue
---recording-retention --run-as --search --secret-param --sha256 --shell --since --speed --ssh --ssh-port --ssh-user --tail --task-retention
---terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --until --url --username --warn-after --workdir
+--limit --limit-rate --action --after --agent-id --allow-run-as --at --audit-copy --batch-size --category --concurrency --count --cron --data --deadline --description --email
+--enroll-token --escape --every --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jitter --jump
+--max-executions --max-failures --max-file-size --max-output-bytes --max-uses --metrics-interval --missed-within --mode --name --object --owner --param --pause --points --port --public-url --queue
+--recording-retention --run-as --search --secret-param --sha256 --server-name --shell --since --speed --ssh --ssh-port --ssh-user --store --tail --task-retention
+--terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --tz --until --url --username --verify-interval --verify-retries --warn-after --webhook-allow --workdir
 --ws-idle-timeout hostname join name path url username version
 `
 const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --tag', 'scripts:list --tag']

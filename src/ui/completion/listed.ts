@@ -10,10 +10,12 @@ export type Listed =
   | 'groups'
   | 'clusters'
   | 'scripts'
+  | 'schedules'
   | 'tasks'
   | 'users'
   | 'tokens'
   | 'enrollments'
+  | 'webhooks'
   | 'recordings'
   | 'sessions'
 

@@ -45,9 +45,9 @@ export const startFlags = {
   }),
 }
 
-/** The options that say how a task runs and what of it is shown (contract §9). */
-export const runFlags = {
-  ...startFlags,
+/** The options of contract §4: how a script runs, on how many hosts at once. */
+export const executionFlags = {
+  'secret-param': startFlags['secret-param'],
   param: string({
     ...several,
     char: 'p',
@@ -86,6 +86,12 @@ export const runFlags = {
     helpValue: 'NAME=SIZE',
     description: 'on each host: memory=512M, processes=100, cpu=50% of one core',
   }),
+}
+
+/** The options that say how a task runs and what of it is shown (contract §9). */
+export const runFlags = {
+  ...startFlags,
+  ...executionFlags,
   plan: boolean({
     ...run,
     aliases: ['dry-run'],
@@ -95,6 +101,8 @@ export const runFlags = {
 }
 
 export type RunFlags = FlagsOf<typeof runFlags>
+
+type ExecutionFlags = FlagsOf<typeof executionFlags> & { readonly plan?: boolean }
 
 function count(option: string, text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
@@ -110,7 +118,7 @@ export function checkKey(key: string | undefined): void {
 }
 
 /** Refuses options that would have no effect: somebody relies on them. */
-function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
+function refuseWithoutBatches(flags: ExecutionFlags, strategy: Strategy): void {
   if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
     throw new RsmError('usage', `--batch-size is for --strategy rolling, not ${strategy.toLowerCase()}`)
   if (flags.pause !== undefined && strategy === 'PARALLEL')
@@ -120,14 +128,18 @@ function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
 }
 
 /** A plan shows their names only: nobody is asked for values that go nowhere. */
-async function secretsOf({ plan, 'secret-param': names = [] }: RunFlags) {
+async function secretsOf({ plan, 'secret-param': names = [] }: ExecutionFlags) {
   if (names.length === 0) return undefined
   return plan ? Object.fromEntries(names.map((name) => [name, '(not asked for a plan)'])) : readSecrets(names)
 }
 
-/** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
 export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions> {
   checkKey(flags['idempotency-key'])
+  return readExecutionOptions(flags)
+}
+
+/** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
+export async function readExecutionOptions(flags: ExecutionFlags): Promise<Omit<ExecutionOptions, 'async'>> {
   const implied = flags['batch-size'] === undefined ? undefined : 'ROLLING'
   const strategy = ifGiven(flags.strategy, parseStrategy) ?? implied
   const batchSize = ifGiven(flags['batch-size'], parseBatchSize)

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 import { utf8Text } from '../text/utf8-text.ts'
 
@@ -8,13 +9,18 @@ const maxStdinBytes = 16 * 1024 * 1024
 export interface StdinReader {
   (what: string): Promise<string>
   readonly isTaken: boolean
+  /** Its bytes, as they come. */
+  bytes(what: string): Readable
 }
 
 export function stdinReader(): StdinReader {
   let taken: string | undefined
-  const read = async (what: string) => {
+  const take = (what: string) => {
     if (taken !== undefined) throw new RsmError('usage', `stdin can't be both ${taken} and ${what}`)
     taken = what
+  }
+  const read = async (what: string) => {
+    take(what)
     const chunks: Buffer[] = []
     let size = 0
     for await (const chunk of process.stdin) {
@@ -24,5 +30,13 @@ export function stdinReader(): StdinReader {
     }
     return utf8Text(Buffer.concat(chunks), `${what} on stdin`)
   }
-  return Object.defineProperty(read, 'isTaken', { get: () => taken !== undefined }) as StdinReader
+  const bytes = (what: string) => {
+    take(what)
+    return process.stdin
+  }
+  const reader: unknown = Object.defineProperties(read, {
+    bytes: { value: bytes },
+    isTaken: { get: () => taken !== undefined },
+  })
+  return reader as StdinReader
 }

@@ -5,9 +5,11 @@ import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { NamedQuery, Page } from '../../core/protocol/http/common.ts'
 import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
+import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Token } from '../../core/protocol/http/tokens.ts'
 import type { User } from '../../core/protocol/http/users.ts'
+import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
@@ -97,6 +99,10 @@ export function findScript({ scripts }: Pick<Services, 'scripts'>, name: string)
   return findNamed('script', 'scripts', scripts, name)
 }
 
+export function findSchedule({ schedules }: Pick<Services, 'schedules'>, name: string): Promise<Schedule> {
+  return findNamed('schedule', 'schedules', schedules, name)
+}
+
 export function findUser({ users }: Pick<Services, 'users'>, name: string): Promise<User> {
   return findNamed('user', 'users', users, name)
 }
@@ -123,6 +129,10 @@ export function findEnrollment(
   name: string,
 ): Promise<Enrollment> {
   return findNamed('enrollment token', 'enrollments', enrollments, name)
+}
+
+export function findWebhook({ webhooks }: Pick<Services, 'webhooks'>, name: string): Promise<Webhook> {
+  return findNamed('webhook', 'webhooks', webhooks, name)
 }
 
 export async function findHost(services: Pick<Services, 'hosts'>, name: string): Promise<Host> {

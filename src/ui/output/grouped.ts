@@ -6,6 +6,7 @@ import { sanitize } from '../text/sanitize.ts'
 import { comparedText, type Group, groupsOf, titleOf } from './equal-output.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import { LiveOutput } from './live.ts'
+import { PhaseHeads } from './phase-heads.ts'
 import type { Sink } from './sink.ts'
 
 /** Output kept for folding, in characters over all hosts; past it hosts can't be compared any more. */
@@ -27,6 +28,7 @@ export class GroupedOutput implements OutputFormat {
   readonly #stdout: Sink
   readonly #live: OutputFormat
   readonly #kept = new Map<string, Kept>()
+  readonly #heads = new PhaseHeads()
   #size = 0
 
   constructor(options: FormatOptions) {
@@ -40,7 +42,8 @@ export class GroupedOutput implements OutputFormat {
       await this.#live.event(event)
       return
     }
-    const { hostname, data } = event.entry
+    const { hostname } = event.entry
+    const data = this.#options.raw ? event.entry.data : this.#heads.marked(hostname, event.entry)
     let kept = this.#kept.get(hostname)
     if (kept === undefined) {
       kept = { pieces: [], hash: createHash('sha256') }

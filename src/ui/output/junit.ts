@@ -5,6 +5,7 @@ import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import { reasonOf } from './outcome.ts'
+import { PhaseHeads } from './phase-heads.ts'
 import type { Sink } from './sink.ts'
 import { xmlAttribute, xmlText } from './xml.ts'
 
@@ -27,12 +28,24 @@ const verdictOf = ({ status, startedAt }: TaskResult) =>
 
 const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0) / 1000).toFixed(3)
 
+/** How what followed on the script has ended; nothing where nothing did. */
+function gateProperties({ verify, rollback }: TaskResult): string[] {
+  const exit = (exitCode: number | null) => (exitCode === null ? '' : `, exit ${exitCode}`)
+  const told: [string, string][] = []
+  if (verify) told.push(['verify', `${verify.status}${exit(verify.exitCode)}, attempts ${verify.attempts}`])
+  if (rollback) told.push(['rollback', `${rollback.status}${exit(rollback.exitCode)}`])
+  if (told.length === 0) return []
+  const properties = told.map(([name, value]) => `<property name="${name}" value="${value}"/>`)
+  return [`<properties>${properties.join('')}</properties>`]
+}
+
 /** JUnit XML, a case a host, as Jenkins, GitLab and others read it. */
 export class JunitOutput implements OutputFormat {
   readonly #stdout: Sink
   readonly #raw: boolean
   readonly #limit: number
   readonly #kept = new Map<string, BoundedText>()
+  readonly #heads = new PhaseHeads()
 
   constructor({ stdout, raw, hostCount }: Pick<FormatOptions, 'stdout' | 'raw' | 'hostCount'>) {
     this.#stdout = stdout
@@ -42,14 +55,14 @@ export class JunitOutput implements OutputFormat {
 
   event(event: TaskEvent): void {
     if (event.type !== 'output') return
-    const { hostId, stream, data } = event.entry
+    const { hostId, stream } = event.entry
     const key = `${hostId} ${stream}`
     let kept = this.#kept.get(key)
     if (kept === undefined) {
       kept = new BoundedText(this.#limit)
       this.#kept.set(key, kept)
     }
-    kept.push(data)
+    kept.push(this.#raw ? event.entry.data : this.#heads.marked(key, event.entry))
   }
 
   async end(task: Task): Promise<void> {
@@ -80,6 +93,7 @@ export class JunitOutput implements OutputFormat {
     const reason = reasonOf(result, timeout)
     const told = `message="${xmlAttribute(reason)}"`
     const body = [
+      ...gateProperties(result),
       ...(verdict === 'passed'
         ? []
         : [`<${verdict} ${told}${verdict === 'skipped' ? '' : ` type="${result.status}"`}/>`]),

@@ -5,6 +5,7 @@ import { showTime } from '../text/time.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import { hostPrefix } from './host-color.ts'
 import { LineAssembler } from './lines.ts'
+import { phaseMark } from './phase-heads.ts'
 import type { Sink } from './sink.ts'
 
 /** How long an unfinished line may wait for its end before its first part is shown, in milliseconds. */
@@ -16,6 +17,7 @@ const widestPart = 1000
 
 interface Source {
   readonly host: string
+  readonly phase: LogEntry['phase']
   readonly sink: Sink
   readonly lines: LineAssembler
   readonly prefix: string
@@ -72,7 +74,7 @@ export class LiveOutput implements OutputFormat {
 
   async #output(entry: LogEntry): Promise<void> {
     const { alone, prefix, raw, timestamps } = this.#options
-    const source = this.#source(entry)
+    const source = await this.#source(entry)
     if (alone && raw && !prefix && timestamps === undefined) {
       await source.sink.write(entry.data)
       return
@@ -158,14 +160,19 @@ export class LiveOutput implements OutputFormat {
     }
   }
 
-  #source(entry: LogEntry): Source {
-    const key = `${entry.hostId} ${entry.stream}`
+  async #source(entry: LogEntry): Promise<Source> {
+    const { phase } = entry
+    const key = `${entry.hostId} ${entry.stream} ${phase ?? ''}`
     let source = this.#sources.get(key)
     if (source === undefined) {
+      // What a phase before it has left unfinished gets no end any more.
+      if (phase !== undefined)
+        await this.#finish((other) => other.host === entry.hostname && other.phase !== phase)
       const sink = entry.stream === 'stdout' ? this.#options.stdout : this.#options.stderr
-      const host = sanitize(entry.hostname)
+      const host = sanitize(entry.hostname) + (phase === undefined ? '' : ` ${phaseMark(phase)}`)
       source = {
         host: entry.hostname,
+        phase,
         sink,
         lines: new LineAssembler(),
         prefix: this.#options.prefix ? hostPrefix(host, entry.stream, sink.colors ?? 'none') : '',

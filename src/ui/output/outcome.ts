@@ -22,6 +22,8 @@ const exits: Partial<Record<TaskResult['status'], number>> = {
 
 function exitOfHost({ status, exitCode }: TaskResult): number {
   if (status !== 'FAILED') return exits[status] ?? 1
+  // The last attempt to verify it took too long.
+  if (exitCode === -1) return timedOutExit
   return exitCode === null || exitCode < 1 || exitCode > 255 ? 1 : exitCode
 }
 
@@ -41,7 +43,8 @@ export function tellsHostState({ error, hostname }: Pick<TaskResult, 'error' | '
 /** Why a host did not succeed; `timeout` in seconds. */
 export function reasonOf(result: TaskResult, timeout: number): string {
   const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
-  const partial = result.outputComplete ? '' : ' (output incomplete)'
+  const undone = result.rollback?.status === 'SUCCESS' ? '; rolled back' : ''
+  const partial = `${undone}${result.outputComplete ? '' : ' (output incomplete)'}`
   if (result.status === 'TIMEOUT' && timeout > 0) return `TIMEOUT after ${timeout} s${error}${partial}`
   if (result.status !== 'FAILED') return `${result.status}${error}${partial}`
   const how = result.signal === null ? '' : ` (${sanitizeLine(result.signal)})`
@@ -100,6 +103,14 @@ export const cutOutput = 'its output exceeded the limit; the middle is left out'
 export function cutLines({ results }: Task): string[] {
   const cut = results.filter(({ truncated }) => truncated).map(({ hostname }) => hostname)
   return cut.length === 0 ? [] : [`${sanitizeLine(foldNodeset(cut))}: ${cutOutput}`]
+}
+
+/** `2 hosts changed`, or would, of a copy; nothing of another task. */
+export function changedLines({ copy, results }: Task): string[] {
+  if (copy === null) return []
+  const { length } = results.filter(({ changed }) => changed === true)
+  const hosts = length === 0 ? 'no host' : counted(length, 'host')
+  return [`${hosts} ${copy.check === undefined ? 'changed' : 'would change'}`]
 }
 
 /** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */

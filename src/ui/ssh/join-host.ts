@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { exitCode, RsmError } from '../../core/errors.ts'
+import { type Joined, readInstalled } from '../../core/join/installed.ts'
 import { remoteLine, type Sudo } from '../../core/join/remote-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -19,13 +20,6 @@ export interface JoinSetting extends SshOptions {
   readonly script: string
   /** Makes a token for one host; answers its join string. */
   readonly enroll: () => Promise<string>
-}
-
-/** What a host is in rsm once it has joined. */
-export interface Joined {
-  readonly hostId: number
-  readonly hostname: string
-  readonly agentId: string
 }
 
 export type JoinResult =
@@ -146,16 +140,11 @@ class HostJoin {
   }
 }
 
-/** What `rsm agent install --json` answers: a host can say anything. */
 function parsed(text: string): Joined | null {
-  try {
-    const { linked } = JSON.parse(text) as { linked: Record<keyof Joined, unknown> | null }
-    if (linked === null || !Number.isSafeInteger(linked.hostId)) return null
-    const line = (value: unknown) => sanitizeLine(String(value))
-    return { hostId: linked.hostId as number, hostname: line(linked.hostname), agentId: line(linked.agentId) }
-  } catch {
-    return null
-  }
+  const installed = readInstalled(text)
+  if (installed === null) return null
+  const { hostId, hostname, agentId } = installed.joined
+  return { hostId, hostname: sanitizeLine(hostname), agentId: sanitizeLine(agentId) }
 }
 
 /** Installs the agent on a host and waits until it is linked (contract §10). Rejects for defects only. */

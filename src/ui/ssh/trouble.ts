@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { readFailure } from '../../core/join/installed.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
 import type { Ended } from './session.ts'
@@ -60,7 +61,7 @@ export function sshTrouble(stderr: string, words: readonly string[], host: strin
       )
     return unreachable('its host key is not known', keyHint(words, host))
   }
-  const said = (last ?? 'ssh ended and said nothing').replace(/^ssh: /, '')
+  const said = (last ?? lines.at(-1) ?? 'ssh ended and said nothing').replace(/^ssh: /, '')
   if (/Permission denied/.test(said))
     return unreachable(
       said,
@@ -69,21 +70,12 @@ export function sshTrouble(stderr: string, words: readonly string[], host: strin
   return unreachable(said)
 }
 
-/** The error of a `rsm … --json` on a host, which can say anything. */
+/** The error of a `rsm … --json` on a host. */
 function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'hint'> | null {
-  const line = lines.findLast((each) => each.startsWith('{"error":'))
-  if (line === undefined) return null
-  try {
-    const { error } = JSON.parse(line) as { error: { exit: unknown; message: unknown; hint: unknown } }
-    if (typeof error.message !== 'string') return null
-    return {
-      exit: Math.min(Math.max(Math.floor(Number(error.exit)) || 1, 1), 255),
-      error: sanitizeLine(error.message),
-      hint: typeof error.hint === 'string' ? sanitize(error.hint) : null,
-    }
-  } catch {
-    return null
-  }
+  const failure = readFailure(lines.findLast((each) => each.startsWith('{"error":')) ?? '')
+  if (failure === null) return null
+  const { exit, message, hint } = failure
+  return { exit, error: sanitizeLine(message), hint: hint === null ? null : sanitize(hint) }
 }
 
 function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> | null {

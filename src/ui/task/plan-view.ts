@@ -1,9 +1,10 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import type { ExecutionOptions, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { defaultInterval } from '../../core/task/gates.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/task/plan.ts'
-import type { TaskType } from '../../core/task/task.ts'
+import { runsScript, type TaskType } from '../../core/task/task.ts'
 import { counted } from '../text/counted.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -17,6 +18,12 @@ export interface PlannedScript {
   readonly timeout: number | null
 }
 
+/** What follows on the script, where something does. */
+interface PlannedGates {
+  readonly verify?: PlannedScript | undefined
+  readonly rollback?: PlannedScript | undefined
+}
+
 /** Of more batches than these, those of one size in a row share a line. */
 const ownLines = 12
 
@@ -28,6 +35,7 @@ export function planView(
   options: ExecutionOptions,
   { name, type, text, timeout }: PlannedScript,
   deadline: number | undefined,
+  { verify, rollback }: PlannedGates = {},
 ) {
   const order = {
     strategy: options.strategy ?? ('PARALLEL' as const),
@@ -56,7 +64,38 @@ export function planView(
     scriptName: name,
     type,
     script: text,
+    verify: verify
+      ? {
+          ...gateOf(verify),
+          retries: options.verify?.retries ?? 0,
+          intervalSeconds: options.verify?.intervalSeconds ?? defaultInterval,
+        }
+      : null,
+    rollback: rollback ? gateOf(rollback) : null,
   }
+}
+
+const gateOf = ({ name, type, timeout, text }: PlannedScript) => ({
+  scriptName: name,
+  type,
+  timeout: timeout ?? defaultTimeout,
+  script: text,
+})
+
+interface PlannedGate extends Partial<Pick<TaskGate, 'firstLine' | 'retries' | 'intervalSeconds'>> {
+  readonly scriptName: string | null
+  readonly type: TaskType
+  readonly timeout: number
+}
+type TaskGate = NonNullable<TaskSummary['verify']>
+
+/** `is-well (BASH), again up to 5 times, every 2 s; 10 s each`; null without one. */
+export function gateLine(gate: PlannedGate | null): string | null {
+  if (gate === null) return null
+  const { scriptName, firstLine, type, timeout, retries = 0, intervalSeconds = 0 } = gate
+  const again = retries === 0 ? '' : `, again up to ${counted(retries, 'time')}, every ${intervalSeconds} s`
+  const each = timeout === 0 ? '' : `; ${timeout} s${retries === 0 ? '' : ' each'}`
+  return `${scriptName ?? firstLine ?? 'ad hoc'} (${type})${again}${each}`
 }
 
 /** `batch 2 (10): web[2-11]`; in a long plan `batches 3-40 (25 each): …`. */
@@ -96,9 +135,11 @@ export function orderLines(plan: PlanView): string[] {
     'run as': plan.runAs,
     workdir: plan.workDir,
     limits: limits === null ? null : showLimits(limits),
-    ...(plan.type === 'UPGRADE'
+    ...(!runsScript(plan.type)
       ? { does: plan.scriptName }
       : { script: `${plan.scriptName ?? 'ad hoc'} (${plan.type})` }),
+    verify: gateLine(plan.verify),
+    rollback: gateLine(plan.rollback),
   }
   return [
     ...Object.entries(says).flatMap(([name, value]) =>

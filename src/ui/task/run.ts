@@ -1,11 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { invalid, RsmError } from '../../core/errors.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import type { DeclaredParam } from '../../core/script/front-matter.ts'
-import type { ScriptType } from '../../core/script/script-form.ts'
-import { upgradeTimeout } from '../../core/task/plan.ts'
 import type { BaseCommand } from '../command/base-command.ts'
+import type { GateFlags } from '../flags/gates.ts'
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
@@ -13,54 +10,37 @@ import { isSomeoneThere } from '../input/prompt.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../names/targets.ts'
+import type { FormatName } from '../output/formats.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
-import type { PlannedScript, PlanView } from './plan-view.ts'
+import type { FoundGates, MeantGates } from './gates.ts'
+import type { PlanView } from './plan-view.ts'
+import { planned, type Runnable } from './runnable.ts'
 import { refuseDetached, type StartOptions, startTask } from './start.ts'
 
-/** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
-export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
-  | {
-      readonly scriptId: number
-      readonly name: string
-      readonly type: ScriptType
-      readonly timeout: number | null
-    }
-  | { readonly script: NonNullable<TaskCreate['script']> }
-  | { readonly upgrade: NonNullable<TaskCreate['upgrade']> }
-)
-
-/** Errors: `usage` where what it says of itself can't be read. */
-export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<Runnable> {
-  const { readFrontMatter } = await import('../input/front-matter.ts')
-  const { params } = readFrontMatter(content, name)
-  return { scriptId: id, name, text: content, params, type, timeout }
-}
-
-function planned(runnable: Runnable): PlannedScript {
-  if ('scriptId' in runnable) return runnable
-  if ('upgrade' in runnable)
-    return { name: runnable.text, type: 'UPGRADE', timeout: upgradeTimeout, text: '' }
-  const { type = 'BASH', name = null, timeout = null } = runnable.script
-  return { name, type, timeout, text: runnable.text }
-}
-
 interface Order extends StartOptions {
+  /** Undefined where nothing follows on the script. */
+  readonly gates: MeantGates | undefined
   readonly targets: TargetOptions
   readonly options: ExecutionOptions
+  /** Brings to the server what scripts are to read. */
+  readonly bring?: (() => Promise<Pick<ExecutionOptions, 'stdin'>>) | undefined
   readonly plan: boolean
   readonly yes: boolean
 }
 
 /** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
 export async function readOrder(
-  flags: RunFlags & TargetFlags & { readonly json: boolean },
+  flags: RunFlags & TargetFlags & Partial<GateFlags> & { readonly json: boolean },
   stdin: (what: string) => Promise<string>,
+  notice: (text: string) => void = () => {},
+  standard: FormatName | null = 'live',
 ): Promise<Order> {
   const { detach, plan, yes, deadline } = flags
-  const show = readShowOptions(flags, flags.json, 'live')
+  const show = readShowOptions(flags, flags.json, standard ?? undefined)
   refuseDetached(detach, show)
   return {
     show,
+    gates: await gatesOf(flags, notice),
     detach,
     plan,
     yes,
@@ -71,6 +51,18 @@ export async function readOrder(
   }
 }
 
+/** Loaded only where something follows on the script: most commands have nothing that does. */
+async function gatesOf(
+  flags: Partial<GateFlags>,
+  notice: (text: string) => void,
+): Promise<MeantGates | undefined> {
+  const { verify, rollback } = flags
+  const isAsked = [verify, rollback, flags['verify-retries'], flags['verify-interval']].some(
+    (each) => each !== undefined,
+  )
+  return isAsked ? (await import('./gates.ts')).readGates(flags as GateFlags, notice) : undefined
+}
+
 /** Runs it as ordered: completes its params, finds the hosts, asks, starts the task and shows it. With `plan` only says what would run. */
 export async function runOrder(
   command: BaseCommand,
@@ -79,24 +71,42 @@ export async function runOrder(
   runnable: Runnable,
 ): Promise<Task | Started | PlanView> {
   const { targets, plan } = order
-  const options = await complete(runnable, order.options, plan)
-  if (plan) return showPlan(command, client, { ...order, options }, runnable)
+  const gates = order.gates && (await (await import('./gates.ts')).findGates(client, order.gates))
+  const options = { ...(await complete(runnable, gates, order)), ...gates?.options }
+  if (plan) return showPlan(command, client, { ...order, options }, runnable, gates)
   const explained = (error: unknown) => explain(client, error, targets)
   const target = await agreedTarget(command, client, order, runnable).catch(explained)
-  const body = { ...bodyOf(runnable), target, ...options, async: true }
-  return startTask(command, client, order, (key, signal) =>
+  const { bring } = order
+  const hostCount = 'prepare' in runnable || bring !== undefined ? await countHosts(client, targets) : 0
+  const { body: what, bytes } = await bodyOf(runnable, hostCount)
+  const body = { ...what, target, ...options, ...(await bring?.()), async: true }
+  const received = 'prepare' in runnable ? runnable.received : undefined
+  return startTask(command, client, { ...order, bytesOnHost: bytes, received }, (key, signal) =>
     client.tasks.create(body, key, signal).catch(explained),
   )
 }
 
-function bodyOf(runnable: Runnable): Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade'> {
-  if ('scriptId' in runnable) return { scriptId: runnable.scriptId }
-  return 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script }
+/** Before much is sent for nothing. */
+async function countHosts(client: Client, targets: TargetOptions): Promise<number> {
+  const found = await resolveHosts(client, targets)
+  if (found.length === 0)
+    await explain(client, invalid([{ field: 'target', message: 'names no host' }]), targets)
+  return found.length
+}
+
+async function bodyOf(
+  runnable: Runnable,
+  hostCount: number,
+): Promise<{ body: Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade' | 'copy' | 'fetch'>; bytes?: number }> {
+  if ('prepare' in runnable) return runnable.prepare(hostCount)
+  if ('scriptId' in runnable) return { body: { scriptId: runnable.scriptId } }
+  return { body: 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script } }
 }
 
 /** `Run 'reboot'`, `Run script deploy`, `Upgrade to 0.2.0` */
 async function intentOf(runnable: Runnable): Promise<string> {
-  if ('upgrade' in runnable) return `U${runnable.text.slice(1)}`
+  if ('upgrade' in runnable || 'prepare' in runnable)
+    return sanitizeLine(runnable.text.charAt(0).toUpperCase() + runnable.text.slice(1))
   const { quotedBeginning } = await import('./consent.ts')
   const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
   return `Run ${name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`}`
@@ -136,13 +146,15 @@ async function agreedTarget(
 /** With the params that the script declares: filled in, or asked where somebody is there. */
 async function complete(
   runnable: Runnable,
-  options: ExecutionOptions,
-  plan: boolean,
+  gates: FoundGates | undefined,
+  { options, plan }: Order,
 ): Promise<ExecutionOptions> {
-  if (runnable.params.length === 0) return options
+  const { declaredByAll } = gates ? await import('./gates.ts') : {}
+  const declared = (gates && declaredByAll?.(runnable.params, gates, options)) ?? runnable.params
+  if (declared.length === 0) return options
   const { completeParams } = await import('../input/script-params.ts')
   const script = planned(runnable).name ?? 'the script'
-  return completeParams(runnable.params, options, { script, attended: isSomeoneThere(), plan })
+  return completeParams(declared, options, { script, attended: isSomeoneThere(), plan })
 }
 
 /** Why the target is empty: there are no hosts at all, and one has to be joined, or a part of what was typed names none. */
@@ -169,6 +181,7 @@ async function showPlan(
   client: Client,
   { targets, options, deadline }: Order,
   runnable: Runnable,
+  gates: FoundGates | undefined,
 ): Promise<PlanView> {
   const found = await resolveHosts(client, targets)
   if (found.length === 0)
@@ -176,15 +189,21 @@ async function showPlan(
   const { batchLines, orderLines, planView } = await import('./plan-view.ts')
   const { canBeReached } = await import('../../core/host-status.ts')
   const { foldStanding } = await import('../hosts/standing.ts')
-  const plan = planView(found, options, planned(runnable), deadline)
+  const plan = planView(found, options, planned(runnable), deadline, {
+    verify: gates?.verify && planned(gates.verify),
+    rollback: gates?.rollback && planned(gates.rollback),
+  })
   const away = foldStanding(found.filter((host) => !canBeReached(host)))
   // Exact for programs; a terminal is not handed what would move its cursor.
-  const script = process.stdout.isTTY ? sanitize(plan.script) : plan.script
+  const shown = (text: string) => (process.stdout.isTTY ? sanitize(text) : text)
   const lines = [
     ...batchLines(plan.batches),
     ...away.map(({ names, state }) => `${names} is ${state}`),
     ...orderLines(plan),
-    `\n${script}`.trimEnd(),
+    `\n${shown(plan.script)}`.trimEnd(),
+    ...[plan.verify, plan.rollback].flatMap((gate, at) =>
+      gate === null ? [] : [`\n${at === 0 ? 'verify' : 'rollback'}:\n${shown(gate.script)}`.trimEnd()],
+    ),
   ]
   command.print(lines.join('\n'))
   command.notice('a plan: nothing was run')

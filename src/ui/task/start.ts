@@ -6,7 +6,7 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { failureOf, reportFailure } from '../command/failure.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
-import { cutLines, failureLines, foldFailures, summaryLine } from '../output/outcome.ts'
+import { changedLines, cutLines, failureLines, foldFailures, summaryLine } from '../output/outcome.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { followTask } from './follow.ts'
@@ -19,6 +19,10 @@ export interface StartOptions {
   readonly deadline: number | undefined
   readonly detach: boolean
   readonly 'idempotency-key'?: string | undefined
+  /** Of a copy: what each host gets. */
+  readonly bytesOnHost?: number | undefined
+  /** Once the task has ended: brings what came of it here. */
+  readonly received?: ((task: Task) => Promise<void>) | undefined
 }
 
 /** Errors: `usage` for output that would go nowhere. */
@@ -44,7 +48,7 @@ function sayReplayed(command: BaseCommand, started: Started | Task): void {
 export async function startTask(
   command: BaseCommand,
   client: Client,
-  { show, deadline, detach, 'idempotency-key': givenKey }: StartOptions,
+  { show, deadline, detach, 'idempotency-key': givenKey, bytesOnHost, received }: StartOptions,
   create: (key: string, signal?: AbortSignal) => Promise<Started | Task>,
   announce: (started: Started | Task) => void = () => {},
 ): Promise<Started | Task> {
@@ -62,8 +66,8 @@ export async function startTask(
     command.hint(`next: rsm logs -f ${started.taskId}`)
     return started
   }
-  const outputs = taskOutputs(command, show)
-  const { task, exit, reason } = await followTask({
+  const outputs = taskOutputs(command, show, bytesOnHost)
+  const { task, exit, reason, isHalted } = await followTask({
     client,
     start,
     outputs,
@@ -73,12 +77,20 @@ export async function startTask(
   })
   if (reason !== undefined && command.globals.json) reportFailure(failureOf(reason), true)
   else if (reason !== undefined) outputs.warn(reason.message)
-  await conclude(command, client, task, exit, outputs)
+  try {
+    if (!isHalted) await received?.(task)
+  } finally {
+    await conclude(command, client, task, exit, outputs)
+  }
   return task
 }
 
-export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): TaskDisplay {
-  return new TaskDisplay({ show, quiet, json, progress: true })
+export function taskOutputs(
+  { globals: { quiet, json } }: BaseCommand,
+  show: ShowOptions,
+  bytesOnHost?: number,
+): TaskDisplay {
+  return new TaskDisplay({ show, quiet, json, progress: true, bytesOnHost })
 }
 
 /** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */
@@ -118,5 +130,6 @@ async function summarise(client: Client, task: Task, outputs: TaskDisplay): Prom
   }
   for (const line of lines.slice(last + 1)) outputs.warn(line)
   for (const line of cutLines(task)) outputs.notice(line)
+  for (const line of changedLines(task)) outputs.notice(line)
   outputs.notice(summaryLine(task))
 }

@@ -1,6 +1,5 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
-import { pause } from '../../net/backoff.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { all, call, said } from '../api.ts'
@@ -8,12 +7,12 @@ import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { Question } from '../parts/question.tsx'
 import { Time } from '../parts/time.tsx'
+import { usePolled } from '../parts/use-polled.ts'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { allowed, session } from '../session.ts'
 import { attachTerminal } from '../terminals/open-terminals.ts'
 
-const refreshInterval = 5_000
 const mostRows = 200
 
 interface Sessions {
@@ -35,32 +34,17 @@ function lasted({ startedAt, endedAt }: Terminal): string {
 
 export function RecordingsPage() {
   useTitle('Recordings')
-  const [sessions, setSessions] = useState<Sessions | undefined>()
-  const [fault, setFault] = useState('')
+  const { value: sessions, fault, again } = usePolled(read, [])
+  const [refused, setRefused] = useState('')
   const [ending, setEnding] = useState<Terminal | undefined>()
   const user = session.get()?.user.username
-  const show = (found: Sessions) => {
-    setSessions(found)
-    setFault('')
-  }
-  useEffect(() => {
-    const leave = new AbortController()
-    const { signal } = leave
-    const refresh = async () => {
-      while (!signal.aborted) {
-        await read().then(show, (error: unknown) => setFault(said(error)))
-        await pause(refreshInterval, signal)
-      }
-    }
-    void refresh()
-    return () => leave.abort()
-  }, [])
 
   function end({ sessionId }: Terminal): void {
     setEnding(undefined)
-    call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`)
-      .then(read)
-      .then(show, (error: unknown) => setFault(said(error)))
+    setRefused('')
+    call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`).then(again, (error: unknown) =>
+      setRefused(said(error)),
+    )
   }
 
   const { open = [], ended = [] } = sessions ?? {}
@@ -69,7 +53,7 @@ export function RecordingsPage() {
       <div class="heading">
         <h1>{open.length > 0 ? 'Open now' : 'Recordings'}</h1>
       </div>
-      <Fault text={fault} />
+      <Fault text={refused || fault} />
       {open.length > 0 && (
         <>
           <table class="rows">

@@ -1,205 +1,189 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { firstLine } from '../../core/script/first-line.ts'
-import { asksFirst } from '../../core/task/consent.ts'
+import { copyTimeout, defaultTimeout } from '../../core/task/plan.ts'
 import { counted } from '../../ui/text/counted.ts'
-import { all, call, newKey, said } from '../api.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
+import { Choice } from '../parts/choice.tsx'
 import { Fault } from '../parts/fault.tsx'
+import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
 import { fieldsOf } from '../parts/fields-of.ts'
-import { HostSet } from '../parts/host-set.tsx'
 import { Question } from '../parts/question.tsx'
 import { useTitle } from '../parts/use-title.ts'
-import { go } from '../route.ts'
 import { useStore } from '../store.ts'
-import { fleetSize, namedHosts, useNamed } from './named-hosts.ts'
-import { StoredScript } from './stored-script.tsx'
+import { CopyFields } from './copy-fields.tsx'
+import { declaredBy } from './declared-by.ts'
+import { GateFields, noGate } from './gate-fields.tsx'
+import { useNamed } from './named-hosts.ts'
+import { questionOf, startSaid } from './order-words.ts'
+import { PlanPreview } from './plan-preview.tsx'
+import { RunOptions } from './run-options.tsx'
+import { ScriptFields } from './script-fields.tsx'
+import { ParamField } from './stored-script.tsx'
 import { TargetField } from './target-field.tsx'
-import { taskOf } from './task-of.ts'
+import { copyTaskOf, taskOf } from './task-of.ts'
+import { UploadBar } from './upload-bar.tsx'
+import { useScripts } from './use-scripts.ts'
+import { type Order, useStart } from './use-start.ts'
 
-/** `‘reboot’`, `the script deploy`. */
-function ranSaid({ script, scriptId }: TaskCreate, scripts: readonly Script[]): string {
-  if (script === undefined) return `the script ${scripts.find(({ id }) => id === scriptId)?.name ?? ''}`
-  const more = script.content.trim().includes('\n') ? ' …' : ''
-  return `‘${firstLine(script.content) ?? ''}’${more}`
+const sources = [
+  ['command', 'A command'],
+  ['stored', 'A stored script'],
+  ['file', 'A file'],
+] as const
+type Source = (typeof sources)[number][0]
+
+const noScripts: readonly Script[] = []
+
+/** What of the form is state: which scripts, and which file. */
+function useWhat(scripts: readonly Script[]) {
+  const [source, setSource] = useState<Source>('command')
+  const [scriptId, setScriptId] = useState<number | undefined>()
+  const [verify, setVerify] = useState(noGate)
+  const [rollback, setRollback] = useState(noGate)
+  const [file, setFile] = useState<File | undefined>()
+  const [isCheck, setCheck] = useState(false)
+  const stored = (wanted: number | undefined) => scripts.find(({ id }) => id === wanted)
+  const script = source === 'stored' ? stored(scriptId) : undefined
+  const isFile = source === 'file'
+  return {
+    source,
+    setSource: (wanted: Source): void => {
+      setSource(wanted)
+      setFile(undefined)
+      setCheck(false)
+    },
+    script,
+    scriptId,
+    setScriptId,
+    gates: { verify, rollback },
+    setGates: { verify: setVerify, rollback: setRollback },
+    file,
+    setFile,
+    setCheck,
+    does: isFile ? (isCheck ? ('check' as const) : ('copy' as const)) : ('run' as const),
+    declared: isFile ? [] : declaredBy([script, stored(verify.scriptId), stored(rollback.scriptId)]),
+  }
 }
 
-/** What waits for an answer: the hosts it would run on are those that were asked about, whoever joins meanwhile. */
-interface Asked {
-  body: TaskCreate
-  hosts: readonly Host[]
-  isFleet: boolean
+interface WhatFieldsProps {
+  what: ReturnType<typeof useWhat>
+  scripts: readonly Script[]
 }
 
-const onHosts = ({ hosts, isFleet }: Pick<Asked, 'hosts' | 'isFleet'>) =>
-  `on ${isFleet ? 'all ' : ''}${counted(hosts.length, 'host')}`
+/** What runs, and what follows on it; or which file goes where. */
+function WhatFields({ what, scripts }: WhatFieldsProps) {
+  const { source, script, scriptId, gates, setGates, file, declared } = what
+  if (source === 'file') return <CopyFields file={file} onFile={what.setFile} onCheck={what.setCheck} />
+  return (
+    <>
+      <ScriptFields
+        isStored={source === 'stored'}
+        scripts={scripts}
+        script={script}
+        onChoose={what.setScriptId}
+      />
+      {declared.map((param) => (
+        <ParamField key={`${scriptId} ${param.name}`} param={param} />
+      ))}
+      <details>
+        <summary>Verify and roll back</summary>
+        <div class="gates">
+          {(['verify', 'rollback'] as const).map((gate) => (
+            <GateFields
+              key={gate}
+              gate={gate}
+              scripts={scripts}
+              chosen={gates[gate]}
+              onChange={setGates[gate]}
+            />
+          ))}
+        </div>
+      </details>
+    </>
+  )
+}
 
 export function RunPage() {
   useTitle('Run')
   const { hosts } = useStore(liveHosts)
   const chosen = useStore(chosenHosts)
-  const [scripts, setScripts] = useState<readonly Script[]>([])
-  const [source, setSource] = useState<'command' | 'stored'>('command')
-  const [scriptId, setScriptId] = useState<number | undefined>()
+  const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
+  const scripts = useScripts(fail) ?? noScripts
+  const what = useWhat(scripts)
   const [selector, setSelector] = useState('')
-  const [fault, setFault] = useState('')
-  const [isBusy, setBusy] = useState(false)
-  const [asked, setAsked] = useState<Asked | undefined>()
-  // The same for a second try, so that a lost answer runs nothing twice.
-  const [key, setKey] = useState(newKey)
-  const script = source === 'stored' ? scripts.find(({ id }) => id === scriptId) : undefined
-  const declared = script?.params ?? []
+  const { isBusy, asked, progress, stop, propose, answer, renew } = useStart({ fail, clear })
+  const { source, script, file, does, declared } = what
+  useEffect(() => {
+    const leave = new AbortController()
+    void followHosts(leave.signal)
+    return () => leave.abort()
+  }, [])
   const targets = hosts.filter((host) => chosen.has(host.id))
   const named = useNamed(targets.length > 0 ? '' : selector)
   const count =
     targets.length > 0 ? targets.length : named !== undefined && 'count' in named ? named.count : 0
-  useEffect(() => {
-    const leave = new AbortController()
-    void followHosts(leave.signal)
-    all<Script>('api/scripts').then(setScripts, (error: unknown) => setFault(said(error)))
-    return () => leave.abort()
-  }, [])
+  const where =
+    targets.length === 1 ? (targets[0]?.hostname ?? '') : count === 0 ? '' : counted(count, 'host')
 
-  async function start(body: TaskCreate): Promise<void> {
-    const { taskId } = await call<Started>('POST', 'api/tasks', { body, headers: { 'idempotency-key': key } })
-    go('tasks', taskId)
-  }
-
-  /** Starts it, or asks first. */
-  async function propose(body: TaskCreate): Promise<void> {
-    const { selector: wanted } = body.target
-    const meant = wanted === undefined ? targets : await namedHosts(wanted)
-    const total = await fleetSize()
-    if (!asksFirst(meant.length, total)) return start(body)
-    const target = { hostIds: meant.map(({ id }) => id) }
-    setAsked({ body: { ...body, target }, hosts: meant, isFleet: meant.length >= total })
-    setBusy(false)
-  }
-
-  function attempt(work: Promise<void>): void {
-    setBusy(true)
-    setFault('')
-    work.catch((error: unknown) => {
-      setFault(said(error))
-      setBusy(false)
-    })
-  }
-
-  function submit(event: SubmitEvent): void {
-    event.preventDefault()
-    const field = fieldsOf(event.currentTarget as HTMLFormElement)
+  function orderOf(filled: HTMLFormElement): Order {
+    const field = fieldsOf(filled)
     const ids = targets.map(({ id }) => id)
-    const body = taskOf(field, ids, declared)
-    if (typeof body === 'string') setFault(body)
-    else attempt(propose(body))
+    if (source === 'file') return { body: copyTaskOf(field, ids, file), file }
+    return { body: taskOf(field, ids, declared), file: undefined }
   }
 
   return (
     <section class="page">
       <div class="heading">
-        <h1>Run a script</h1>
+        <h1>{source === 'file' ? 'Copy a file' : 'Run a script'}</h1>
       </div>
-      <form
-        class="run"
-        onSubmit={submit}
-        onInput={() => {
-          setKey(newKey())
-          setFault('')
-        }}
-      >
-        <TargetField targets={targets} selector={selector} named={named} onSelector={setSelector} />
-        <div class="field">
-          <span class="label">What</span>
-          <div class="choice" role="group" aria-label="What to run">
-            <button type="button" aria-pressed={source === 'command'} onClick={() => setSource('command')}>
-              A command
-            </button>
-            <button type="button" aria-pressed={source === 'stored'} onClick={() => setSource('stored')}>
-              A stored script
-            </button>
-          </div>
-        </div>
-        {source === 'command' ? (
-          <>
-            <label>
-              Command
-              <textarea
-                name="content"
-                class="code"
-                rows={5}
-                required
-                spellcheck={false}
-                placeholder="uptime"
-                onKeyDown={(event) => {
-                  if (event.key === 'Enter' && event.ctrlKey) event.currentTarget.form?.requestSubmit()
-                }}
-              />
-            </label>
-            <label class="short">
-              Interpreter
-              <select name="type">
-                <option value="BASH">Bash</option>
-                <option value="PYTHON">Python</option>
-                <option value="POWERSHELL">PowerShell</option>
-              </select>
-            </label>
-          </>
-        ) : (
-          <StoredScript scripts={scripts} script={script} onChoose={setScriptId} />
-        )}
-        <details>
-          <summary>Options</summary>
-          <div class="columns">
-            {declared.length === 0 && (
-              <label>
-                Parameters, KEY=VALUE on a line each
-                <textarea name="params" class="code" rows={3} spellcheck={false} />
-              </label>
-            )}
-            <label>
-              Strategy
-              <select name="strategy">
-                <option value="PARALLEL">All at once</option>
-                <option value="ROLLING">Batch by batch</option>
-                <option value="SEQUENTIAL">One after the other</option>
-              </select>
-            </label>
-            <label>
-              Timeout in seconds
-              <input name="timeout" type="number" min="0" max="31536000" placeholder="300" />
-            </label>
-            <label>
-              Run as
-              <input name="runAs" placeholder="the agent’s user" spellcheck={false} autoCapitalize="off" />
-            </label>
-          </div>
-        </details>
-        <Fault text={fault} />
-        <div class="actions">
-          <button type="submit" class="primary" disabled={isBusy}>
-            {count === 0
-              ? 'Run'
-              : `Run on ${targets.length === 1 ? targets[0]?.hostname : counted(count, 'host')}`}
-          </button>
-          {source === 'command' && <small class="hint">Ctrl+Enter runs the command</small>}
-        </div>
-      </form>
-      {asked && (
-        <Question
-          title={`Run ${ranSaid(asked.body, scripts)} ${onHosts(asked)}?`}
-          yes={`Run ${onHosts(asked)}`}
-          no="Don’t run"
-          isDangerous
-          onNo={() => setAsked(undefined)}
-          onYes={() => {
-            setAsked(undefined)
-            attempt(start(asked.body))
+      <FaultsOfForm.Provider value={faults.at}>
+        <form
+          ref={form}
+          class="run"
+          onSubmit={(event) => {
+            event.preventDefault()
+            const { currentTarget: filled, submitter } = event
+            propose(() => orderOf(filled), targets, (submitter as HTMLButtonElement | null)?.value === 'plan')
+          }}
+          onInvalidCapture={onInvalidCapture}
+          onInput={() => {
+            renew()
+            clear()
           }}
         >
-          <HostSet hosts={asked.hosts} />
+          <TargetField targets={targets} selector={selector} named={named} onSelector={setSelector} />
+          <div class="field">
+            <span class="label">What</span>
+            <Choice label="What to run" options={sources} chosen={source} onChoose={what.setSource} />
+          </div>
+          <WhatFields what={what} scripts={scripts} />
+          <RunOptions
+            hasParams={source !== 'file' && (script?.params ?? []).length === 0}
+            timeout={source === 'file' ? copyTimeout : (script?.timeout ?? defaultTimeout)}
+          />
+          <Fault text={faults.rest} />
+          {progress && <UploadBar progress={progress} onStop={stop} />}
+          <div class="actions">
+            <button type="submit" class="primary" disabled={isBusy}>
+              {startSaid(does, where)}
+            </button>
+            <button type="submit" value="plan" disabled={isBusy}>
+              Show the plan
+            </button>
+            {source === 'command' && <small class="hint">Ctrl+Enter runs the command</small>}
+          </div>
+        </form>
+      </FaultsOfForm.Provider>
+      {asked && (
+        <Question
+          {...questionOf(asked, scripts)}
+          isDangerous={asked.body.copy?.check === undefined}
+          onNo={() => answer(false)}
+          onYes={() => answer(true)}
+        >
+          <PlanPreview body={asked.body} file={asked.file} hosts={asked.hosts} scripts={scripts} />
         </Question>
       )}
     </section>

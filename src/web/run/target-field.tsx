@@ -1,8 +1,11 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { useFault } from '../parts/field.tsx'
 import { HostSet } from '../parts/host-set.tsx'
 import { hrefOf } from '../route.ts'
 import type { Named } from './named-hosts.ts'
+import { NamedSaid } from './named-said.tsx'
 
 /** More hosts than these are shown as a node set, not each by itself. */
 const mostChips = 12
@@ -17,10 +20,11 @@ interface TargetFieldProps {
 
 /** On which hosts: those that were chosen, or what a selector names, which is looked up while it is typed. */
 export function TargetField({ targets, selector, named, onSelector }: TargetFieldProps) {
+  const fault = useFault('target')
   const others = <a href={hrefOf('hosts')}>{targets.length === 0 ? 'or choose hosts' : 'Choose others'}</a>
   if (targets.length > 0)
     return (
-      <div class="field">
+      <div class="field" data-field="target">
         <span class="label">On</span>
         <div class="chips">
           {targets.length <= mostChips &&
@@ -41,10 +45,11 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
           </button>
         </div>
         {targets.length > 1 && <HostSet hosts={targets} />}
+        {fault !== undefined && <Fault text={fault} />}
       </div>
     )
   return (
-    <div class="field">
+    <div class="field" data-field="target" data-faulty={fault === undefined ? undefined : ''}>
       <span class="label">On</span>
       <div class="chips">
         <label class="inline">
@@ -54,6 +59,7 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
             placeholder="Selector, such as web[1-20] or @env:test"
             aria-label="Selector"
             aria-describedby="named"
+            aria-invalid={fault === undefined ? undefined : true}
             spellcheck={false}
             autoCapitalize="off"
             onInput={(event) => onSelector(event.currentTarget.value)}
@@ -61,14 +67,8 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
         </label>
         {others}
       </div>
-      <div id="named" role="status">
-        {selector.trim() !== '' && named === undefined && <p class="hint">Looking …</p>}
-        {named !== undefined && 'fault' in named && <p class="fault">{named.fault}</p>}
-        {named !== undefined && 'hosts' in named && named.count === 0 && (
-          <p class="fault">This selector names no host.</p>
-        )}
-        {named !== undefined && 'hosts' in named && named.count > 0 && <HostSet {...named} />}
-      </div>
+      <NamedSaid id="named" selector={selector} named={named} />
+      {fault !== undefined && <Fault text={fault} />}
     </div>
   )
 }

@@ -1,17 +1,19 @@
+import { invalid } from '../../core/errors.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
+import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { ScriptType } from '../../core/script/script-form.ts'
 import type { Strategy } from '../../core/task/task.ts'
+import { type CopiedFile, copyOf } from './copy-of.ts'
 
 const longestName = 60
 
-/** Lines of KEY=VALUE; a sentence where one is none. */
-function paramsOf(text: string): Record<string, string> | string {
+/** Lines of KEY=VALUE. Errors: `invalid` where one is none. */
+function paramsOf(text: string): Record<string, string> {
   const params: Record<string, string> = {}
   for (const line of text.split('\n')) {
     if (line.trim() === '') continue
     const at = line.indexOf('=')
-    if (at < 1) return `A parameter is KEY=VALUE: ${line}`
+    if (at < 1) throw invalid([{ field: 'params', message: `A parameter is KEY=VALUE: ${line}` }])
     params[line.slice(0, at).trim()] = line.slice(at + 1)
   }
   return params
@@ -52,32 +54,85 @@ function declaredOf(field: Field, declared: Script['params']): Pick<TaskCreate, 
 const isGiven = (params: Record<string, string> | undefined) =>
   params !== undefined && Object.keys(params).length > 0
 
-/** The body of `POST /api/tasks` for the fields of the form, or a sentence that says what is missing. */
-export function taskOf(
+const numberOf = (text: string) => (text === '' ? undefined : Number(text))
+
+/** An object without what is undefined. */
+const given = <T extends object>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+
+function scriptOf(content: string, type: string) {
+  const name = nameOf(content)
+  return { type: type as ScriptType, content, ...(name !== undefined && { name }) }
+}
+
+/** The script of a gate; undefined where nothing is to run. */
+function gateOf(field: Field, gate: 'verify' | 'rollback'): GateOption | undefined {
+  const scriptId = numberOf(field(`${gate}.scriptId`))
+  if (scriptId !== undefined) return { scriptId }
+  const content = field(`${gate}.script.content`)
+  if (content === '') return undefined
+  const timeout = numberOf(field(`${gate}.script.timeout`))
+  const script = scriptOf(content, field(`${gate}.script.type`))
+  return { script: { ...script, ...(timeout !== undefined && { timeout }) } }
+}
+
+function gatesOf(field: Field): Pick<TaskCreate, 'verify' | 'rollback'> {
+  const [verify, rollback] = [gateOf(field, 'verify'), gateOf(field, 'rollback')]
+  const times = given({
+    retries: numberOf(field('verify.retries')),
+    intervalSeconds: numberOf(field('verify.intervalSeconds')),
+    timeout: numberOf(field('verify.timeout')),
+  })
+  return { ...(verify && { verify: { ...verify, ...times } }), ...(rollback && { rollback }) }
+}
+
+/** Which hosts, and how it goes over them. */
+function planOf(
   field: Field,
   hostIds: number[],
-  declared: Script['params'] = [],
-): TaskCreate | string {
+): Pick<TaskCreate, 'target' | 'strategy' | 'timeout' | 'runAs'> {
   const selector = field('selector').trim()
-  if (hostIds.length === 0 && selector === '') return 'Choose hosts, or write a selector.'
-  const typed = paramsOf(field('params'))
-  if (typeof typed === 'string') return typed
-  const { params, secretParams }: Pick<TaskCreate, 'params' | 'secretParams'> =
-    declared.length === 0 ? { params: typed } : declaredOf(field, declared)
-  const scriptId = field('scriptId')
-  const content = field('content')
-  const name = nameOf(content)
-  const timeout = field('timeout')
+  if (hostIds.length === 0 && selector === '')
+    throw invalid([{ field: 'target', message: 'Choose hosts, or write a selector.' }])
+  const timeout = numberOf(field('timeout'))
   const runAs = field('runAs').trim()
   return {
-    ...(scriptId === ''
-      ? { script: { type: field('type') as ScriptType, content, ...(name !== undefined && { name }) } }
-      : { scriptId: Number(scriptId) }),
     target: hostIds.length > 0 ? { hostIds } : { selector },
     strategy: field('strategy') as Strategy,
-    ...(isGiven(params) && { params }),
-    ...(isGiven(secretParams) && { secretParams }),
-    ...(timeout !== '' && { timeout: Number(timeout) }),
+    ...(timeout !== undefined && { timeout }),
     ...(runAs !== '' && { runAs }),
+  }
+}
+
+/**
+ * The body that copies a file; its `fileId` is empty, and comes once the file is on the server. Errors: `invalid` with what is missing,
+ * and with what would be refused when the file has been sent, at its field.
+ */
+export function copyTaskOf(field: Field, hostIds: number[], file: CopiedFile | undefined): TaskCreate {
+  const plan = planOf(field, hostIds)
+  if (file === undefined) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
+  return { copy: { fileId: '', ...copyOf(field, file) }, ...plan }
+}
+
+/**
+ * The body of `POST /api/tasks` for the fields of the form; `declared` are the params of all its stored scripts. Errors: `invalid`
+ * with what is missing, at its field.
+ */
+export function taskOf(field: Field, hostIds: number[], declared: Script['params'] = []): TaskCreate {
+  const plan = planOf(field, hostIds)
+  const typed = paramsOf(field('params'))
+  const { params, secretParams } = declaredOf(field, declared)
+  const all = { ...typed, ...params }
+  const scriptId = field('scriptId')
+  return {
+    ...(scriptId === ''
+      ? { script: scriptOf(field('content'), field('type')) }
+      : { scriptId: Number(scriptId) }),
+    ...plan,
+    ...(isGiven(all) && { params: all }),
+    ...(isGiven(secretParams) && { secretParams }),
+    ...gatesOf(field),
   }
 }

@@ -1,14 +1,15 @@
-import { LineAssembler } from '../../ui/output/lines.ts'
+import { phaseMark } from '../../ui/output/phase-heads.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { send, withQuery } from '../api.ts'
 import { save } from '../parts/save.ts'
+import { type HostLine, HostLines } from './host-lines.ts'
 import { logPages } from './log-entries.ts'
 
 /** A browser takes no more, in characters; the command line has no such bound. */
 const mostSaved = 256 * 1024 * 1024
 
 /** A part of a file's name: what a file system may take for more than a name is `_`. */
-const inFileName = (text: string) => text.replaceAll(/[^A-Za-z0-9._-]/g, '_')
+export const inFileName = (text: string) => text.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 
 /** The bare output of one host, byte for byte as the server has it. */
 async function hostOutput(taskId: string, hostId: number, signal: AbortSignal): Promise<Blob> {
@@ -16,30 +17,26 @@ async function hostOutput(taskId: string, hostId: number, signal: AbortSignal): 
   return (await send('GET', path, { headers: { accept: 'text/plain' }, signal })).blob()
 }
 
+/** `web1: `, `web1 [verify]: `. */
+function headOf({ hostname, phase }: HostLine['about']): string {
+  return `${sanitizeLine(hostname)}${phase === undefined ? '' : ` ${phaseMark(phase)}`}: `
+}
+
 /** The output of all hosts, each line behind the name of its host. */
 async function taskOutput(taskId: string, signal: AbortSignal): Promise<Blob> {
-  const hosts = new Map<string, { name: string; lines: LineAssembler }>()
+  const open = new HostLines()
   const parts: string[] = []
   let size = 0
-  const add = (name: string, lines: readonly string[]) => {
+  const add = (lines: readonly HostLine[]) => {
     if (lines.length === 0) return
-    const text = lines.map((line) => `${name}: ${sanitize(line)}\n`).join('')
+    const text = lines.map((line) => `${headOf(line.about)}${sanitize(line.text)}\n`).join('')
     parts.push(text)
     size += text.length
     if (size > mostSaved) throw new Error(`There is too much output for a browser: rsm logs ${taskId}`)
   }
   for await (const { entries } of logPages(taskId, { signal }))
-    for (const { hostId, hostname, stream, data } of entries) {
-      const key = `${hostId} ${stream}`
-      const host = hosts.get(key) ?? { name: sanitizeLine(hostname), lines: new LineAssembler() }
-      hosts.set(key, host)
-      add(host.name, host.lines.push(data))
-    }
-  for (const { name, lines } of hosts.values())
-    add(
-      name,
-      [lines.take()].filter((rest) => rest !== ''),
-    )
+    for (const entry of entries) add(open.push(entry))
+  add(open.finish())
   return new Blob(parts, { type: 'text/plain' })
 }
 

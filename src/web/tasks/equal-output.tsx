@@ -5,6 +5,7 @@ import { type Group, titleOf } from '../../ui/output/equal-output.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
+import { diffClass } from './diff-lines.ts'
 import { HostOutputs } from './host-outputs.ts'
 import { logPages } from './log-entries.ts'
 import { Marked } from './marked.tsx'
@@ -15,15 +16,26 @@ const refreshInterval = 2_000
 const longestShown = 100_000
 const mostGroups = 200
 
+/** An output; each line of a diff by what it tells. */
+function Shown({ text, search, isDiff }: { text: string } & Pick<EqualOutputProps, 'search' | 'isDiff'>) {
+  if (!isDiff) return <Marked text={text} search={search} />
+  return text.split(/(?<=\n)/).map((line, at) => (
+    <span key={at} class={diffClass(line)}>
+      <Marked text={line} search={search} />
+    </span>
+  ))
+}
+
 interface EqualOutputProps {
   taskId: string
   hostnames: readonly string[]
   isRunning: boolean
   search: string
+  isDiff: boolean
 }
 
 /** Equal output once, under the hosts that wrote it. */
-export function EqualOutput({ taskId, hostnames, isRunning, search }: EqualOutputProps) {
+export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: EqualOutputProps) {
   const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {
@@ -68,7 +80,7 @@ export function EqualOutput({ taskId, hostnames, isRunning, search }: EqualOutpu
               <p class="hint">No output</p>
             ) : (
               <pre>
-                <Marked text={shortened(group.shown, longestShown, ' …')} search={search} />
+                <Shown text={shortened(group.shown, longestShown, ' …')} search={search} isDiff={isDiff} />
               </pre>
             )}
           </section>

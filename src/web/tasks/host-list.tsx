@@ -1,9 +1,14 @@
 import { useState } from 'preact/hooks'
-import type { ResultStatus, TaskResult } from '../../core/task/task.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { type ResultStatus, runsScript, type TaskResult } from '../../core/task/task.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
+import { changedSaid } from './changed.ts'
+import { type Facet, facetsOf } from './facets.ts'
+import { FetchedFile } from './fetched-file.tsx'
+import { HostPhases } from './host-phases.tsx'
 import { endSaid } from './task-words.ts'
 
 /** Hosts that are listed at first, and by which more are: each is drawn anew while the task runs. */
@@ -11,26 +16,78 @@ const hostsStep = 200
 /** A shorter list is read, not searched. */
 const leastSearched = 12
 
-/** Those that did not succeed come first. */
-const rank = ({ status }: TaskResult) =>
-  status === 'SUCCESS' ? 3 : status === 'PENDING' || status === 'SKIPPED' ? 2 : status === 'RUNNING' ? 1 : 0
+/** Those that did not succeed come first, before them those where not even what undoes it did. */
+function rank({ status, rollback }: TaskResult): number {
+  if (rollback !== null && rollback.status !== 'SUCCESS') return 0
+  if (status === 'SUCCESS') return 4
+  if (status === 'PENDING' || status === 'SKIPPED') return 3
+  return status === 'RUNNING' ? 2 : 1
+}
+
+/** What is said of a host that its status and its phases do not tell. */
+function restSaid(task: TaskSummary, result: TaskResult): string {
+  const isTold = result.verify !== null || result.rollback !== null
+  // Nothing of a file ends with a code that somebody has chosen.
+  const isGood = !runsScript(task.type) && result.status === 'SUCCESS'
+  const how = isTold || isGood ? '' : endSaid(result)
+  return [
+    changedSaid(task, result),
+    sanitizeLine(how),
+    result.duration === null ? '' : showDuration(result.duration),
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+interface FacetsProps {
+  facets: readonly Facet[]
+  results: readonly TaskResult[]
+  chosen: Facet | undefined
+  onChoose: (facet: Facet | undefined) => void
+}
+
+/** Kinds of hosts that there are, with their numbers; one narrows the list. */
+function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
+  const counts = facets.map((facet) => ({ facet, count: results.filter(facet.fits).length }))
+  const shown = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
+  if (shown.length === 0) return null
+  return (
+    <div class="facets" role="group" aria-label="Kinds of hosts">
+      {shown.map(({ facet, count }) => (
+        <button
+          key={facet.name}
+          type="button"
+          class={facet.isBad === true ? 'bad' : ''}
+          aria-pressed={facet === chosen}
+          onClick={() => onChoose(facet === chosen ? undefined : facet)}
+        >
+          {`${facet.name} ${count}`}
+        </button>
+      ))}
+    </div>
+  )
+}
 
 interface HostListProps {
+  task: TaskSummary
   results: readonly TaskResult[]
   /** The host that is chosen; undefined: all of them. */
   hostId: number | undefined
   onChoose: (hostId: number | undefined) => void
+  onFault: (fault: string) => void
 }
 
-export function HostList({ results, hostId, onChoose }: HostListProps) {
+export function HostList({ task, results, hostId, onChoose, onFault }: HostListProps) {
   const [search, setSearch] = useState('')
   const [status, setStatus] = useState<ResultStatus | ''>('')
+  const [facet, setFacet] = useState<Facet | undefined>()
   const [most, setMost] = useState(hostsStep)
   const statuses = [...new Set(results.map((result) => result.status))].sort()
   const found = results
     .filter(
       (result) =>
         (status === '' || result.status === status) &&
+        (facet === undefined || facet.fits(result)) &&
         result.hostname.toLowerCase().includes(search.toLowerCase()),
     )
     .sort((one, other) => rank(one) - rank(other))
@@ -59,6 +116,7 @@ export function HostList({ results, hostId, onChoose }: HostListProps) {
           </select>
         </div>
       )}
+      <Facets facets={facetsOf(task)} results={results} chosen={facet} onChoose={setFacet} />
       <ul class="results" aria-label="Hosts">
         <li>
           <button type="button" aria-pressed={hostId === undefined} onClick={() => onChoose(undefined)}>
@@ -76,15 +134,10 @@ export function HostList({ results, hostId, onChoose }: HostListProps) {
                 <LongName text={result.hostname} />
               </span>
               <Badge state={result.status} />
-              <small>
-                {[
-                  sanitizeLine(endSaid(result)),
-                  result.duration === null ? '' : showDuration(result.duration),
-                ]
-                  .filter(Boolean)
-                  .join(' · ')}
-              </small>
+              <HostPhases task={task} result={result} isShort />
+              <small>{restSaid(task, result)}</small>
             </button>
+            <FetchedFile task={task} result={result} onFault={onFault} />
           </li>
         ))}
         {rest > 0 && (

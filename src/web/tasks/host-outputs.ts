@@ -1,5 +1,6 @@
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { comparedText, type Group, groupsOf } from '../../ui/output/equal-output.ts'
+import { PhaseHeads } from '../../ui/output/phase-heads.ts'
 
 /** Output that is kept for folding, in characters over all hosts: a browser can't hold all that scripts may say. */
 const mostKept = 64 * 1024 * 1024
@@ -7,6 +8,7 @@ const mostKept = 64 * 1024 * 1024
 /** What hosts wrote, from the beginning on, and which of them wrote the same. */
 export class HostOutputs {
   readonly #pieces = new Map<string, Record<LogEntry['stream'], string[]>>()
+  readonly #heads = new PhaseHeads()
   #size = 0
 
   /** Too much came to compare hosts. */
@@ -15,7 +17,9 @@ export class HostOutputs {
   }
 
   push(entries: readonly LogEntry[]): void {
-    for (const { hostname, stream, data } of entries) {
+    for (const entry of entries) {
+      const { hostname, stream } = entry
+      const data = this.#heads.marked(`${hostname} ${stream}`, entry)
       const pieces = this.#pieces.get(hostname) ?? { stdout: [], stderr: [] }
       this.#pieces.set(hostname, pieces)
       pieces[stream].push(data)

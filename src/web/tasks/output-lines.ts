@@ -1,12 +1,14 @@
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
-import { LineAssembler } from '../../ui/output/lines.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
+import { type HostLine, HostLines } from './host-lines.ts'
 
 export interface OutputLine {
   key: number
   hostId: number
   hostname: string
   stream: LogEntry['stream']
+  /** Undefined of what the script itself wrote. */
+  phase: LogEntry['phase']
   text: string
 }
 
@@ -17,7 +19,7 @@ const longestShown = 4_000
 
 /** Puts the pieces of all hosts together into the last lines. */
 export class OutputLines {
-  #assemblers = new Map<string, { lines: LineAssembler; about: LogEntry }>()
+  readonly #open = new HostLines()
   #lines: OutputLine[] = []
   #count = 0
   readonly #hosts = new Set<number>()
@@ -40,36 +42,28 @@ export class OutputLines {
   }
 
   push(entries: readonly LogEntry[]): void {
-    const added: OutputLine[] = []
+    const added: HostLine[] = []
     for (const entry of entries) {
       // A host's first piece is number 0 (contract §6).
       if (!this.#hosts.has(entry.hostId) && entry.sequence > 0) this.#beganLater = true
       this.#hosts.add(entry.hostId)
-      const key = `${entry.hostId} ${entry.stream}`
-      const lines = this.#assemblers.get(key)?.lines ?? new LineAssembler()
-      this.#assemblers.set(key, { lines, about: entry })
-      for (const text of lines.push(entry.data)) if (this.#isWanted(text)) added.push(this.#line(entry, text))
+      added.push(...this.#open.push(entry))
     }
     this.#append(added)
   }
 
   /** What was left without a line's end, once no more comes. */
   finish(): void {
-    const rests = [...this.#assemblers.values()].map(({ lines, about }) => ({ about, text: lines.take() }))
-    this.#assemblers.clear()
-    this.#append(
-      rests
-        .filter(({ text }) => text !== '' && this.#isWanted(text))
-        .map(({ about, text }) => this.#line(about, text)),
-    )
+    this.#append(this.#open.finish())
   }
 
-  #line({ hostId, hostname, stream }: LogEntry, text: string): OutputLine {
+  #line({ about: { hostId, hostname, stream, phase }, text }: HostLine): OutputLine {
     const shown = sanitize(text.length > longestShown ? `${text.slice(0, longestShown)} …` : text)
-    return { key: this.#count++, hostId, hostname, stream, text: shown }
+    return { key: this.#count++, hostId, hostname, stream, phase, text: shown }
   }
 
-  #append(added: OutputLine[]): void {
+  #append(lines: readonly HostLine[]): void {
+    const added = lines.filter(({ text }) => this.#isWanted(text)).map((line) => this.#line(line))
     if (added.length > 0) this.#lines = [...this.#lines, ...added].slice(-mostLines)
   }
 }

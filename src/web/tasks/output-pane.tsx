@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { diffClass } from './diff-lines.ts'
 import { Marked } from './marked.tsx'
 import type { OutputLine } from './output-lines.ts'
 
@@ -8,6 +9,9 @@ interface OutputPaneProps {
   /** What is said instead of lines where there are none. */
   empty: string
   isLater: boolean
+  /** Whether all of it is of the host that is chosen. */
+  isOne: boolean
+  isDiff: boolean
   search: string
 }
 
@@ -17,17 +21,18 @@ const atEnd = 40
 const [narrowest, widest] = [6, 28]
 
 /** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
-export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
+export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: OutputPaneProps) {
   const pane = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
   useLayoutEffect(() => {
     if (follows.current && pane.current) pane.current.scrollTop = pane.current.scrollHeight
   }, [lines])
+  const hasPhases = lines.some(({ phase }) => phase !== undefined)
   const longest = lines.reduce((most, { hostname }) => Math.max(most, hostname.length), narrowest)
   return (
     <div
       ref={pane}
-      class="output"
+      class={isOne ? 'output one' : 'output'}
       role="log"
       aria-label="Output"
       tabIndex={0}
@@ -37,11 +42,12 @@ export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
       }}
     >
       {isLater && <p class="hint">Earlier output is not shown here</p>}
-      {lines.map(({ key, hostname, stream, text }) => (
-        <div key={key} class={stream}>
+      {lines.map(({ key, hostname, stream, phase, text }) => (
+        <div key={key} class={isDiff ? `${stream} ${diffClass(text)}` : stream}>
           <span class="host" title={hostname}>
             {sanitizeLine(hostname)}
           </span>
+          {hasPhases && <span class="phase">{phase?.toLowerCase() ?? 'script'}</span>}
           <span class="text">
             <Marked text={text} search={search} />
           </span>

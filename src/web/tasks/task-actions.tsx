@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Started, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import { runsScript, type TaskResult } from '../../core/task/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { call, newKey, said } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
@@ -31,10 +31,10 @@ export function TaskActions({ task, results, onFault }: TaskActionsProps) {
 
   function askRetry(): void {
     onFault('')
-    call<TaskScript>('GET', `${path}/script`).then(
-      ({ secretParams }) => setRetry({ key: newKey(), secretParams }),
-      fail,
-    )
+    const secrets = runsScript(task.type)
+      ? call<TaskScript>('GET', `${path}/script`).then(({ secretParams }) => secretParams)
+      : Promise.resolve([])
+    secrets.then((secretParams) => setRetry({ key: newKey(), secretParams }), fail)
   }
 
   function startRetry({ key, secretParams }: RetryAsked, field: (name: string) => string): void {
@@ -91,7 +91,9 @@ export function TaskActions({ task, results, onFault }: TaskActionsProps) {
           onYes={(field) => startRetry(retry, field)}
           onNo={() => setRetry(undefined)}
         >
-          <p>It did not succeed there. This is a new task, with the same script, params and options.</p>
+          <p>
+            {`It did not succeed there. This is a new task, with the same ${runsScript(task.type) ? 'script, params and options' : 'options'}.`}
+          </p>
           <HostNames names={unsuccessful.map(({ hostname }) => hostname)} />
           {retry.secretParams.map((param) => (
             <label key={param}>

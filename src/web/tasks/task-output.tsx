@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { type Phase, phases } from '../../core/task/gates.ts'
 import type { TaskResult } from '../../core/task/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { said } from '../api.ts'
@@ -6,8 +7,10 @@ import { Fault } from '../parts/fault.tsx'
 import { download } from './download.ts'
 import { EqualOutput } from './equal-output.tsx'
 import type { TaskView } from './follow-task.ts'
+import { PhasesOfHost } from './host-phases.tsx'
 import type { OutputLine } from './output-lines.ts'
 import { OutputPane } from './output-pane.tsx'
+import { hasGates } from './phases.ts'
 import { holdsText, searchLog } from './search-log.ts'
 
 interface TaskOutputProps {
@@ -16,13 +19,21 @@ interface TaskOutputProps {
   host: TaskResult | undefined
 }
 
+/** What is said in place of output. */
+function emptySaid({ status, fetch }: TaskView['task']): string {
+  if (status === 'RUNNING') return 'Nothing yet …'
+  return fetch === null ? 'No output' : 'No output. Files are saved from the list of hosts.'
+}
+
 /** The output of a task: as it comes, or equal output folded; searched, and saved. */
 export function TaskOutput({ view, host }: TaskOutputProps) {
   const { task, results, lines, isLater } = view
   const { taskId } = task
   const hostId = host?.hostId
   const [search, setSearch] = useState('')
-  const [isFolded, setFolded] = useState(false)
+  const [phase, setPhase] = useState<Phase | ''>('')
+  const isDiff = task.copy?.check === 'DIFF'
+  const [isFolded, setFolded] = useState(isDiff && results.length > 1)
   /** What was found in all of the output, where only its end is held here. */
   const [found, setFound] = useState<readonly OutputLine[] | undefined>()
   const [work, setWork] = useState<{ word: string; leave: AbortController } | undefined>()
@@ -48,10 +59,11 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
   const isRunning = task.status === 'RUNNING'
   const own = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
   const held = search === '' ? own : own.filter(({ text }) => holdsText(text, search))
-  const shown = found ?? held
+  const shown = (found ?? held).filter((line) => phase === '' || (line.phase ?? 'SCRIPT') === phase)
   const isPart = isLater && found === undefined
   return (
     <div class="task-output">
+      {host && <PhasesOfHost task={task} result={host} />}
       <div class="bar" role="search">
         <input
           type="search"
@@ -77,6 +89,19 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
           >
             Search all of it
           </button>
+        )}
+        {hasGates(task) && !isFolded && (
+          <select
+            aria-label="Phase"
+            onChange={(event) => setPhase(phases.find((one) => one === event.currentTarget.value) ?? '')}
+          >
+            <option value="">All phases</option>
+            {phases.map((one) => (
+              <option key={one} value={one} selected={one === phase}>
+                {one.toLowerCase()}
+              </option>
+            ))}
+          </select>
         )}
         {results.length > 1 && hostId === undefined && (
           <button type="button" aria-pressed={isFolded} onClick={() => setFolded(!isFolded)}>
@@ -106,12 +131,15 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
           hostnames={results.map(({ hostname }) => hostname)}
           isRunning={isRunning}
           search={search}
+          isDiff={isDiff}
         />
       ) : (
         <OutputPane
           lines={shown}
-          empty={search !== '' ? 'No line holds this' : isRunning ? 'Nothing yet …' : 'No output'}
+          empty={search !== '' ? 'No line holds this' : emptySaid(task)}
           isLater={isPart}
+          isOne={host !== undefined}
+          isDiff={isDiff}
           search={search}
         />
       )}

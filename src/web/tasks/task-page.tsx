@@ -7,6 +7,7 @@ import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { allowed } from '../session.ts'
+import { FileFacts } from './file-facts.tsx'
 import { followTask, type TaskView } from './follow-task.ts'
 import { HostList } from './host-list.tsx'
 import { TaskActions } from './task-actions.tsx'
@@ -51,10 +52,11 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {task.duration === null ? 'running' : showDuration(task.duration)} ·{' '}
         <a href={hrefOf('tasks', taskId)}>{taskId}</a>
       </p>
+      <FileFacts task={task} />
       <WhatRan key={taskId} task={task} results={results} />
       <Fault text={fault} />
       <div class="split">
-        <HostList results={results} hostId={hostId} onChoose={setHostId} />
+        <HostList task={task} results={results} hostId={hostId} onChoose={setHostId} onFault={setFault} />
         <TaskOutput view={view} host={results.find((result) => result.hostId === hostId)} />
       </div>
     </section>

@@ -1,5 +1,5 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { Counts, TaskResult } from '../../core/task/task.ts'
+import type { TaskResult } from '../../core/task/task.ts'
 
 export function nameOf({
   scriptName,
@@ -10,7 +10,7 @@ export function nameOf({
 }
 
 /** `3 success, 1 failed`. */
-export function countsSaid(counts: Counts): string {
+export function countsSaid(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([status, count]) => `${count} ${status.toLowerCase()}`)

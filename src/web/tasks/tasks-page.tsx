@@ -1,13 +1,13 @@
-import { useEffect, useState } from 'preact/hooks'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import { useState } from 'preact/hooks'
+import { runsScript } from '../../core/task/task.ts'
 import { showDuration } from '../../ui/text/time.ts'
-import { all } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
+import { useScripts } from '../run/use-scripts.ts'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
 import { countsSaid, nameOf } from './task-words.ts'
 
@@ -19,12 +19,9 @@ export function TasksPage() {
   useTitle('Tasks')
   const [filter, setFilter] = useState(noFilter)
   const [most, setMost] = useState(rowsStep)
-  const [scripts, setScripts] = useState<readonly Script[]>([])
+  // Without them the list can't be narrowed to one; what is wrong is said of the list itself.
+  const scripts = useScripts()
   const { tasks, hasMore, fault } = useTasks(filter, most)
-  useEffect(() => {
-    // Without them the list can't be narrowed to one; what is wrong is said of the list itself.
-    all<Script>('api/scripts').then(setScripts, () => undefined)
-  }, [])
   const narrow = (name: keyof TaskFilter) => (event: { currentTarget: { value: string } }) => {
     const { value } = event.currentTarget
     setFilter((now) => ({ ...now, [name]: value.trim() }))
@@ -52,7 +49,7 @@ export function TasksPage() {
         />
         <select aria-label="Script" onChange={narrow('scriptId')}>
           <option value="">Any script</option>
-          {scripts.map(({ id, name }) => (
+          {scripts?.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
             </option>
@@ -75,7 +72,7 @@ export function TasksPage() {
         <table class="rows">
           <thead>
             <tr>
-              <th>Script</th>
+              <th>What</th>
               <th class="w-badge">Status</th>
               <th class="w-counts">Hosts</th>
               <th class="w-user">By</th>
@@ -90,6 +87,7 @@ export function TasksPage() {
                   <a class="name" href={hrefOf('tasks', task.taskId)}>
                     <LongName text={nameOf(task)} />
                   </a>
+                  {!runsScript(task.type) && <span class="tag type">{task.type}</span>}
                 </td>
                 <td>
                   <Badge state={task.status} />

@@ -3,6 +3,8 @@ import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { type BatchSize, runsScript, type TaskResult } from '../../core/task/task.ts'
+import { gateLine } from '../../ui/task/plan-view.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
@@ -10,6 +12,7 @@ import { call, said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { HostNames } from '../parts/host-set.tsx'
 import { hrefOf } from '../route.ts'
+import { hasGates } from './phases.ts'
 
 const strategies: Record<TaskSummary['strategy'], string> = {
   PARALLEL: 'all at once',
@@ -59,13 +62,21 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
   }
   const params = Object.entries(known?.script?.params ?? {}).map(([name, value]) => `${name}=${value}`)
   const secrets = (known?.script?.secretParams ?? []).map((name) => `${name}, which is secret`)
+  const texts = [
+    ['Script', known?.script?.content],
+    ['Verify', known?.script?.verify?.content],
+    ['Rollback', known?.script?.rollback?.content],
+  ] as const
   const rows: [label: string, value: string | null][] = [
     runsScript(task.type) ? ['Script', scriptSaid(task)] : ['Type', task.type],
+    ['Verify', gateLine(task.verify)],
+    ['Rollback', gateLine(task.rollback)],
     ['Params', [...params, ...secrets].join('\n') || null],
     ['Cluster', known?.cluster ?? null],
     ['Strategy', strategies[task.strategy] + batchesSaid(task.batchSize)],
     ['Timeout', timeoutSaid(task.timeout)],
     ['Run as', task.runAs ?? (runsScript(task.type) ? 'the agent’s user' : null)],
+    ['Stdin', task.stdin === null ? null : `${showBytes(task.stdin.size)}, SHA-256 ${task.stdin.sha256}`],
     ['Limits', task.limits === null ? null : showLimits(task.limits)],
     ['Created', showTime(task.createdAt, false)],
     ['Ended', task.completedAt === null ? null : showTime(task.completedAt, false)],
@@ -106,10 +117,16 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
           )}
         </dl>
       )}
-      {known?.script && (
-        <pre class="script code" tabIndex={0} aria-label="Script">
-          {sanitize(known.script.content)}
-        </pre>
+      {texts.map(
+        ([title, text]) =>
+          text !== undefined && (
+            <section key={title}>
+              {hasGates(task) && <h2>{title}</h2>}
+              <pre class="script code" tabIndex={0} aria-label={title}>
+                {sanitize(text)}
+              </pre>
+            </section>
+          ),
       )}
     </details>
   )

@@ -2,6 +2,7 @@ import { FitAddon } from '@xterm/addon-fit'
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
+import { copyText } from '../parts/copy-text.ts'
 import { isDark } from '../theme.ts'
 
 const scrollback = 10_000
@@ -70,14 +71,6 @@ function guardQuestions({ parser }: Terminal, isAnswered: () => boolean): void {
   parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => !isAnswered())
   for (const colour of colourQuestions)
     parser.registerOscHandler(colour, (data) => !isAnswered() && data.includes('?'))
-}
-
-/** To the clipboard; by the old way where the page has no secure context, as on plain HTTP. */
-function copyText(text: string): void {
-  if (text === '') return
-  const oldWay = () => document.execCommand('copy')
-  if (navigator.clipboard === undefined) oldWay()
-  else navigator.clipboard.writeText(text).catch(oldWay)
 }
 
 /** A terminal's screen within `element`; `onLeave` is called for the key that leaves it by keyboard. */

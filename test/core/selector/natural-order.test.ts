@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { compareNatural } from '../../../src/core/selector/natural-order.ts'
+import { compareNatural, naturalKey } from '../../../src/core/selector/natural-order.ts'
 
 test('numbers in names count as numbers, and case does not count', (t) => {
   const sorted = ['a', 'A1', 'a01', 'a1b', 'a2', 'a10', 'a10b2', 'a10b10', 'b', 'web-2', 'web2', 'web10']
@@ -20,6 +20,23 @@ test('the order is total: antisymmetric, transitive, and equal only for the same
       if (ab !== -Math.sign(compareNatural(b, a)) && ab !== 0) return false
       if ((ab === 0) !== (a === b)) return false
       return !(ab < 0 && compareNatural(b, c) < 0) || compareNatural(a, c) < 0
+    }),
+    { numRuns: 5000 },
+  )
+  t.pass()
+})
+
+test('the bytes of the keys of names sort as the names do', (t) => {
+  const likeNames = fc.stringMatching(/^[abB012.-]{0,8}$/)
+  const any = fc.string({ unit: 'binary', maxLength: 8 })
+  const halves = fc
+    .array(fc.constantFrom('\ud800', '\udfff', '\0', '\u0001', 'a', 'A', '0', '1'))
+    .map((all) => all.join(''))
+  const name = fc.oneof(likeNames, any, halves)
+  fc.assert(
+    fc.property(name, name, (a, b) => {
+      const bytes = (text: string) => Buffer.from(naturalKey(text))
+      return bytes(a).compare(bytes(b)) === Math.sign(compareNatural(a, b))
     }),
     { numRuns: 5000 },
   )

@@ -1,12 +1,16 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { foldIds, hasId } from '../../../src/core/task/id-set.ts'
+import { foldIds, hasId, unfoldIds } from '../../../src/core/task/id-set.ts'
 
 test('a folded set has exactly the ids that went in', (t) => {
   const ids = fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 40 })
   fc.assert(
     fc.property(ids, (given) => {
       const folded = foldIds(given)
+      t.deepEqual(
+        unfoldIds(folded),
+        [...new Set(given)].sort((a, b) => a - b),
+      )
       for (let id = 1; id <= 61; id++) t.is(hasId(folded, id), given.includes(id), `${folded} ${id}`)
     }),
   )

@@ -152,6 +152,10 @@ const isCut = (text: string) =>
   text.length < 210_000 &&
   text.split('[rsm: ').length === 2
 
+/** A script that fails, and what undoes it: the agent has the request on disk before it begins. */
+const gated = (host: Host, fault: Fault) =>
+  plain(host, fault, script(host.traces), { rollback: { script: { content: 'true' } } })
+
 const never = { starts: 0, stdout: (text: string) => text === '' } as const
 /** The next agent has not got it, or may not begin it, and another process than the one that it was sent to is not sent it again. */
 const lost = { ...never, status: 'LOST', exitCode: null } as const
@@ -160,6 +164,10 @@ const windows: Record<AgentPoint, Window> = {
   'agent.request.after': { life: queued, ...lost },
   'agent.received.before': { life: queued, ...lost },
   'agent.received.after': { life: queued },
+  'agent.gated.before': { life: gated, ...lost },
+  'agent.gated.after': { life: gated },
+  'agent.passed.before': { life: gated },
+  'agent.passed.after': { life: gated },
   'agent.prepared.before': { life: plain, ...lost },
   'agent.prepared.after': { life: plain, ...lost },
   'agent.started.before': { life: plain, ...lost },

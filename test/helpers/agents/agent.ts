@@ -5,7 +5,10 @@ import type { ExecutionContext } from 'ava'
 import { type AgentOptions, type RunningAgent, startAgent } from '../../../src/agent/main.ts'
 import { FakeServer } from '../servers/fake-server.ts'
 
-export async function temporaryDirectory(t: ExecutionContext): Promise<string> {
+/** What is taken down with a test, or with a file of tests. */
+export type Ending = Pick<ExecutionContext, 'teardown'>
+
+export async function temporaryDirectory(t: Ending): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-agent-'))
   t.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }))
   return directory

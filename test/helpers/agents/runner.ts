@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava'
 import { systemClock } from '../../../src/agent/clock.ts'
 import type { Journal } from '../../../src/agent/executions/journal.ts'
 import { Runner } from '../../../src/agent/executions/runner.ts'
+import { fileWork } from '../../../src/agent/files/order.ts'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { findLimiter } from '../../../src/agent/processes/limits.ts'
 import { thisMachine } from '../../../src/agent/processes/machine.ts'
@@ -53,6 +54,7 @@ export function runnerOn(
     limiter: findLimiter(journal.storeId, false),
     ceiling: {},
     upgrade: null,
+    files: fileWork({ dataDir: directory, url: 'http://127.0.0.1:9' }),
     maxExecutions,
     verify: () => null,
     distrusted: () => {},

@@ -8,6 +8,7 @@ import {
   type Payloads,
   type ScriptComplete,
 } from '../../../src/core/protocol/messages.ts'
+import { sendBytes, sha256Of } from '../clients/files.ts'
 import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'
 
@@ -173,6 +174,21 @@ export class ScriptedAgent extends Listener<FromServer> {
       const { exitCode = 0, output } = run(message.payload)
       if (output !== undefined) this.output(message.payload.taskId, 0, output)
       this.complete(message.payload.taskId, exitCode, { lastSequence: output === undefined ? -1 : 0 })
+    })
+  }
+
+  /** Says that all that is copied to it is in its place, and sends a file, or a tree with nothing in it. */
+  serveCopies({ url }: Pick<TestServer, 'url'>, { token }: Identity): void {
+    this.socket.on('message', (data: Buffer) => {
+      const { type, payload } = JSON.parse(data.toString()) as FromServer
+      if (type === 'COPY_FILE') this.complete(payload.taskId, 0, { changed: true, lastSequence: -1 })
+      if (type !== 'FETCH_FILE') return
+      const { taskId, fetch } = payload
+      const bytes = fetch.kind === 'FILE' ? Buffer.from('hello\n') : Buffer.alloc(1024)
+      const query = `offset=0&end=true&sha256=${sha256Of(bytes)}`
+      void sendBytes({ url, token }, 'PUT', `/api/agent/tasks/${taskId}/file?${query}`, bytes).then(() =>
+        this.complete(taskId, 0, { lastSequence: -1 }),
+      )
     })
   }
 

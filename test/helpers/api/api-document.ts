@@ -10,6 +10,8 @@ export interface DocumentedOperation {
   security: object[]
   parameters: { name: string; in: string }[]
   hasBody: boolean
+  /** Its body is bytes, not JSON. */
+  takesBytes: boolean
   /** Media types by status, in words of the document. */
   media: Record<string, string[]>
 }
@@ -78,6 +80,7 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
         security: operation.security,
         parameters: operation.parameters ?? [],
         hasBody: operation.requestBody !== undefined,
+        takesBytes: operation.requestBody?.content['application/octet-stream'] !== undefined,
         media,
       })
     }

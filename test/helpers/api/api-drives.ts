@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import { type Identity, ScriptedAgent } from '../agents/scripted-agent.ts'
+import { sendBytes, upload } from '../clients/files.ts'
 import { handOut } from '../servers/hand-out.ts'
 import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 
@@ -51,6 +52,15 @@ const host = (w: World) => made(w, '/api/hosts', { hostname: w.fresh('host'), ip
 const script = (w: World) =>
   made(w, '/api/scripts', { name: w.fresh('script'), type: 'BASH', content: 'echo hello' })
 const cluster = (w: World) => made(w, '/api/clusters', { name: w.fresh('web'), hostIds: [w.host.hostId] })
+const webhook = (w: World) =>
+  made(w, '/api/webhooks', {
+    name: w.fresh('hook'),
+    url: 'https://alerts.example.org/rsm',
+    events: ['task.failed'],
+  })
+/** It comes once a year, and not in a test. */
+const nightly = { cron: '0 3 29 2 *', script: { content: 'true' }, target: { selector: 'web1' } }
+const schedule = (w: World) => made(w, '/api/schedules', { name: w.fresh('schedule'), ...nightly })
 const task = async ({ server, host: { hostId } }: World, options: object = {}) =>
   (
     await server.data('POST', '/api/tasks', {
@@ -65,6 +75,22 @@ const task = async ({ server, host: { hostId } }: World, options: object = {}) =
 const waiting = (w: World) => task(w, { target: { hostIds: [w.away] }, async: true, queueSeconds: 600 })
 const terminal = async ({ server, host: { hostId } }: World): Promise<string> =>
   (await server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })).sessionId
+const ofBytes = { 'content-type': 'application/octet-stream' }
+/** One of a host that fetches, and whose order has come. */
+async function fetching(w: World, kind = 'FILE'): Promise<{ taskId: string; token: string; hostId: number }> {
+  const name = w.fresh('web')
+  const identity = await w.server.enroll(name)
+  const agent = await ScriptedAgent.link(w.server, identity, { capabilities: { files: true } })
+  const taskId = await task(w, {
+    script: undefined,
+    params: undefined,
+    fetch: { path: '/f', kind },
+    target: { hostIds: [identity.hostId] },
+    async: true,
+  })
+  await agent.next('FETCH_FILE')
+  return { taskId, token: identity.token, hostId: identity.hostId }
+}
 const metrics = {
   timestamp: '2026-03-02T09:30:00.000Z',
   cpu: { usagePercent: 1, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
@@ -80,6 +106,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getReady: () => ({}),
   getServer: () => ({}),
   getServerStatus: () => ({}),
+  listServers: () => ({}),
   getServerBackup: () => ({}),
   getMetrics: () => ({}),
   getOpenapi: () => ({}),
@@ -157,6 +184,22 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getScriptVersion: async (w) => ({ path: { id: await script(w), version: 1 } }),
   executeScript: async (w) => both({ path: { id: await script(w) }, body: { hostIds: [w.host.hostId] } }),
 
+  listWebhooks: async (w) => {
+    await webhook(w)
+    return {}
+  },
+  createWebhook: (w) => ({
+    body: { name: w.fresh('hook'), url: 'https://alerts.example.org/rsm', events: ['task.failed'] },
+  }),
+  getWebhook: async (w) => ({ path: { id: await webhook(w) } }),
+  updateWebhook: async (w) => ({ path: { id: await webhook(w) }, body: { secret: null } }),
+  deleteWebhook: async (w) => ({ path: { id: await webhook(w) } }),
+  testWebhook: async (w) => ({ path: { id: await webhook(w) } }),
+  listDeliveries: async (w) => {
+    const id = await webhook(w)
+    await task(w, { script: { content: 'exit 1' } })
+    return { path: { id } }
+  },
   listClusters: async (w) => {
     await cluster(w)
     return {}
@@ -178,9 +221,53 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     const path = { taskId: await task(w) }
     return [{ path }, { path, query: 'follow=true' }, { path, headers: { accept: 'text/plain' } }]
   },
+  getTaskFile: async (w) => {
+    const calls: Call[] = []
+    for (const kind of ['FILE', 'TREE']) {
+      const { taskId, token, hostId } = await fetching(w, kind)
+      const path = `/api/agent/tasks/${taskId}/file?offset=0&end=true`
+      await sendBytes({ url: w.server.url, token }, 'PUT', path, 'x')
+      calls.push({ path: { taskId, hostId } })
+    }
+    return calls
+  },
+  createFile: () => [{ query: 'size=1' }, { body: 'text', headers: ofBytes }],
+  getFile: async ({ server }) => ({ path: { fileId: (await upload(server, 'text')).fileId } }),
+  appendFile: async ({ server }) => {
+    const { data } = await sendBytes(server, 'POST', '/api/files')
+    return { path: { fileId: data.fileId }, query: 'offset=0', body: 'text', headers: ofBytes }
+  },
   cancelTask: async (w) => ({ path: { taskId: await waiting(w) } }),
   retryTask: async (w) =>
     both({ path: { taskId: await task(w, { target: { hostIds: [w.away] }, queueSeconds: 0 }) }, body: {} }),
+
+  listSchedules: async (w) => {
+    await schedule(w)
+    return {}
+  },
+  createSchedule: async (w) => [
+    { body: { name: w.fresh('schedule'), ...nightly, secretParams: { KEY: 'x' } } },
+    {
+      body: {
+        name: w.fresh('schedule'),
+        everySeconds: 86_400,
+        scriptId: await script(w),
+        target: { selector: 'web1' },
+        strategy: 'ROLLING',
+        batchSize: [1, '50%'],
+      },
+    },
+  ],
+  getSchedule: async (w) => ({ path: { id: await schedule(w) } }),
+  updateSchedule: async (w) => ({ path: { id: await schedule(w) }, body: { enabled: false, timeout: 5 } }),
+  deleteSchedule: async (w) => ({ path: { id: await schedule(w) } }),
+  runSchedule: async (w) => ({ path: { id: await schedule(w) } }),
+  getScheduleNext: async (w) => ({ path: { id: await schedule(w) }, query: 'count=3' }),
+  listScheduleHistory: async (w) => {
+    const id = await schedule(w)
+    await w.server.data('POST', `/api/schedules/${id}/run`)
+    return { path: { id } }
+  },
 
   listTerminals: async (w) => {
     await terminal(w)
@@ -202,6 +289,19 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   }),
   sendHeartbeat: ({ host: { agentId, token } }) => ({ token, body: { agentId, status: 'HEALTHY' } }),
   reportMetrics: ({ host: { agentId, token } }) => ({ token, body: { agentId, ...metrics } }),
+  getAgentFile: async (w) => {
+    const identity = await w.server.enroll(w.fresh('web'))
+    const agent = await ScriptedAgent.link(w.server, identity, { capabilities: { files: true } })
+    const { fileId } = await upload(w.server, 'text')
+    const copy = { fileId, path: '/f', kind: 'FILE' }
+    await w.server.data('POST', '/api/tasks', { copy, target: { hostIds: [identity.hostId] } })
+    await agent.next('COPY_FILE')
+    return { token: identity.token, path: { fileId } }
+  },
+  putAgentFile: async (w) => {
+    const { taskId, token } = await fetching(w)
+    return { token, path: { taskId }, query: 'offset=0', body: 'text', headers: ofBytes }
+  },
   getAgentConfig: async (w) => {
     await waiting(w)
     const { agentId, token } = w.host

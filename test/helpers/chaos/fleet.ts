@@ -7,6 +7,7 @@ import type { ExecutionContext } from 'ava'
 import { agentOptions, temporaryDirectory } from '../agents/agent.ts'
 import { kill } from '../agents/agent-process.ts'
 import { type CutLink, startCutLink } from '../faults/cut-link.ts'
+import type { TestServer } from '../servers/server.ts'
 import { type ServerProcess, startServerProcess } from '../servers/server-process.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
@@ -32,16 +33,25 @@ export interface ChaosFleet {
 
 /** Agents die with the test; what they have started is ended by its last words: `stop` of the load. */
 export async function chaosFleet(t: ExecutionContext, size: number): Promise<ChaosFleet> {
-  const root = await temporaryDirectory(t)
   const server = await startServerProcess(t)
+  return { server, ...(await chaosAgents(t, server, size)) }
+}
+
+/** Agents of a server, or of what stands before several. */
+export async function chaosAgents(
+  t: ExecutionContext,
+  server: TestServer,
+  size: number,
+): Promise<Omit<ChaosFleet, 'server'>> {
+  const root = await temporaryDirectory(t)
   const agents: ChaosAgent[] = []
   for (let n = 1; n <= size; n += 1) agents.push(await chaosAgent(t, server, root, `web${n}`))
-  return { server, agents, scriptsAlive: () => wrappersBelow(root) }
+  return { agents, scriptsAlive: () => wrappersBelow(root) }
 }
 
 async function chaosAgent(
   t: ExecutionContext,
-  server: ServerProcess,
+  server: TestServer,
   root: string,
   hostname: string,
 ): Promise<ChaosAgent> {

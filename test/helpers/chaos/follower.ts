@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Task } from '../../../src/core/protocol/http/tasks.ts'
 import { followEvents, type SeenEvent } from '../clients/follow.ts'
-import type { ServerProcess } from '../servers/server-process.ts'
+import type { TestServer } from '../servers/server.ts'
 
 export interface HeardEntry {
   readonly id: number
@@ -19,7 +19,7 @@ export interface Heard {
 }
 
 /** Follows a task to its end, coming back with the last id whenever its stream breaks. */
-export async function followThrough(server: ServerProcess, taskId: string, heard: Heard): Promise<Task> {
+export async function followThrough(server: TestServer, taskId: string, heard: Heard): Promise<Task> {
   for (;;) {
     const last = heard.entries.at(-1)
     const headers = {

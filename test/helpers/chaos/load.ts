@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Task, TaskCreate } from '../../../src/core/protocol/http/tasks.ts'
-import type { ServerProcess } from '../servers/server-process.ts'
+import type { TestServer } from '../servers/server.ts'
 import { followThrough, type Heard } from './follower.ts'
 import type { Random } from './random.ts'
 import { type ChaosScript, chaosScript } from './scripts.ts'
@@ -30,7 +30,7 @@ const shapes: readonly Shape[] = [
 ]
 
 /** Asks until the server answers: it is killed again and again. A repeated POST has the same idempotency key. */
-async function insist(server: ServerProcess, method: string, path: string, body?: unknown) {
+export async function insist(server: TestServer, method: string, path: string, body?: unknown) {
   const key = randomUUID()
   for (;;) {
     const answer = await server
@@ -44,14 +44,15 @@ async function insist(server: ServerProcess, method: string, path: string, body?
 /** Work that goes on while everything breaks. */
 export class ChaosLoad {
   readonly tasks: ChaosTask[] = []
-  readonly #server: ServerProcess
+  readonly #server: TestServer
   readonly #random: Random
   readonly #hostIds: readonly number[]
   readonly #starts: string
   readonly #work: Promise<void>[] = []
   executions = 0
+  retries = 0
 
-  constructor(server: ServerProcess, random: Random, hostIds: readonly number[], starts: string) {
+  constructor(server: TestServer, random: Random, hostIds: readonly number[], starts: string) {
     this.#server = server
     this.#random = random
     this.#hostIds = hostIds
@@ -68,17 +69,17 @@ export class ChaosLoad {
     const hostIds = random.some(this.#hostIds, random.between(1, this.#hostIds.length))
     const script = chaosScript(random)
     const cancelAfter = random.between(500, 12_000)
-    const task: ChaosTask = {
-      script,
-      hostIds,
-      options: { ...random.pick(shapes), timeout: script.timeout, params: { STARTS: this.#starts } },
-      taskId: '',
-      ended: null,
-      heard: { entries: [], resumed: 0 },
-    }
+    const isRetried = random.between(1, 3) === 1
+    const options = { ...random.pick(shapes), timeout: script.timeout, params: { STARTS: this.#starts } }
+    const task = this.#add({ script, hostIds, options })
+    this.#work.push(this.#carryOut(task, cancelAfter, isRetried))
+  }
+
+  #add(asked: Pick<ChaosTask, 'script' | 'hostIds' | 'options'>): ChaosTask {
+    const task = { ...asked, taskId: '', ended: null, heard: { entries: [], resumed: 0 } }
     this.tasks.push(task)
-    this.executions += hostIds.length
-    this.#work.push(this.#carryOut(task, cancelAfter))
+    this.executions += asked.hostIds.length
+    return task
   }
 
   /** Settles when every task has ended and its whole log was heard. */
@@ -86,14 +87,29 @@ export class ChaosLoad {
     await Promise.all(this.#work)
   }
 
-  async #carryOut(task: ChaosTask, cancelAfter: number): Promise<void> {
+  async #carryOut(task: ChaosTask, cancelAfter: number, isRetried: boolean): Promise<void> {
     const { content } = task.script
     const body = { ...task.options, script: { content }, target: { hostIds: task.hostIds } }
-    const answer = await insist(this.#server, 'POST', '/api/tasks', body)
-    if (answer.status >= 300) throw new Error(`refused: ${JSON.stringify(answer.body)}`)
-    task.taskId = answer.body.data.taskId
+    task.taskId = await this.#start('/api/tasks', body)
     if (task.script.isCancelled) this.#work.push(this.#cancel(task, cancelAfter))
     task.ended = await followThrough(this.#server, task.taskId, task.heard)
+    if (isRetried && !task.script.isCancelled) await this.#retry(task)
+  }
+
+  async #start(path: string, body: unknown): Promise<string> {
+    const answer = await insist(this.#server, 'POST', path, body)
+    if (answer.status >= 300) throw new Error(`refused: ${JSON.stringify(answer.body)}`)
+    return answer.body.data.taskId
+  }
+
+  /** On the hosts that did not succeed, where there are any. */
+  async #retry({ taskId, script, options, ended }: ChaosTask): Promise<void> {
+    const left = ended?.results?.filter(({ status }) => status !== 'SUCCESS') ?? []
+    if (left.length === 0) return
+    const again = this.#add({ script, options, hostIds: left.map(({ hostId }) => hostId) })
+    again.taskId = await this.#start(`/api/tasks/${taskId}/retry`, {})
+    this.retries += 1
+    again.ended = await followThrough(this.#server, again.taskId, again.heard)
   }
 
   async #cancel(task: ChaosTask, after: number): Promise<void> {

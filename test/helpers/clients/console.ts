@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import type { Browser, Page } from 'playwright-core'
+import type { ServerOptions } from '../../../src/server/options.ts'
 import { realAgent } from '../agents/real-agent.ts'
 import { startTestServer, type TestServer } from '../servers/server.ts'
 import { plainShell } from '../terminals/plain-shell.ts'
@@ -16,10 +17,13 @@ export interface ConsoleWorld {
   end(): Promise<void>
 }
 
-export async function startConsoleWorld(hostname = 'web1'): Promise<ConsoleWorld> {
+export async function startConsoleWorld(
+  hostname = 'web1',
+  options: Partial<ServerOptions> = {},
+): Promise<ConsoleWorld> {
   const endings: (() => unknown)[] = []
   const t = { teardown: (ending: () => unknown) => endings.unshift(ending) } as unknown as ExecutionContext
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, options)
   const browser = await launchBrowser()
   endings.unshift(() => browser.close())
   const { hostId } = await realAgent(t, server, { hostname })

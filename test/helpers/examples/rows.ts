@@ -36,6 +36,15 @@ const run = async ({ server }: ExampleWorld, content: string, more: object = {})
   return (await server.data('POST', '/api/tasks', task)).taskId
 }
 const task: Given = async (world) => ({ TASK: await run(world, 'echo') })
+const nightly: Given = async ({ server }) => {
+  await server.data('POST', '/api/schedules', {
+    name: 'nightly',
+    cron: '30 3 29 2 *',
+    script: { content: 'echo backup' },
+    target: { selector: 'db1' },
+  })
+  return {}
+}
 const session: Given = async ({ server }) => {
   const [host] = (await server.data('GET', '/api/hosts?selector=web1')).content
   const { sessionId } = await server.data('POST', '/api/terminals', { hostId: host.id, cols: 80, rows: 24 })
@@ -181,6 +190,17 @@ export const rows: Readonly<Record<string, Row>> = {
   "rsm clusters edit web -w 'web[1-5]'": { alone: true },
   'rsm clusters remove web --yes': { alone: true },
   'rsm enrollments remove 3 --yes': { alone: true },
+  "rsm webhooks add 'on call' https://alerts.example.org/rsm --event task.failed,host.offline": {
+    alone: true,
+    given: without('/api/webhooks/1'),
+  },
+  'rsm webhooks add chat https://hooks.slack.com/services/T0/B0/x --event host.offline,host.online --format slack -w @production':
+    { alone: true, given: without('/api/webhooks/2') },
+  "rsm webhooks edit 'on call' --event task.failed": { alone: true },
+  "rsm webhooks edit 'on call' --new-secret": { alone: true },
+  "rsm webhooks edit 'on call' --disable": { alone: true },
+  'rsm webhooks remove chat --yes': { alone: true },
+  "rsm webhooks test 'on call'": { exit: [1, 'there is no such receiver'] },
   'rsm events': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
   'rsm events --type host,cluster': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
   'rsm events --json | jq .': { meanwhile: change, until: /"host"/, exit: [130, 'Ctrl-C ends it'] },
@@ -258,6 +278,31 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm scripts add ./deploy.sh': { alone: true },
   'rsm scripts edit deploy': { alone: true, typed: [] },
   'rsm scripts edit deploy --file ./deploy.sh --timeout 10m': { alone: true },
+  'rsm schedules list': { alone: true, given: nightly },
+  'rsm schedules show nightly': { alone: true, given: nightly },
+  'rsm schedules next nightly': { alone: true, given: nightly },
+  'rsm schedules next nightly -n 20': { alone: true, given: nightly },
+  "rsm schedules edit nightly --cron '0 4 * * *'": { alone: true, given: nightly },
+  'rsm schedules edit nightly --script ./backup.sh': { alone: true, given: nightly },
+  'rsm schedules pause nightly': { alone: true, given: nightly },
+  'rsm schedules resume nightly': { alone: true, given: nightly },
+  'rsm schedules run nightly': { alone: true, given: nightly },
+  'rsm schedules remove nightly --yes': { alone: true, given: nightly },
+  "rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling":
+    {
+      alone: true,
+      given: async ({ server }) => {
+        await server.data('POST', '/api/clusters', { name: 'db', selector: 'db1' })
+        return {}
+      },
+    },
+  'rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full': {
+    alone: true,
+    given: async ({ server }) => {
+      await server.data('POST', '/api/scripts', { name: 'check', type: 'BASH', content: 'echo "$LEVEL"' })
+      return {}
+    },
+  },
   'rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3': { alone: true },
   'rsm scripts remove deploy --yes': { alone: true },
   'rsm server start': { until: /listen|http:\/\// },
@@ -268,6 +313,14 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24': {
     given: async () => ({ '--host 10.0.0.7': '--host 127.0.0.1 --port 0' }),
     until: /listen|https:\/\//,
+  },
+  'rsm server start --store postgres://rsm@pg1,pg2/rsm --keys /etc/rsm/keys --server-name a': {
+    given: async ({ home }) => ({
+      'pg1,pg2': '127.0.0.1:1,127.0.0.1:2',
+      '/etc/rsm/keys': join(home, 'shared-keys'),
+      '--server-name a': `--server-name a --port 0 --data-dir ${join(home, 'server-a')}`,
+    }),
+    exit: [6, 'no host takes writes'],
   },
   'rsm server start --audit-copy file:/var/log/rsm/audit.jsonl': {
     given: async ({ home }) => ({ '/var/log/rsm/audit.jsonl': `${join(home, 'audit.jsonl')} --port 0` }),
@@ -313,10 +366,27 @@ export const rows: Readonly<Record<string, Row>> = {
       '--passphrase-file passphrase': `--passphrase-file ${join(world.home, 'passphrase')}`,
     }),
   },
+  'rsm server migrate --from /var/lib/rsm/server --store postgres://rsm@pg1,pg2/rsm': {
+    given: async ({ server }) => ({ '/var/lib/rsm/server': server.dataDir }),
+    exit: [6, 'is in use by'],
+  },
+  'rsm server migrate --from postgres://rsm@pg1,pg2/rsm --to /srv/rsm --store-password-file /etc/rsm/store-password':
+    {
+      given: async ({ home }) => {
+        await writeFile(join(home, 'store-password'), 'a password\n', { mode: 0o600 })
+        return {
+          'pg1,pg2': '127.0.0.1:1,127.0.0.1:2',
+          '/srv/rsm': join(home, 'moved'),
+          '/etc/rsm/store-password': join(home, 'store-password'),
+        }
+      },
+      exit: [6, 'no host takes writes'],
+    },
   'rsm server doctor': { given: ofServer },
   'rsm server doctor --data-dir /var/lib/rsm/server --json': { given: ofServer },
   'rsm server status': { given: ofServer },
   'rsm server status --json': { given: ofServer },
+  'rsm server status --url https://rsm.example.org': {},
   'rsm server log-level DEBUG': { given: ofServer },
   'rsm server log-level INFO --data-dir /var/lib/rsm/server': { given: ofServer },
   'rsm server retention --dry-run': { given: ofServer },

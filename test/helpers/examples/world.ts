@@ -20,8 +20,12 @@ export interface ExampleWorld {
 }
 
 const files: Record<string, string> = {
+  'site/index.html': 'hello\n',
+  'app.conf': 'port=1\n',
+  'app.sql': 'select 1\n',
   'deploy.sh': '#!/bin/sh\n# rsm: name=deploy-file\necho "version $VERSION"\n',
   'setup.sh': 'echo set up\n',
+  'backup.sh': 'echo backed up\n',
   'check.sh': 'echo "checked $LEVEL"\n',
   'disk.sh': 'df -h /\n',
   'session.cast': '{"version":2,"width":80,"height":24}\n[0.1,"o","hello\\r\\n"]\n',
@@ -33,6 +37,7 @@ const files: Record<string, string> = {
 const programs: Record<string, string> = {
   pwgen: 'echo "a password of pwgen"',
   jq: 'exec cat',
+  pg_dump: 'echo "select 1"',
   ssh: 'echo "ssh: Could not resolve hostname" >&2; exit 255',
   'edit-it': 'echo "echo edited" >> "$1"',
 }
@@ -45,6 +50,7 @@ async function furnishHome(t: ExecutionContext, url: string, token: string) {
     join(home, '.zfunc'),
     join(home, '.config/fish/completions'),
     join(home, 'config/rsm'),
+    join(home, 'site'),
   ])
     await mkdir(directory, { recursive: true })
   for (const [name, text] of Object.entries(files)) await writeFile(join(home, name), text)
@@ -63,8 +69,9 @@ async function furnishHome(t: ExecutionContext, url: string, token: string) {
 
 /** An agent whose scripts are no processes: those of the examples restart services. */
 async function addAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<void> {
-  const agent = await ScriptedAgent.link(server, await server.enroll(hostname), {
-    capabilities: { terminal: true },
+  const identity = await server.enroll(hostname)
+  const agent = await ScriptedAgent.link(server, identity, {
+    capabilities: { terminal: true, gates: true, files: true },
   })
   t.teardown(() => agent.cut())
   const failed = new Set<string>()
@@ -75,6 +82,7 @@ async function addAgent(t: ExecutionContext, server: TestServer, hostname: strin
     return { exitCode: fails ? 1 : 0, output: 'done\n' }
   })
   agent.serveTerminals()
+  agent.serveCopies(server, identity)
   const over = new Set<string>()
   agent.socket.on('message', (data: Buffer) => {
     const { type, payload } = JSON.parse(data.toString()) as FromServer
@@ -120,6 +128,12 @@ async function furnishServer(t: ExecutionContext, server: TestServer, linked: bo
   for (const username of ['alice', 'ann', 'ci'])
     await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
   await server.data('POST', '/api/tokens', { name: 'nightly' })
+  for (const name of ['on call', 'chat'])
+    await server.data('POST', '/api/webhooks', {
+      name,
+      url: 'https://alerts.example.org/rsm',
+      events: ['agent.revoked'],
+    })
   while ((await server.data('POST', '/api/enrollment-tokens', {})).id < 3);
 }
 

@@ -25,6 +25,13 @@ export function withFault(
   }
 }
 
+/** The same in variables alone: of a process that is started with them. It counts from when the file `from` is there. */
+export const faultVariables = (fault: Fault, hold?: Hold, from?: string): Record<string, string> => ({
+  ...withFault(fault, hold).env,
+  ...(from !== undefined && { RSM_FAULT_FROM: from }),
+  NODE_OPTIONS: '--conditions=rsm-faults',
+})
+
 /** Settles when the process has killed itself. Rejects when it ends in any other way. */
 export async function crashed(child: ChildProcess): Promise<void> {
   const signal = AbortSignal.timeout(patience)

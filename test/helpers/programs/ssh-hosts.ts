@@ -1,10 +1,10 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { onSteadyPort } from '../servers/steady-port.ts'
 
 /** Whether hosts behind an sshd can be had: takes root, mounts, OpenSSH of both ends, and sudo. */
 export const hasSshHosts =
@@ -52,15 +52,6 @@ export interface SshHosts {
   run(name: string, script: string, options?: readonly string[]): string
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** Hosts of this machine that have files, a name and processes of their own. */
 export function sshHosts(t: ExecutionContext): SshHosts {
   const directory = temporaryDirectory(t)
@@ -104,44 +95,55 @@ export function sshHosts(t: ExecutionContext): SshHosts {
       const own = join(directory, name)
       mkdirSync(own)
       keygen(join(own, 'host'))
-      const port = await freePort()
-      const settings = [
-        // Of two that set the same the first holds.
-        ...sshd,
-        `HostKey ${own}/host`,
-        'AuthorizedKeysFile /etc/ssh/authorized',
-        'StrictModes no',
-        'UsePAM no',
-        'PasswordAuthentication no',
-        `ListenAddress 127.0.0.1:${port}`,
-        'PidFile none',
-      ]
-      writeFileSync(join(own, 'sshd_config'), `${settings.join('\n')}\n`)
-      writeFileSync(join(own, 'needed'), `${[directory, resolve('.'), process.execPath].join('\n')}\n`)
-      const user = `useradd -m -s /bin/bash deploy\necho 'deploy:${deployPassword}' | chpasswd\n`
-      writeFileSync(join(own, 'setup.sh'), `install -m 644 ${key}.pub /etc/ssh/authorized\n${user}${setup}\n`)
-      // A runner that is killed takes its hosts with it.
-      const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child']
-      const held = ['--pdeathsig', 'KILL', 'unshare', ...spaces, 'bash', resolve('test/fixtures/ssh-host.sh')]
-      const host = spawn('setpriv', [...held, own, name], { stdio: ['ignore', 'ignore', 'pipe'] })
-      const stop = async () => {
-        host.kill('SIGKILL')
-        if (host.exitCode === null && host.signalCode === null) await once(host, 'exit')
-      }
-      t.teardown(stop)
-      let said = ''
-      host.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
-      while (!said.includes('Server listening')) {
-        if (host.exitCode !== null) throw new Error(`${name} does not start: ${said}`)
-        await Promise.race([once(host.stderr, 'data'), once(host, 'exit')])
-      }
-      if (isKnown)
-        appendFileSync(
-          knownHosts,
-          `[127.0.0.1]:${port},${name} ${readFileSync(join(own, 'host.pub'), 'utf8')}`,
+      return onSteadyPort(async (port) => {
+        const settings = [
+          // Of two that set the same the first holds.
+          ...sshd,
+          `HostKey ${own}/host`,
+          'AuthorizedKeysFile /etc/ssh/authorized',
+          'StrictModes no',
+          'UsePAM no',
+          'PasswordAuthentication no',
+          `ListenAddress 127.0.0.1:${port}`,
+          'PidFile none',
+        ]
+        writeFileSync(join(own, 'sshd_config'), `${settings.join('\n')}\n`)
+        writeFileSync(join(own, 'needed'), `${[directory, resolve('.'), process.execPath].join('\n')}\n`)
+        const user = `useradd -m -s /bin/bash deploy\necho 'deploy:${deployPassword}' | chpasswd\n`
+        writeFileSync(
+          join(own, 'setup.sh'),
+          `install -m 644 ${key}.pub /etc/ssh/authorized\n${user}${setup}\n`,
         )
-      configure(name, [...lines, `Port ${port}`])
-      return { port, log: () => said, stop }
+        // A runner that is killed takes its hosts with it.
+        const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child']
+        const held = [
+          '--pdeathsig',
+          'KILL',
+          'unshare',
+          ...spaces,
+          'bash',
+          resolve('test/fixtures/ssh-host.sh'),
+        ]
+        const host = spawn('setpriv', [...held, own, name], { stdio: ['ignore', 'ignore', 'pipe'] })
+        const stop = async () => {
+          host.kill('SIGKILL')
+          if (host.exitCode === null && host.signalCode === null) await once(host, 'exit')
+        }
+        t.teardown(stop)
+        let said = ''
+        host.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+        while (!said.includes('Server listening')) {
+          if (host.stderr.closed) throw new Error(`${name} does not start: ${said}`)
+          await Promise.race([once(host.stderr, 'data'), once(host.stderr, 'close')])
+        }
+        if (isKnown)
+          appendFileSync(
+            knownHosts,
+            `[127.0.0.1]:${port},${name} ${readFileSync(join(own, 'host.pub'), 'utf8')}`,
+          )
+        configure(name, [...lines, `Port ${port}`])
+        return { port, log: () => said, stop }
+      })
     },
     run: (name, script, options = []) =>
       execFileSync(join(bin, 'ssh'), ['-o', 'BatchMode=yes', '-l', 'root', ...options, name, script], {

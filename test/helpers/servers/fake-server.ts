@@ -13,7 +13,7 @@ import type {
   ScriptOutput,
   TerminalOpen,
 } from '../../../src/core/protocol/messages.ts'
-import { signedBytes } from '../../../src/core/signing.ts'
+import { type SignedType, signedBytes } from '../../../src/core/signing.ts'
 import { onSteadyPort } from './steady-port.ts'
 
 interface Heard {
@@ -61,6 +61,8 @@ export class FakeServer {
   logLevel: AgentConfig['logLevel'] = 'INFO'
   /** The status that a WebSocket is refused with, as a proxy does that passes none on. */
   refusesLinks: number | null = null
+  /** Takes requests whose bodies are no JSON; true where it did. */
+  takes: ((request: http.IncomingMessage, response: http.ServerResponse) => boolean) | undefined
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
   socket: WebSocket | null = null
   #ids = 0
@@ -187,7 +189,7 @@ export class FakeServer {
     return payload
   }
 
-  #sign(type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN', agentId: string, payload: object): string {
+  #sign(type: SignedType, agentId: string, payload: object): string {
     return sign(null, signedBytes(type, agentId, payload), this.#key.privateKey).toString('base64')
   }
 
@@ -208,6 +210,23 @@ export class FakeServer {
   execute(agentId: string, request: Partial<ExecuteScript> & { taskId: string }): void {
     this.of(request.taskId)
     this.send('EXECUTE_SCRIPT', this.request(agentId, request))
+  }
+
+  /** Orders a copy to the agent's host or from it, signed. */
+  order<T extends 'COPY_FILE' | 'FETCH_FILE'>(
+    type: T,
+    agentId: string,
+    order: Omit<Payloads[T], 'timeout' | 'maxOutputBytes'> & { timeout?: number },
+  ): void {
+    this.of(order.taskId)
+    const payload = {
+      timeout: 60,
+      maxOutputBytes: 1_000_000,
+      expiry: new Date(Date.now() + this.clockSkew + 300_000).toISOString(),
+      keyId: this.#key.keyId,
+      ...order,
+    }
+    this.send(type, { ...payload, signature: this.#sign(type, agentId, payload) })
   }
 
   /** Highest sequence up to which nothing is missing. */
@@ -246,6 +265,7 @@ export class FakeServer {
   }
 
   #answer(request: http.IncomingMessage, response: http.ServerResponse): void {
+    if (this.takes?.(request, response)) return
     let text = ''
     request.on('data', (piece: Buffer) => {
       text += piece.toString()

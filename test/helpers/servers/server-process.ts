@@ -5,21 +5,25 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { ExecutionContext } from 'ava'
+import type { ServerOptions } from '../../../src/server/options.ts'
+import type { Ending } from '../agents/agent.ts'
 import { crashed, type Fault, type Hold, withFault } from '../faults/fault.ts'
 import { adminLogin, restCaller, type TestServer } from './server.ts'
 import { onSteadyPort } from './steady-port.ts'
 
-const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
+const present = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 
 /** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
 export interface ServerProcess extends TestServer {
   readonly pid: number | undefined
   kill(): Promise<void>
+  signal(name: NodeJS.Signals): void
   /** `env` is added to that of this process. */
   start(env?: NodeJS.ProcessEnv): Promise<void>
   /** SIGTERM; answers exit code and milliseconds to the exit. */
   terminate(): Promise<{ code: number | null; took: number }>
+  /** Settles when it has ended by itself. */
+  ended(): Promise<void>
   /** Settles when it has ended itself, at the fault that it was started with. */
   crashed(): Promise<void>
   /** What it has logged, where it was told a level. */
@@ -30,13 +34,25 @@ export interface ServerProcess extends TestServer {
 
 /** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
 export async function startServerProcess(
-  t: ExecutionContext,
-  first: { fault?: Fault; hold?: Hold; logLevel?: 'INFO' | 'DEBUG'; firstSweepAfter?: number } = {},
+  t: Ending,
+  first: {
+    fault?: Fault
+    hold?: Hold
+    logLevel?: 'INFO' | 'DEBUG'
+    firstSweepAfter?: number
+    options?: Partial<ServerOptions>
+    /** How many seconds of its wall clock a second takes: the same time in each of its processes. */
+    clockSpeed?: number
+    /** Of a server of another version, as `formerServer` makes it. */
+    program?: string
+  } = {},
 ): Promise<ServerProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
   let child: ChildProcess | null = null
   let log = ''
-  const { logLevel, firstSweepAfter } = first
+  const { logLevel, firstSweepAfter, options = {}, program = present, clockSpeed } = first
+  const clock =
+    clockSpeed === undefined ? {} : { CLOCK: JSON.stringify({ from: Date.now(), speed: clockSpeed }) }
   const sweep = firstSweepAfter === undefined ? [] : [String(firstSweepAfter)]
   async function end(signal: NodeJS.Signals): Promise<void> {
     const ending = child
@@ -61,7 +77,7 @@ export async function startServerProcess(
         [...execArgv, program, dataDir, String(port), logLevel ?? 'ERROR', ...sweep],
         {
           stdio: ['ignore', 'pipe', 'pipe'],
-          env: { ...process.env, ...env, ...added },
+          env: { ...process.env, ...env, SERVER_OPTIONS: JSON.stringify(options), ...clock, ...added },
         },
       )
       child = started
@@ -79,6 +95,9 @@ export async function startServerProcess(
       ended.catch(() => undefined)
       if (up) server.url = up[0]
     },
+    async ended() {
+      if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    },
     crashed: () => crashed(child as ChildProcess),
     logged: () => log,
     async memory() {
@@ -86,6 +105,7 @@ export async function startServerProcess(
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
     },
     kill: () => end('SIGKILL'),
+    signal: (name) => child?.kill(name),
     async terminate() {
       const ending = child
       const began = performance.now()

@@ -8,27 +8,21 @@ import type { UserCaller } from '../../../src/server/access/caller.ts'
 import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
-import { openExecutions } from '../../../src/server/embedded/executions/executions.ts'
-import { createHints } from '../../../src/server/embedded/hints.ts'
+import { openDirectoryFiles } from '../../../src/server/embedded/files/directory-files.ts'
 import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
-import { createLinks } from '../../../src/server/embedded/links.ts'
-import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
 import { openFileRecordings } from '../../../src/server/embedded/recordings/file-recordings.ts'
 import { createRelay } from '../../../src/server/embedded/relay.ts'
-import { createFileResults } from '../../../src/server/embedded/results.ts'
-import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
 import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { createFileKeeper, defaultMaxFileSize } from '../../../src/server/files/files.ts'
+import { createTransfers } from '../../../src/server/files/transfers.ts'
 import { createClients } from '../../../src/server/http/client-address.ts'
 import { createInstaller } from '../../../src/server/installs/installer.ts'
 import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { openHandedOut } from '../../../src/server/releases/handed-out.ts'
-import { beginRun } from '../../../src/server/runs.ts'
 import type { Results } from '../../../src/server/seams/results.ts'
 import type { Store, Transaction } from '../../../src/server/seams/store.ts'
 import { type Context, createContext, type ForCallers } from '../../../src/server/services/context.ts'
@@ -36,7 +30,12 @@ import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
 import { createServices } from '../../../src/server/services/services.ts'
 import { createTerminals } from '../../../src/server/terminals/terminals.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
+import { createWebhookEvents, type Webhook } from '../../../src/server/webhooks/events.ts'
+import { createJudge } from '../../../src/server/webhooks/judge.ts'
+import { createPost } from '../../../src/server/webhooks/post.ts'
+import { createSender } from '../../../src/server/webhooks/sender.ts'
 import { believed } from '../faults/believed-clock.ts'
+import { embeddedGround, type OpenGround } from './grounds.ts'
 import { adminPassword, passwordCost } from './server.ts'
 
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
@@ -53,35 +52,27 @@ export interface Insides {
 }
 
 /** The server's own services on a real store, without HTTP, for its first user. */
-export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
-  return (await startInsides(t)).services
+export async function servicesOnStore(t: ExecutionContext, openGround?: OpenGround): Promise<Services> {
+  return (await startInsides(t, openGround)).services
 }
 
-export async function startInsides(t: ExecutionContext): Promise<Insides> {
+export async function startInsides(
+  t: ExecutionContext,
+  openGround: OpenGround = embeddedGround,
+): Promise<Insides> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
   const log = createLog('ERROR')
-  const hints = createHints()
   const facts = createLocalFacts()
-  const onFatal = (error: unknown) => {
-    throw error
-  }
-  const disk = await openJsonStore({
-    directory: join(directory, 'store'),
-    log: () => undefined,
-    onFatal,
-  })
   let refuses = false
-  const store: Store = {
+  const ground = await openGround(directory, (disk) => ({
     ...disk,
-    get sequence() {
-      return disk.sequence
-    },
     get readOnlyReason() {
       return refuses ? 'the disk is full' : null
     },
     transact: (work) =>
       refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : twice(disk, work),
-  }
+  }))
+  const { store, serverRuns, hints, links, ownership, executions, outputs, results, versions } = ground
   const at = isoTime(clock.now())
   const { keys } = await loadKeys(join(directory, 'keys'), { store, newKeys: false, at })
   const presence = await createPresence({
@@ -93,21 +84,18 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     log,
   })
   const history = createFileHistory({ directory: join(directory, 'metrics'), clock, log })
-  const tasks = join(directory, 'tasks')
-  const outputs = createFileOutputs(tasks, hints, onFatal)
-  const results = createFileResults(tasks)
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
-  const serverRuns = await beginRun(store, clock)
-  const ownership = createOwnership(clock)
-  const links = createLinks(clock, ownership)
-  const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   const member = await ownership.join('server')
   const handedOut = await openHandedOut(
     { path: directory, tls: null, clients: createClients([]), log },
     { host: '127.0.0.1' },
   )
+  const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
+  const judge = createJudge({})
+  const sender = createSender({ post: createPost(judge), keys, clock })
   const real = createEngine({
+    webhookEvents,
     install: createInstaller({ ...handedOut, store, keys, links, facts, clock }),
     member,
     executions,
@@ -124,6 +112,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     clock,
     log,
     knownHosts,
+    maxFileSize: defaultMaxFileSize,
   })
   const engine: Engine = {
     ...real,
@@ -138,9 +127,21 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   }
   const recordings = await openFileRecordings(join(directory, 'terminals'))
   const shortLived = createShortLived(clock)
+  const agreed = believed(() => clock.now())
+  const files = createFileKeeper({
+    store,
+    files: await openDirectoryFiles(join(directory, 'files')),
+    keys,
+    facts,
+    agreed,
+    clock,
+    log,
+    maxFileSize: defaultMaxFileSize,
+  })
   const terminals = createTerminals({
     member,
     links,
+    ownership,
     relay: createRelay(),
     store,
     hints,
@@ -159,10 +160,12 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     tx.put('tokens', { ...session, id, createdAt: at, lastUsedAt: at, expiresAt: at })
     return id
   })
-  const versions = createScriptVersions(join(directory, 'scripts'))
   const parts = {
     store,
     fleet,
+    webhookEvents,
+    judge,
+    deliveries: { test: (webhook: Webhook) => sender.test(webhook, new AbortController().signal) },
     presence,
     history,
     engine,
@@ -175,7 +178,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     facts,
     versions,
     keys,
-    agreed: believed(() => clock.now()),
+    agreed,
+    files,
+    transfers: createTransfers({ store, executions, files, shared: null, clock }),
     passwords,
     handedOut,
     clock,
@@ -184,12 +189,10 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()
-    await executions.close()
     await terminals.stop()
-    await outputs.close()
     await presence.close()
     await history.close()
-    await store.close()
+    await ground.close()
     await rm(directory, { recursive: true, force: true })
   })
   const ofServer = createServices(context, { heartbeatInterval: 30, metricsInterval: 60 })
@@ -214,6 +217,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     tokens: by(admin, ofServer.tokens),
     enrollments: by(admin, ofServer.enrollments),
     tasks: by(admin, ofServer.tasks),
+    webhooks: by(admin, ofServer.webhooks),
+    schedules: by(admin, ofServer.schedules),
   }
   const refuse = (now: boolean) => {
     refuses = now

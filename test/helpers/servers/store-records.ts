@@ -1,6 +1,8 @@
 import type { ClusterRecord } from '../../../src/server/seams/records/cluster.ts'
 import type { ExecutionRecord } from '../../../src/server/seams/records/execution.ts'
 import type { HostRecord } from '../../../src/server/seams/records/host.ts'
+import type { ScheduleRecord } from '../../../src/server/seams/records/schedule.ts'
+import type { ScriptRecord } from '../../../src/server/seams/records/script.ts'
 import type { TaskRecord } from '../../../src/server/seams/records/task.ts'
 import type { TerminalRecord } from '../../../src/server/seams/records/terminal.ts'
 import type { TokenRecord } from '../../../src/server/seams/records/token.ts'
@@ -29,6 +31,64 @@ export function host(id: number, hostname: string, more: Partial<HostRecord> = {
 
 export function cluster(id: number, name: string, more: Partial<ClusterRecord> = {}): ClusterRecord {
   return { id, name, description: '', hostIds: [], selector: null, createdAt: at, updatedAt: at, ...more }
+}
+
+export function script(id: number, name: string, more: Partial<ScriptRecord> = {}): ScriptRecord {
+  return {
+    id,
+    name,
+    description: '',
+    type: 'BASH',
+    content: 'true',
+    timeout: null,
+    tags: [],
+    category: null,
+    version: 1,
+    sha256: '',
+    createdBy: 'admin',
+    createdAt: at,
+    updatedAt: at,
+    ...more,
+  }
+}
+
+export function schedule(id: number, name: string, more: Partial<ScheduleRecord> = {}): ScheduleRecord {
+  return {
+    id,
+    name,
+    cron: null,
+    everySeconds: 3600,
+    at: null,
+    timezone: 'UTC',
+    from: null,
+    until: null,
+    jitterSeconds: 0,
+    base: at,
+    scriptId: null,
+    script: null,
+    copy: null,
+    target: { selector: '@*' },
+    options: {},
+    secretParams: null,
+    secretParamNames: [],
+    enabled: true,
+    overlap: 'SKIP',
+    missed: 'ONCE',
+    missedWithinSeconds: 3600,
+    ownerId: 1,
+    owner: 'admin',
+    tokenId: null,
+    role: 'ADMIN',
+    cursor: at,
+    queued: null,
+    dueAt: null,
+    suspended: null,
+    lastRun: null,
+    revision: 0,
+    createdAt: at,
+    updatedAt: at,
+    ...more,
+  }
 }
 
 export function user(id: number, username: string): UserRecord {

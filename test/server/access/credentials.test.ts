@@ -17,7 +17,9 @@ async function setUp(t: ExecutionContext) {
     await rm(directory, { recursive: true, force: true })
   })
   let now = Date.parse('2026-01-01T00:00:00.000Z')
-  const credentials = createCredentials(store, { now: () => now, monotonic: () => now })
+  const reached = { value: true }
+  const clock = { now: () => now, monotonic: () => now }
+  const credentials = createCredentials(store, clock, () => reached.value)
   const session = newToken('session')
   const agent = newToken('agent')
   const iso = (later: number) => new Date(now + later).toISOString()
@@ -33,6 +35,7 @@ async function setUp(t: ExecutionContext) {
     store,
     enrolled,
     credentials,
+    reached,
     session: session.token,
     agent: agent.token,
     pass: (milliseconds: number) => {
@@ -47,6 +50,16 @@ test('a caller who is known is answered without asking the store again', async (
   for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)
   t.like(credentials(agent), { type: 'agent', hostId: 1, agentId: 'a1' })
   t.like(credentials(session), { type: 'user', username: 'alice' })
+})
+
+test('nobody is known any more once the server has not reached its store for too long', async (t) => {
+  const { credentials, reached, agent, session } = await setUp(t)
+  for (const given of [agent, session]) await credentials(given)
+  reached.value = false
+  for (const given of [agent, session])
+    await t.throwsAsync(Promise.resolve(credentials(given)), { code: 'unavailable' })
+  reached.value = true
+  t.like(await credentials(agent), { type: 'agent', hostId: 1 })
 })
 
 test('what is revoked while its first use is noted is a stranger, so that it opens no link', async (t) => {

@@ -24,6 +24,8 @@ async function used(t: ExecutionContext) {
     secretParams: { SECRET: 'hidden' },
     script: { content: 'echo $SECRET' },
   })
+  const url = 'https://alerts.example.org/'
+  await server.data('POST', '/api/webhooks', { name: 'call', url, events: ['task.ended'] })
   await server.stop()
   return { server, hostId, sshHostId: id as number, taskId, identity: { hostId, agentId, token } }
 }
@@ -68,7 +70,13 @@ test('A05 with --new-keys a lost signing key is replaced: agents have to be enro
   await rm(keysOf(former.dataDir, 'signing.key'))
   const server = await startTestServer(t, { dataDir: former.dataDir, newKeys: true })
   const { content } = await server.data('GET', '/api/audit?action=keys.replace')
-  t.deepEqual(content[0].detail, { keys: ['signing.key'], agents: ['web1'], credentials: [], tasks: [] })
+  t.deepEqual(content[0].detail, {
+    keys: ['signing.key'],
+    agents: ['web1'],
+    credentials: [],
+    tasks: [],
+    webhooks: [],
+  })
   t.regex((await server.data('GET', `/api/hosts/${hostId}`)).statusReason, /revoked/)
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /refused with 401/ })
   t.is((await server.data('GET', `/api/hosts/${sshHostId}`)).authType, 'PASSWORD')
@@ -88,7 +96,15 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
   await flip(keysOf(former.dataDir, 'seal.key'), 0)
   const server = await startTestServer(t, { dataDir: former.dataDir, newKeys: true })
   const { content } = await server.data('GET', '/api/audit?action=keys.replace')
-  t.deepEqual(content[0].detail, { keys: ['seal.key'], agents: [], credentials: ['by-ssh'], tasks: [taskId] })
+  t.deepEqual(content[0].detail, {
+    keys: ['seal.key'],
+    agents: [],
+    credentials: ['by-ssh'],
+    tasks: [taskId],
+    webhooks: ['call'],
+  })
+  const outcome = await server.data('POST', '/api/webhooks/1/test')
+  t.regex(outcome.error, /its secret can not be opened/)
   t.is((await server.data('GET', `/api/hosts/${sshHostId}`)).authType, 'NONE')
   t.is(
     (await readdir(join(server.dataDir, 'keys'))).filter((name) => name.startsWith('seal.key.replaced-'))
@@ -136,7 +152,7 @@ test('A05 --keys names another directory: it makes what is missing there for a n
     message: `${nowhere}/seal.key is missing, and the store was used with it`,
   })
   t.false((await readdir(place)).includes('nowhere'), 'nothing is made')
-  await t.throwsAsync(at(other), { message: /other\/seal\.key is damaged, or is the key of another server/ })
+  await t.throwsAsync(at(other), { message: /other\/seal\.key is damaged, or is the key of another store/ })
   await at(shared)
 })
 

@@ -23,5 +23,5 @@ test('a task that ended before results told what held their processes together r
   await mkdir(join(directory, 'old'))
   await writeFile(join(directory, 'old', 'task.json'), JSON.stringify({ script: 'true', results: [older] }))
   const archived = await createFileResults(directory).read('old')
-  t.deepEqual(archived?.results, [{ ...older, containment: null, survivors: [] }])
+  t.deepEqual(archived?.results, [{ ...older, containment: null, survivors: [], changed: null }])
 })

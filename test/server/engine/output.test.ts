@@ -50,6 +50,17 @@ test('P21 nothing past a gap is stored or acknowledged; once it is filled, the r
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abcd')
 })
 
+test('P24 whether something was changed is in the result where its agent says so', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.complete(taskId, 0, { lastSequence: -1, changed: false })
+  t.is((await finished(server, taskId)).results[0]?.changed, false)
+  t.is((await task(server, taskId)).results[0]?.changed, false)
+  const other = await startTask(server, [1])
+  await agent.execution(other)
+  agent.complete(other, 0, { lastSequence: -1 })
+  t.is((await finished(server, other)).results[0]?.changed, null)
+})
+
 const lacking = [
   ['nothing of it came', { stdoutBytes: 9, lastSequence: -1 }, 'output is missing: 9 of 9 bytes of stdout'],
   [

@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import { systemClock } from '../../../src/server/clock.ts'
-import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createLinks } from '../../../src/server/embedded/links.ts'
 import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
@@ -11,6 +10,7 @@ import { createClients } from '../../../src/server/http/client-address.ts'
 import type { HubDependencies } from '../../../src/server/hub/dependencies.ts'
 import { createHub } from '../../../src/server/hub/hub.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
+import { createLocalHints } from '../../../src/server/local-hints.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { startTask } from '../../helpers/clients/tasks.ts'
@@ -43,7 +43,7 @@ async function twoHubs(t: ExecutionContext) {
       credentials: () => ({ type: 'agent', ...identity, tokenHash: '' }),
       terminals: { linked: nothing, unlinked: nothing },
       presence: { greeted: nothing, connected: nothing, duplicate: nothing },
-      hints: createHints(),
+      hints: createLocalHints(),
       store: { getMany: async (_: 'hosts', ids: number[]) => ids.map(() => ({ agent })) },
       facts,
       clock,
@@ -51,6 +51,7 @@ async function twoHubs(t: ExecutionContext) {
       wsIdleTimeout: 300,
       clients: createClients([]),
       accepting: () => true,
+      holdsLease: () => true,
       refused: async () => undefined,
     } as unknown as HubDependencies)
     const server = createServer()

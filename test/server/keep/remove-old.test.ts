@@ -5,6 +5,7 @@ import { createTurn } from '../../../src/server/keep/turn.ts'
 test('while a backup is made a removal is refused at once, and what would go is still told', async (t) => {
   const none = { tasks: 0, bytes: 0 }
   let swept = 0
+  let isOther = false
   const sweep = async () => ++swept
   const plan = async () => ({ byAge: none, bySize: none, kept: none })
   const turn = createTurn()
@@ -12,6 +13,11 @@ test('while a backup is made a removal is refused at once, and what would go is 
     retention: { days: 30, maxOutputBytes: 0, plan, sweep },
     oldTerminals: { days: 90, plan: async () => ({ sessions: 0, bytes: 0 }), sweep },
     turn,
+    alone: async (work) => {
+      if (isOther) return false
+      await work()
+      return true
+    },
   })
   const end = await turn.take('a backup')
   await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict', message: /nothing was removed/ })
@@ -19,5 +25,8 @@ test('while a backup is made a removal is refused at once, and what would go is 
   t.is(swept, 0)
   end()
   t.true((await removeOld({ dryRun: false })).removed)
+  t.is(swept, 2)
+  isOther = true
+  await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict' }, 'another server is at it')
   t.is(swept, 2)
 })

@@ -105,7 +105,7 @@ whereThere(
       (await prometheus.rules()).every(({ health }) => health !== 'unknown'),
     )
     const rules = await prometheus.rules()
-    t.is(rules.length, 9)
+    t.is(rules.length, 10)
     t.deepEqual(
       rules.filter(({ health }) => health !== 'ok'),
       [],

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { Registry } from 'prom-client'
+import { RsmError } from '../../../src/core/errors.ts'
 import { realDisk } from '../../../src/disk/disk.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
@@ -42,6 +43,8 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
     readOnly: () => refuses,
     auditRefused: () => refuses,
     auditCopy: () => (refuses ? { waiting: 12, behindSeconds: 13 } : null),
+    deliveries: () => 14,
+    shared: () => null,
   }
   let refuses = true
   let room: Room | null = { size: 1e12, available: 12_345 }
@@ -51,6 +54,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.is(of('rsm_store_read_only'), 1)
   t.is(of('rsm_audit_refused'), 1)
   t.is(of('rsm_audit_copy_waiting'), 12)
+  t.is(of('rsm_webhook_deliveries_waiting'), 14)
   t.is(of('rsm_audit_copy_lag_seconds'), 13)
   t.is(of('rsm_frame_backlog_bytes'), 8)
   t.is(of('rsm_terminals'), 11)
@@ -66,6 +70,50 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.is(later.of('rsm_audit_refused'), 0)
   t.false(later.series.has('rsm_audit_copy_waiting'))
   t.false(later.series.has('rsm_disk_available_bytes'), 'unknown is not zero')
+})
+
+test('a server on a store that others share shows its name, its lease and what it waits for, also while the store is away', async (t) => {
+  let isAway = false
+  const ifReached = async <T>(value: T) => {
+    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    return value
+  }
+  const counted: Counted = {
+    version: '1.2.3',
+    hosts: () => ifReached({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
+    work: () => ifReached({ tasks: 4, running: 5, waiting: 6 }),
+    links: () => ({ open: 7, backlogBytes: 8 }),
+    terminals: () => ({ open: 11 }),
+    journalQueue: () => 9,
+    loginQueue: () => 10,
+    room: async () => null,
+    readOnly: () => false,
+    auditRefused: () => false,
+    auditCopy: () => null,
+    deliveries: () => 0,
+    shared: () => ({
+      name: 'a',
+      hasFault: isAway,
+      leaseSeconds: isAway ? 0 : 8.5,
+      pools: { write: { busy: 1, waiting: 0 }, api: { busy: 8, waiting: 3 } },
+      hintSeconds: isAway ? null : 0.002,
+    }),
+  }
+  const registry = new Registry()
+  registerGauges(registry, counted)
+  const { of } = parseScrape(await registry.metrics())
+  t.is(of('rsm_server_info{name="a"}'), 1)
+  t.is(of('rsm_store_fault'), 0)
+  t.is(of('rsm_lease_seconds'), 8.5)
+  t.is(of('rsm_store_connections{pool="api"}'), 8)
+  t.is(of('rsm_store_waiting{pool="api"}'), 3)
+  t.is(of('rsm_hint_lag_seconds'), 0.002)
+  t.is(of('rsm_tasks{status="RUNNING"}'), 4)
+  isAway = true
+  const away = parseScrape(await registry.metrics())
+  t.is(away.of('rsm_store_fault'), 1)
+  t.is(away.of('rsm_agent_links'), 7)
+  t.false(away.series.has('rsm_hosts{status="ONLINE"}'), 'unknown is not what it was')
 })
 
 test('passwords beyond those that are checked at once wait in the queue of logins', async (t) => {

@@ -79,7 +79,7 @@ test('bodies and answers have names for a generated client; formats and records 
   const json = 'application/json'
   // A name is missing where the file of the schema is not listed in src/server/openapi/named-schemas.ts.
   for (const [route, { requestBody, responses }] of described) {
-    if (requestBody) t.regex(requestBody.content[json].schema.$ref ?? '', named, route)
+    if (requestBody?.content[json]) t.regex(requestBody.content[json].schema.$ref ?? '', named, route)
     const { data } = (responses['200'] ?? responses['201']).content[json]?.schema.properties ?? {}
     if (data) t.regex(data.$ref ?? '', named, route)
   }
@@ -102,7 +102,7 @@ test('bodies and answers have names for a generated client; formats and records 
   })
   t.deepEqual(schemas.TaskSummary.properties.status, { $ref: '#/components/schemas/TaskStatus' })
   const text = JSON.stringify(document)
-  t.deepEqual([...new Set(text.match(/"format":"[^"]+"/g))], ['"format":"date-time"'])
+  t.deepEqual([...new Set(text.match(/"format":"[a-z][^"]*"/g))], ['"format":"date-time"'])
   t.notRegex(text, /patternProperties|"\$id"/)
   t.true(new RegExp(schemas.UserCreate.properties.username.pattern).test('maria'))
   t.false(new RegExp(schemas.ScriptCreate.properties.name.pattern).test(' \n'))

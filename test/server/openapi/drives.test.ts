@@ -66,7 +66,12 @@ function wrongCalls(operation: Operation, call: Call, { enrollment, viewer }: Wo
     const nowhere = Object.keys(call.path).map((name) => [name, name === 'id' ? 999_999 : 'nosuch'])
     wrong.push([404, { ...call, path: Object.fromEntries(nowhere) }])
   }
-  if (operation.hasBody) {
+  if (operation.takesBytes)
+    wrong.push(
+      [415, { ...call, body: 'a=b', headers: { 'content-type': 'text/plain' } }],
+      [400, { ...call, query: 'nosuch=1' }],
+    )
+  else if (operation.hasBody) {
     wrong.push([413, { ...call, body: JSON.stringify({ a: 'x'.repeat(2 * 1024 * 1024) }) }])
     wrong.push([415, { ...call, body: 'a=b', headers: { 'content-type': 'text/plain' } }])
     wrong.push([400, { ...call, body: { nosuch: 1 } }])

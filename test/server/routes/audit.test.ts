@@ -196,6 +196,70 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     `/api/clusters/${cluster}`,
     { description: 'x' },
   )
+  const { id: webhook } = await leaves(
+    'webhook.create',
+    { object: { type: 'webhook', id: 1, name: 'on call' }, detail: { format: 'SLACK', enabled: true } },
+    'POST',
+    '/api/webhooks',
+    {
+      name: 'on call',
+      url: 'https://alerts.example.org/hidden-url',
+      events: ['task.failed'],
+      secret: `whsec_${Buffer.from('hidden secret of a webhook').toString('base64')}`,
+      format: 'SLACK',
+    },
+  )
+  await leaves(
+    'webhook.update',
+    { object: { type: 'webhook', id: webhook, name: 'on call' }, detail: { changed: ['url'] } },
+    'PATCH',
+    `/api/webhooks/${webhook}`,
+    { url: 'https://localhost/hidden-url' },
+  )
+  await leaves(
+    'webhook.test',
+    { object: { type: 'webhook', id: webhook, name: 'on call' }, detail: { delivered: false } },
+    'POST',
+    `/api/webhooks/${webhook}/test`,
+  )
+  await leaves(
+    'webhook.delete',
+    { object: { type: 'webhook', id: webhook, name: 'on call' } },
+    'DELETE',
+    `/api/webhooks/${webhook}`,
+  )
+  const { id: schedule } = await leaves(
+    'schedule.create',
+    { object: { type: 'schedule', id: 1, name: 'nightly' }, detail: { cron: '0 3 29 2 *', selector: 'db1' } },
+    'POST',
+    '/api/schedules',
+    {
+      name: 'nightly',
+      cron: '0 3 29 2 *',
+      script: { content: 'echo hidden content' },
+      target: { selector: 'db1' },
+      secretParams: { KEY: 'hidden secret' },
+    },
+  )
+  await leaves(
+    'schedule.update',
+    { object: { type: 'schedule', id: schedule, name: 'nightly' }, detail: { changed: ['enabled'] } },
+    'PATCH',
+    `/api/schedules/${schedule}`,
+    { enabled: false },
+  )
+  await leaves(
+    'schedule.run',
+    { object: { type: 'schedule', id: schedule, name: 'nightly' }, detail: { hostCount: 1 } },
+    'POST',
+    `/api/schedules/${schedule}/run`,
+  )
+  await leaves(
+    'schedule.delete',
+    { object: { type: 'schedule', id: schedule, name: 'nightly' } },
+    'DELETE',
+    `/api/schedules/${schedule}`,
+  )
   await leaves(
     'task.create',
     { detail: { scriptId: script, scriptName: 'uptime', clusterId: cluster, hostCount: 1 } },
@@ -253,6 +317,26 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
   agent.serveTerminals()
+  const { fileId, sha256: fileSha256 } = await leaves(
+    'file.upload',
+    { object: { type: 'file', name: null }, detail: { sha256: sha256('') } },
+    'POST',
+    '/api/files?size=0',
+  )
+  t.is((await last(server, 'file.upload')).object?.id, fileId)
+  await leaves(
+    'task.create',
+    { detail: { type: 'COPY', fileId, fileSha256, path: '/srv/%h', hostCount: 1 } },
+    'POST',
+    '/api/tasks',
+    { copy: { fileId, path: '/srv/%h', kind: 'FILE' }, target: { hostIds: [identity.hostId] } },
+  )
+  await leaves(
+    'task.file',
+    { object: { type: 'task', id: taskId, name: null }, detail: { hostId: '7', status: 404 } },
+    'GET',
+    `/api/tasks/${taskId}/files/7`,
+  )
   const { sessionId } = await leaves(
     'terminal.open',
     {

@@ -51,20 +51,18 @@ for (const { force, title } of [
   { force: true, title: 'what a task that came meanwhile was to do on a removed host is ended' },
 ])
   test(title, async (t) => {
-    const { services, context, engine } = await startInsides(t)
+    const { services, engine } = await startInsides(t)
     const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
     await engine.linked(noted(id).link)
-    const { store } = context
-    const find = store.find.bind(store)
+    const look = engine.transactWithOpen
     let taskId = ''
-    const findAndStart: typeof store.find = async (noun, index, key) => {
-      const found = await find(noun, index, key)
-      store.find = find
+    engine.transactWithOpen = async (hostId, work) => {
+      const found = await look(hostId, work)
+      engine.transactWithOpen = look
       const target = { hostIds: [id] }
       taskId = (await services.tasks.create({ script: { content: 'true' }, target })).taskId
       return found
     }
-    store.find = findAndStart
     const removed = services.hosts.remove(id, { force })
     if (!force) {
       await t.throwsAsync(removed, { message: /running task/ })

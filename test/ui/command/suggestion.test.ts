@@ -35,7 +35,7 @@ const commands: [string, string | undefined][] = [
   ['help hots', 'hosts'],
   ['join', 'hosts join'],
   ['get hosts', undefined],
-  ['cp a b', undefined],
+  ['chmod a b', undefined],
   ['hosts frobnicate', undefined],
   ['frobnicate', undefined],
   ['toString', undefined],

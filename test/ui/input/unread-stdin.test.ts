@@ -8,7 +8,7 @@ import { cleanEnv, temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const execute = promisify(execFile)
 const rsm = `${process.execPath} ${resolve('bin/run.js')}`
-const told = 'rsm: stdin is not passed on; use - to run it as the script\n'
+const told = 'rsm: stdin is not passed on; use - to run it as the script, --stdin - to pass it on\n'
 const run = `${rsm} exec -w web1 cat`
 /** Perl says how much waits in a pipe; where there is none nothing is told (2026-11-22). */
 const hasPerl = spawnSync('perl', ['-e', '']).status === 0

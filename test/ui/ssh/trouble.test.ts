@@ -74,6 +74,15 @@ test('a connection that is lost says so in the words of ssh', (t) => {
   t.like(of('', null), { exit: 1 })
 })
 
+test('that a host closed the connection is said where ssh says nothing else', (t) => {
+  const closed = 'Connection closed by 127.0.0.1 port 22'
+  t.like(sshTrouble(`${closed}\n`, [], 'web1'), { exit: 255, error: closed })
+  t.like(sshTrouble(`No more authentication methods\n${closed}\n`, [], 'web1'), {
+    error: 'No more authentication methods',
+  })
+  t.like(sshTrouble('', [], 'web1'), { error: 'ssh ended and said nothing' })
+})
+
 test('a jump whose key is not known is told from a host whose key is not', (t) => {
   const stderr =
     'Host key verification failed.\nkex_exchange_identification: Connection closed by remote host\n'

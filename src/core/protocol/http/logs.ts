@@ -45,6 +45,8 @@ export const LogEntry = Type.Object({
   stream: Stream,
   sequence: Type.Integer(),
   timestamp: Time,
+  /** Absent of what the script itself wrote. */
+  phase: Type.Optional(Type.Enum(['VERIFY', 'ROLLBACK'])),
   data: Type.String(),
 })
 export type LogEntry = Static<typeof LogEntry>

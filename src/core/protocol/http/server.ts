@@ -67,7 +67,7 @@ export const ServerStatus = Type.Object(
         restore: {
           noticedAt: '2026-03-02T09:12:03.711Z',
           reason:
-            'the agent of web1 has heard of later work of this server than its data directory holds: the directory is a backup that was brought back',
+            'the agent of web1 has heard of later work of this server than its store holds: that is a backup that was brought back, or it has lost what it had acknowledged',
           hostId: 7,
           agentId: 'agent-web1',
           tasks: 2,

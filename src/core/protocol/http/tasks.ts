@@ -1,9 +1,11 @@
 import { versionPattern } from '../../release.ts'
+import { defaultInterval, gateStatuses, longestInterval, mostRetries, phases } from '../../task/gates.ts'
 import type * as core from '../../task/task.ts'
 import { resultStatuses, strategies, taskStatuses, taskTypes } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
+import { Copy, Fetch, LimitRate, Stdin, TaskCopy, TaskFetch, TaskStdin } from './files.ts'
 import { Containment } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
@@ -45,11 +47,36 @@ export const Limits = Closed({
   cpuPercent: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
 })
 
-/** Options of every execute call (contract §4). */
-const options = {
-  params: Type.Optional(Params),
-  secretParams: Type.Optional(Params),
-  async: Type.Optional(Type.Boolean()),
+export const AdHocScript = Closed({
+  type: Type.Optional(ScriptType),
+  content: Content,
+  timeout: Type.Optional(Timeout),
+  name: Type.Optional(Line(128)),
+})
+export type AdHocScript = Static<typeof AdHocScript>
+
+/** What runs on a host after its script, with the script's params, user and directory (contract §15). Give one of both. */
+const gate = { scriptId: Type.Optional(Id), script: Type.Optional(AdHocScript) }
+const Verify = Closed({
+  ...gate,
+  retries: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: mostRetries, default: 0, description: 'Attempts after the first' }),
+  ),
+  intervalSeconds: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: longestInterval,
+      default: defaultInterval,
+      description: 'Between two attempts',
+    }),
+  ),
+  timeout: Type.Optional(Timeout),
+})
+const Rollback = Closed(gate)
+export type GateOption = Static<typeof Rollback>
+
+/** How a task runs: what execute calls and schedules say alike (contract §4, §13, §15). */
+export const runOptions = {
   strategy: Type.Optional(Strategy),
   batchSize: Type.Optional(BatchSize),
   concurrency: Type.Optional(Count),
@@ -61,6 +88,19 @@ const options = {
   runAs: Type.Optional(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' })),
   limits: Type.Optional(Limits),
   maxOutputBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_099_511_627_776 })),
+  verify: Type.Optional(Verify),
+  rollback: Type.Optional(Rollback),
+  /** What scripts read, in place of /dev/null (contract §13). */
+  stdin: Type.Optional(Stdin),
+  /** Bytes a second at which files go, of all hosts together. */
+  limitRate: Type.Optional(LimitRate),
+}
+/** Options of every execute call (contract §4, §15). */
+const options = {
+  params: Type.Optional(Params),
+  secretParams: Type.Optional(Params),
+  async: Type.Optional(Type.Boolean()),
+  ...runOptions,
 }
 const OptionsSchema = Closed(options)
 export type ExecutionOptions = Static<typeof OptionsSchema>
@@ -71,7 +111,7 @@ export type ScriptExecute = Static<typeof ScriptExecute>
 export const ClusterExecute = Closed({ ...options, scriptId: Id }, { examples: [examples.clusterExecute] })
 export type ClusterExecute = Static<typeof ClusterExecute>
 
-const Target = Closed({
+export const Target = Closed({
   hostIds: Type.Optional(HostIds),
   clusterId: Type.Optional(Id),
   selector: Type.Optional(Selector),
@@ -98,14 +138,7 @@ export const TaskCreate = Closed(
   {
     ...options,
     scriptId: Type.Optional(Id),
-    script: Type.Optional(
-      Closed({
-        type: Type.Optional(ScriptType),
-        content: Content,
-        timeout: Type.Optional(Timeout),
-        name: Type.Optional(Line(128)),
-      }),
-    ),
+    script: Type.Optional(AdHocScript),
     /** In place of a script: the agents become this release of the server's. Takes ADMIN (contract §10). */
     upgrade: Type.Optional(
       Closed({
@@ -114,6 +147,9 @@ export const TaskCreate = Closed(
       }),
     ),
     install: Type.Optional(Install),
+    /** In place of a script: a file to hosts, or from them (contract §13). */
+    copy: Type.Optional(Copy),
+    fetch: Type.Optional(Fetch),
     target: Target,
   },
   { examples: [examples.taskCreate] },
@@ -157,6 +193,9 @@ export const LateResult = Type.Object({
 
 export const Survivor = Type.Object({ pid: Type.Integer(), command: Type.String() })
 
+const GateStatus = Type.Enum([...gateStatuses])
+const gateResult = { status: GateStatus, exitCode: Nullable(Type.Integer()) }
+
 export const TaskResult = Type.Object(
   {
     hostId: Id,
@@ -174,6 +213,12 @@ export const TaskResult = Type.Object(
     error: Nullable(Type.String()),
     containment: Nullable(Containment),
     survivors: Nullable(Type.Array(Survivor)),
+    changed: Nullable(Type.Boolean()),
+    /** While RUNNING; null before and after. */
+    phase: Nullable(Type.Enum([...phases])),
+    /** Null where these did not run; an `exitCode` that is null is not known. */
+    verify: Nullable(Type.Object({ ...gateResult, attempts: Type.Integer() })),
+    rollback: Nullable(Type.Object(gateResult)),
     lateResult: Nullable(LateResult),
   },
   { examples: [examples.taskResult] },
@@ -185,6 +230,15 @@ export const Counts = Type.Object(
     ReturnType<typeof Type.Integer>
   >,
 )
+
+const gateOfTask = {
+  scriptId: Nullable(Id),
+  scriptVersion: Nullable(Type.Integer()),
+  scriptName: Nullable(Type.String()),
+  firstLine: Nullable(Type.String()),
+  type: ScriptType,
+  timeout: Type.Integer(),
+}
 
 /** A task without its results, as lists carry it. */
 export const TaskSummary = Type.Object(
@@ -209,9 +263,20 @@ export const TaskSummary = Type.Object(
     /** The user that it asked for; null: the one that each agent runs scripts as. */
     runAs: Nullable(Type.String()),
     limits: Nullable(Limits),
+    /** What follows on its script on each host. */
+    verify: Nullable(Type.Object({ ...gateOfTask, retries: Type.Integer(), intervalSeconds: Type.Number() })),
+    rollback: Nullable(Type.Object(gateOfTask)),
+    copy: Nullable(TaskCopy),
+    fetch: Nullable(TaskFetch),
+    stdin: Nullable(TaskStdin),
+    limitRate: Nullable(Type.Integer()),
     clusterId: Nullable(Id),
     /** The task whose unsuccessful hosts this one took up again. */
     retryOf: Nullable(OpaqueId),
+    /** The schedule that started it; older servers say neither. */
+    scheduleId: Type.Optional(Nullable(Id)),
+    /** The slot of the schedule, before jitter; null where a user started it. */
+    plannedAt: Type.Optional(Nullable(Time)),
     createdBy: Type.String(),
     createdAt: Time,
     startedAt: Nullable(Time),
@@ -227,6 +292,8 @@ export const Task = Type.Object(
 )
 export type Task = TaskSummary & { results: core.TaskResult[] }
 
+const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
+
 /** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). A task that runs no script has none: 404. */
 export const TaskScript = Type.Object(
   {
@@ -239,6 +306,8 @@ export const TaskScript = Type.Object(
     sha256: Type.String(),
     params: Type.Record(Type.String(), Type.String()),
     secretParams: Type.Array(Type.String()),
+    verify: Nullable(GateText),
+    rollback: Nullable(GateText),
   },
   { examples: [examples.taskScript] },
 )
@@ -253,6 +322,7 @@ export const TaskQuery = Closed({
   scriptId: Type.Optional(Id),
   clusterId: Type.Optional(Id),
   hostId: Type.Optional(Id),
+  scheduleId: Type.Optional(Id),
   createdBy: Type.Optional(Type.String({ maxLength: 64 })),
 })
 export type TaskQuery = Static<typeof TaskQuery>

@@ -10,7 +10,7 @@ export const TokenCreate = Closed(
   {
     name: Line(128),
     role: Type.Optional(Role),
-    /** Of role ADMIN: whether it may write users and enrollment tokens, which outlast it. */
+    /** Of role ADMIN: whether it may write users, enrollment tokens and webhooks, which outlast it. */
     admin: Type.Optional(Type.Boolean()),
     expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
   },
@@ -24,7 +24,7 @@ export const Token = Type.Object(
     id: Id,
     name: Nullable(Type.String()),
     role: Role,
-    /** Whether it may write users and enrollment tokens. */
+    /** Whether it may write users, enrollment tokens and webhooks. */
     admin: Type.Boolean(),
     createdAt: Time,
     lastUsedAt: Time,

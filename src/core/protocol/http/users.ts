@@ -71,7 +71,7 @@ export const Me = Type.Object(
       kind: Type.Enum(['session', 'personal']),
       name: Nullable(Type.String()),
       role: Role,
-      /** Whether it may write users and enrollment tokens. */
+      /** Whether it may write users, enrollment tokens and webhooks. */
       admin: Type.Boolean(),
       expiresAt: Time,
     }),

@@ -9,6 +9,9 @@ echo "restarted $UNIT"
 `
 const sha256 = '054a11457c2c9709c1de73d6b0982784eb000590a09f43871f574459809a31fa'
 
+const verifying = 'curl -fsS localhost:8000/health'
+const verifyingSha256 = 'c855e7fe63c7e7da6ef0f07e9c4323ffc3337da168c244adac3ac28e1d8bac09'
+
 export const scriptCreate = {
   name: 'deploy',
   description: 'Restarts a service',
@@ -76,6 +79,18 @@ export const taskCreate = {
 
 export const hostInstall = { sudo: true, forgetCredentials: true }
 
+const fileId = '01JNZ8Q3V5K7M9P2R4T6W8Y0FL'
+export const file = {
+  fileId,
+  size: 139,
+  offset: 139,
+  sha256,
+  isComplete: true,
+  isSecret: false,
+  createdAt: '2026-03-02T09:30:00.000Z',
+  expiresAt: '2026-03-03T09:30:00.000Z',
+}
+
 export const taskRetry = { async: false }
 
 export const started = { taskId, status: 'RUNNING', hostCount: 2, replayedAfterSeconds: null }
@@ -96,6 +111,10 @@ export const taskResult = {
   error: null,
   containment: 'cgroup',
   survivors: [],
+  changed: null,
+  phase: null,
+  verify: { status: 'SUCCESS', exitCode: 0, attempts: 2 },
+  rollback: null,
   lateResult: null,
 }
 
@@ -126,7 +145,59 @@ export const taskScript = {
   sha256,
   params: { UNIT: 'nginx' },
   secretParams: [],
+  verify: { type: 'BASH', content: verifying, sha256: verifyingSha256 },
+  rollback: null,
 }
+
+const scheduled = {
+  name: 'nightly',
+  scriptId: 5,
+  target: { clusterId: 2 },
+  params: { UNIT: 'nginx' },
+  strategy: 'ROLLING',
+  timezone: 'Europe/Berlin',
+}
+
+export const scheduleCreate = { ...scheduled, cron: '30 3 * * 1-5' }
+
+export const schedulePatch = { cron: '0 4 * * *', jitterSeconds: 300, until: null }
+
+export const schedule = {
+  id: 3,
+  ...scheduleCreate,
+  everySeconds: null,
+  at: null,
+  script: null,
+  copy: null,
+  secretParams: ['TOKEN'],
+  enabled: true,
+  overlap: 'SKIP',
+  missed: 'ONCE',
+  missedWithinSeconds: 3600,
+  jitterSeconds: 0,
+  from: null,
+  until: null,
+  nextAt: '2026-03-03T02:30:00.000Z',
+  lastTask: { taskId, status: 'SUCCESS', at: '2026-03-02T02:30:00.000Z' },
+  suspended: null,
+  owner: 'admin',
+  createdAt: '2026-03-01T08:00:00.000Z',
+  updatedAt: '2026-03-01T08:00:00.000Z',
+}
+
+export const scheduleSlot = {
+  plannedAt: '2026-03-02T02:30:00.000Z',
+  firstAt: '2026-03-02T02:30:00.000Z',
+  count: 1,
+  at: '2026-03-02T02:30:00.012Z',
+  outcome: 'STARTED',
+  why: null,
+  error: null,
+  taskId,
+  by: null,
+}
+
+export const scheduleTimes = { next: ['2026-03-03T02:30:00.000Z', '2026-03-04T02:30:00.000Z'] }
 
 export const taskSummary = {
   taskId,
@@ -154,8 +225,25 @@ export const taskSummary = {
   timeout: 120,
   runAs: null,
   limits: { memoryMB: 512 },
+  verify: {
+    scriptId: null,
+    scriptVersion: null,
+    scriptName: null,
+    firstLine: 'curl -fsS localhost:8000/health',
+    type: 'BASH',
+    timeout: 10,
+    retries: 5,
+    intervalSeconds: 2,
+  },
+  rollback: null,
+  copy: null,
+  fetch: null,
+  stdin: null,
+  limitRate: null,
   clusterId: null,
   retryOf: null,
+  scheduleId: 3,
+  plannedAt: '2026-03-02T09:30:00.000Z',
   createdBy: 'admin',
   createdAt: '2026-03-02T09:30:12.480Z',
   startedAt: '2026-03-02T09:30:12.510Z',

@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, lstat, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { AuditHead } from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
@@ -15,6 +15,22 @@ const endBytes = 1024 * 1024
 interface Opened {
   readonly handle: FileHandle
   readonly found: Stats
+}
+
+/** A pipe or link that has taken its place since the look neither holds the open until someone reads it, nor leads elsewhere. */
+const flags =
+  constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK | constants.O_NOFOLLOW
+
+/** Errors: `usage` for what is no file, and for one that another user made or may change: it could be any file of the machine. */
+function refuseOthers(found: Stats): void {
+  const refuse = (why: string) => {
+    throw new RsmError('usage', why)
+  }
+  if (found.isSymbolicLink()) refuse('it is a symbolic link: name the file itself')
+  if (!found.isFile()) refuse('it is not a regular file')
+  const { uid, mode } = found
+  if (uid !== process.getuid?.()) refuse(`it belongs to another user (uid ${uid}): move it away, or chown it`)
+  if ((mode & 0o022) !== 0) refuse('other users may write it: chmod go-w, once you know that it is whole')
 }
 
 /** The last whole line of a file, and the bytes behind it. */
@@ -37,13 +53,11 @@ export function createFileSink(path: string, isOurs: (head: AuditHead) => Promis
   let held: AuditHead | null = null
 
   async function ready(): Promise<Opened> {
-    const there = await stat(path).catch(() => null)
+    const there = await lstat(path).catch(() => null)
     if (opened !== null && there?.ino === opened.found.ino && there.dev === opened.found.dev) return opened
     await opened?.handle.close()
     opened = null
-    if (there !== null && !there.isFile()) throw new RsmError('usage', 'it is not a regular file')
-    // Not blocking: a pipe that has taken its place since would hold the open until someone reads it.
-    const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+    if (there !== null) refuseOthers(there)
     const handle = await open(path, flags, 0o600)
     try {
       const found = await handle.stat()
@@ -58,7 +72,7 @@ export function createFileSink(path: string, isOurs: (head: AuditHead) => Promis
 
   /** What it ends with; a line that a crash has cut is taken off. */
   async function check(file: Opened): Promise<AuditHead | null> {
-    if (!file.found.isFile()) throw new RsmError('usage', 'it is not a regular file')
+    refuseOthers(file.found)
     if (file.found.size === 0) return null
     const { last, torn } = await endOf(file)
     const head = last.length === 0 ? null : headOf(last)

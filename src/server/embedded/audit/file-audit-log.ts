@@ -12,13 +12,14 @@ import type { Page } from '../../../core/protocol/http/common.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import type { Disk } from '../../../disk/disk.ts'
 import { bounded } from '../../audit/bounded.ts'
+import { parseEntry } from '../../audit/stored-entry.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { AuditEvent, AuditLog, ListQuery, RawQuery } from '../../seams/audit-log.ts'
 import { marksOf, matcherOf } from './filter.ts'
 import { listEntries } from './list.ts'
 import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
-import { longestLine, offsetAfter, parseEntry, readForward } from './read.ts'
+import { longestLine, offsetAfter, readForward } from './read.ts'
 
 interface AuditLogOptions {
   directory: string

@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditFilter } from '../../../core/audit.ts'
+import { unreadableAction } from '../../audit/stored-entry.ts'
 
 /** Whether an entry is one of those. */
 export function matcherOf({ action, actor, objectType, objectId, outcome, from, to }: AuditFilter) {
@@ -21,7 +22,7 @@ export function matcherOf({ action, actor, objectType, objectId, outcome, from, 
 export function marksOf({ action, actor, outcome }: AuditFilter): Buffer[] {
   const mark = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
   const found: Buffer[] = []
-  if (action !== undefined && action !== 'audit.unreadable') found.push(mark('action', action))
+  if (action !== undefined && action !== unreadableAction) found.push(mark('action', action))
   if (actor !== undefined) found.push(mark('name', actor))
   if (outcome !== undefined && outcome !== 'FAILED') found.push(mark('outcome', outcome))
   return found

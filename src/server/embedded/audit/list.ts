@@ -1,27 +1,15 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { AuditEntry } from '../../../core/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
+import { parseEntry, unreadableEntry } from '../../audit/stored-entry.ts'
 import type { ListQuery } from '../../seams/audit-log.ts'
 import { pageOf } from '../../services/paging.ts'
 import { marksOf, matcherOf } from './filter.ts'
-import { type Line, offsetAfter, parseEntry, readBackward } from './read.ts'
+import { type Line, offsetAfter, readBackward } from './read.ts'
 
-/** What a line that is no entry is shown as: a list never fails because someone damaged the log. */
-function unreadable({ offset, bytes }: Line): AuditEntry {
-  return {
-    id: 0,
-    at: new Date(0).toISOString(),
-    actor: { type: 'system', id: null, name: null, tokenId: null },
-    ip: null,
-    action: 'audit.unreadable',
-    object: null,
-    outcome: 'FAILED',
-    detail: { offset, bytes: bytes.length },
-    hash: '',
-  }
-}
-
-const entryOf = (line: Line): AuditEntry => parseEntry(line.bytes) ?? unreadable(line)
+/** Its id is not known. */
+const entryOf = ({ bytes, offset }: Line): AuditEntry =>
+  parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
 
 /**
  * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no

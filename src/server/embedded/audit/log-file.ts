@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../core/audit.ts'
 import { writeWhole } from '../../../disk/disk.ts'
 import { isDiskFull, syncDirectory } from '../../../disk/durable.ts'
-import { parseEntry, readBackward } from './read.ts'
+import { parseEntry } from '../../audit/stored-entry.ts'
+import { readBackward } from './read.ts'
 
 export const auditFileName = 'audit.log'
 
@@ -37,7 +38,8 @@ export async function openLogFile(directory: string): Promise<OpenedLog> {
   }
 }
 
-async function lastEntry(file: FileHandle, size: number): Promise<{ size: number; head: AuditHead }> {
+/** Where the last entry of a file of `size` bytes ends, and what it is. */
+export async function lastEntry(file: FileHandle, size: number): Promise<{ size: number; head: AuditHead }> {
   for await (const lines of readBackward(file, size))
     for (const { bytes, offset, whole } of lines) {
       const entry = whole ? parseEntry(bytes) : null

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { AuditEntry } from '../../../core/audit.ts'
+import { parseEntry } from '../../audit/stored-entry.ts'
 
 /** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
 const chunkBytes = 64 * 1024
@@ -12,25 +12,6 @@ export interface Line {
   offset: number
   /** False when no newline ends it. */
   whole: boolean
-}
-
-/** The entry of a line, or null where it is none. */
-export function parseEntry(bytes: Buffer): AuditEntry | null {
-  try {
-    const value = JSON.parse(bytes.toString('utf8')) as AuditEntry | null
-    const fits =
-      typeof value === 'object' &&
-      value !== null &&
-      Number.isSafeInteger(value.id) &&
-      typeof value.at === 'string' &&
-      typeof value.action === 'string' &&
-      typeof value.hash === 'string' &&
-      typeof value.actor === 'object' &&
-      value.actor !== null
-    return fits ? value : null
-  } catch {
-    return null
-  }
 }
 
 /** The lines before `end`, last first, in batches between which the event loop is free. */

@@ -1,6 +1,7 @@
 import { type Examination, gather } from '../../../core/findings/examine-host.ts'
 import { finding, type Look } from '../../../core/findings/finding.ts'
 import type { ProcessStatus } from '../../../core/protocol/control.ts'
+import { cutUpgrade } from '../../../disk/upgrade-traces.ts'
 import { lastWritten } from '../agreed-clock.ts'
 import { lookAtAudit, lookAtClockFile, lookAtFiles } from './look-at-files.ts'
 import { lookAtDirectory, lookAtDisk, lookAtOrphans, lookAtPermissions } from './look-at-place.ts'
@@ -30,6 +31,11 @@ function judgeLock({ running, locked }: Examined): Look {
   return [finding('lock', 'error', locked.message, todo)]
 }
 
+function judgeUpgrade({ path, running }: Examined): Look {
+  const cut = running === null ? cutUpgrade(path) : null
+  return cut && [finding('upgrade', 'error', cut.message, cut.advice)]
+}
+
 /** What is the matter with the data of a server and with its machine; everything is read, nothing is changed. */
 export async function examineData(examined: Examined): Promise<Examination> {
   const { path, keysDirectory, running, host, port, version, now } = examined
@@ -40,6 +46,7 @@ export async function examineData(examined: Examined): Promise<Examination> {
   return gather([
     running === null ? await lookAtPort(host, port) : judgeRunning(running, version),
     judgeLock(examined),
+    judgeUpgrade(examined),
     store.look,
     await lookAtKeys(keysDirectory, store.tables),
     await lookAtPermissions(path, keysDirectory),

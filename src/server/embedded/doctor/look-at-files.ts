@@ -1,14 +1,17 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { access, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AuditVerifier, parseHead, verifyAudit } from '../../../core/audit.ts'
 import { type Finding, type FindingCode, finding, type Look } from '../../../core/findings/finding.ts'
 import { fitsCheck, hasCheck, withoutCheck } from '../../../disk/checked-json.ts'
 import { sha256 } from '../../digest.ts'
+import type { FileRecord } from '../../seams/records/file.ts'
 import type { TerminalRecord } from '../../seams/records/terminal.ts'
+import type { Tables } from '../../tables/tables.ts'
 import { auditFileName } from '../audit/log-file.ts'
 import { readFirst, watchLines, wholeLines } from '../keep/read-file.ts'
 import { verifyRecording } from '../recordings/sums.ts'
-import type { Tables } from '../store/tables.ts'
 
 /** Findings of one kind that are told one by one. */
 const most = 20
@@ -89,11 +92,24 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
     const versions = names.map((name) => ({ path: join(folder, name), of: `script ${id}` }))
     findings.push(...(await looked('script-version', versions, checkJson)))
   }
+  for (const file of tables.slice('files') as FileRecord[]) {
+    const place = { path: join(path, 'files', file.id), of: `file ${file.id}` }
+    if (file.isComplete) findings.push(...(await looked('file', [place], checkFile(file))))
+  }
   findings.push(...(await lookAtGone(path, tables)))
   return findings.length > 0
     ? findings
     : `output of ${tasks.length} tasks and ${sessions.length} recordings are whole`
 }
+
+/** What is sealed can't be told from what was stored without the keys. */
+const checkFile =
+  ({ sha256, sealedKey }: FileRecord): Check =>
+  async (path) => {
+    const hash = createHash('sha256')
+    for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+    return sealedKey !== null || hash.digest('hex') === sha256 ? null : `the file is damaged: ${path}`
+  }
 
 /** Bytes of output of an ended task, by its results; what can't be read is told of elsewhere. */
 async function outputOf(path: string): Promise<number> {

@@ -1,6 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { finalTaskStatus } from '../../../core/task/task.ts'
-import { isoTime } from '../../clock.ts'
+import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
 import { resultOf } from '../../executions/shown.ts'
 import type { Executions } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
@@ -16,33 +15,22 @@ export function createEnds(
 ): Pick<Executions, 'finish' | 'late'> {
   let amending: Promise<void> = Promise.resolve()
 
-  async function end(by: Parameters<Executions['finish']>[0], taskId: string): Promise<TaskRecord | null> {
+  async function end(...[by, taskId, also]: Parameters<Executions['finish']>): Promise<TaskRecord | null> {
     const running = tasks.get(taskId)
     const task = await store.get('tasks', taskId)
     if (!running || running.isOpen || !task || !ownership.holdsNow(by, taskId)) return null
     const now = clock.now()
-    const started = Date.parse(task.startedAt ?? task.createdAt)
     faultPoint('server.archived.before')
-    await results.write(taskId, { script: task.content ?? '', results: running.executions.map(resultOf) })
+    await results.write(taskId, { ...textsOf(task), results: running.executions.map(resultOf) })
     faultPoint('server.archived.after')
     faultPoint('server.final.before')
     const final = await store.transact(async (tx) => {
       // A cancel may have come, or another step have ended it, while the results were written.
       const current = await tx.get('tasks', taskId)
-      if (current?.status !== 'RUNNING' || !ownership.holdsNow(by, taskId)) return null
-      const status = finalTaskStatus(running.counts, current.cancelRequestedAt !== null)
-      if (status === null) return null
-      const ended: TaskRecord = {
-        ...current,
-        status,
-        counts: { ...running.counts },
-        content: null,
-        secretParams: null,
-        pauseUntil: null,
-        completedAt: isoTime(Math.max(now, started)),
-        duration: Math.max(0, now - started),
-      }
+      const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
+      if (!ended) return null
       tx.put('tasks', ended)
+      also?.(tx, ended)
       for (const { id } of running.executions) tx.remove('executions', id)
       return ended
     })
@@ -59,7 +47,7 @@ export function createEnds(
     const running = tasks.get(taskId)
     const execution = running?.ofHost(hostId)
     if (!running || !execution) return true
-    if (execution.lateResult || execution.exitCode !== null) return false
+    if (!isNews(execution)) return false
     faultPoint('server.late.before')
     const kept = await store.transact(async (tx) => {
       const current = await tx.get('executions', execution.id)
@@ -78,7 +66,7 @@ export function createEnds(
   async function amend(taskId: string, hostId: number, lateResult: LateResult): Promise<void> {
     const remains = await results.read(taskId)
     const result = remains?.results.find((one) => one.hostId === hostId)
-    if (!remains || !result || result.exitCode !== null || result.lateResult !== null) return
+    if (!remains || !result || !isNews(result)) return
     const amended = remains.results.map((other) => (other === result ? { ...other, lateResult } : other))
     faultPoint('server.late.before')
     await results.write(taskId, { ...remains, results: amended })
@@ -88,8 +76,8 @@ export function createEnds(
   }
 
   return {
-    finish(by, taskId) {
-      const ending = end(by, taskId)
+    finish(by, taskId, also) {
+      const ending = end(by, taskId, also)
       const running = tasks.get(taskId)
       if (running) running.ending = ending.catch(() => undefined)
       return ending

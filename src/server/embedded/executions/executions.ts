@@ -10,12 +10,12 @@ import { createTurns } from './turns.ts'
 
 /** Executions on the embedded store: records there, and what follows from those of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {
-  const { store, outputs, clock } = deps
+  const { store, outputs } = deps
   const steps = new Steps(deps)
   const { tasks, held } = steps
   for (const task of await store.find('tasks', 'status', 'RUNNING')) {
     const executions = await store.find('executions', 'taskId', task.id)
-    tasks.add(task, executions, await outputs.progress(task.id), clock.monotonic())
+    tasks.add(task, executions, await outputs.progress(task.id))
   }
   return {
     ...createTurns(steps),
@@ -28,7 +28,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
     async hold(taskIds) {
       for (const taskId of taskIds) if ((tasks.get(taskId)?.counts.PENDING ?? 0) > 0) held.add(taskId)
     },
-    release: () => held.clear(),
+    release: async () => held.clear(),
     close: () => steps.receipts.close(),
   }
 }

@@ -20,6 +20,11 @@ export class OpenOnHost {
     return this.#running.size + this.#waiting.length + this.#staged.size === 0
   }
 
+  /** What is due, in the order of its turns. */
+  get waiting(): readonly Execution[] {
+    return this.#waiting
+  }
+
   /** First what is RUNNING, then the others in the order of their turns. */
   all(): Execution[] {
     return [...this.#running.values(), ...this.#waiting]

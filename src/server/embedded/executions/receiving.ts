@@ -1,10 +1,12 @@
 import { faultPoint } from '#fault-point'
 import { settled } from '../../executions/reported-end.ts'
+import { asReached, asTruncated } from '../../executions/transitions.ts'
+import { gateOf } from '../../outputs/line.ts'
 import type { Executions } from '../../seams/executions.ts'
 import type { Steps } from './steps.ts'
 
-/** What comes from agents: output, ends, and that they are there. */
-export function createReceiving(steps: Steps): Pick<Executions, 'append' | 'settle' | 'heard' | 'silentFor'> {
+/** What comes from agents: output and ends. */
+export function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reached' | 'settle'> {
   const { tasks } = steps
   const { outputs, clock } = steps.deps
   return {
@@ -15,28 +17,30 @@ export function createReceiving(steps: Steps): Pick<Executions, 'append' | 'sett
       const task = tasks.of(execution)
       return task.live(position).output.append(output, json, isOurs, {
         maxBytes: task.maxOutputBytes,
-        async write({ stream, sequence, data }) {
+        async write({ stream, sequence, phase, data }) {
           faultPoint('server.output.before')
-          await outputs.append(taskId, { hostId, stream, sequence, timestamp: steps.now(), data, json })
+          const timestamp = steps.now()
+          await outputs.append(taskId, {
+            hostId,
+            stream,
+            sequence,
+            timestamp,
+            phase: gateOf(phase),
+            data,
+            json,
+          })
           faultPoint('server.output.after')
         },
         isTruncated: () => tasks.execution(id)?.truncated === true,
         async noteTruncated() {
-          await steps.change(null, [id], (current) => ({ ...current, truncated: true }))
+          await steps.change(null, [id], asTruncated)
         },
       })
     },
+    async reached(id, phase) {
+      await steps.change(null, [id], asReached(phase))
+    },
     settle: (id, end) =>
-      steps.change('settled', [id], (current) => settled(end, steps.outputOf(current), current, clock.now())),
-    heard(ids) {
-      for (const id of ids) {
-        const execution = tasks.execution(id)
-        if (execution) tasks.of(execution).live(execution.position).lastHeard = clock.monotonic()
-      }
-    },
-    silentFor(id) {
-      const execution = tasks.execution(id)
-      return execution ? clock.monotonic() - tasks.of(execution).live(execution.position).lastHeard : 0
-    },
+      steps.change('settled', [id], (current, output) => settled(end, output, current, clock.now())),
   }
 }

@@ -1,51 +1,36 @@
+import { outputBound } from '../../../core/task/gates.ts'
 import { emptyCounts, isFinal } from '../../../core/task/task.ts'
+import { LiveOutput, noOutput } from '../../executions/live-output.ts'
 import type { Execution, OutputSoFar, RunningExecution } from '../../seams/executions.ts'
 import type { Progress } from '../../seams/outputs.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
-import { LiveOutput } from './live-output.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
 interface Live {
   readonly output: LiveOutput
   /** The agent has said that it has it. */
   isReceived: boolean
-  /** Monotonic milliseconds of the last word of it. */
-  lastHeard: number
   /** Of the claim of the link that it was marked for, or that has taken it over since; null after a restart. */
   epoch: number | null
-}
-
-const none: OutputSoFar = {
-  storedSequence: -1,
-  stdoutBytes: 0,
-  stderrBytes: 0,
-  truncated: false,
-  incomplete: false,
 }
 
 /** A running task: its executions in the order of the plan, as they are on disk. */
 export class RunningTask {
   readonly id: string
+  /** Of each host. */
   readonly maxOutputBytes: number
   readonly counts = emptyCounts()
   /** Resolves when a step that ends it has succeeded or failed. */
   ending: Promise<unknown> = Promise.resolve()
-  readonly #since: number
   readonly #executions: Execution[]
   readonly #positions = new Map<number, number>()
   readonly #live = new Map<number, Live>()
   /** Positions as they changed: a cursor is a place in it. */
   readonly #changed: number[] = []
 
-  constructor(
-    task: TaskRecord,
-    executions: readonly Execution[],
-    stored: ReadonlyMap<number, Progress>,
-    monotonic: number,
-  ) {
+  constructor(task: TaskRecord, executions: readonly Execution[], stored: ReadonlyMap<number, Progress>) {
     this.id = task.id
-    this.maxOutputBytes = task.maxOutputBytes
-    this.#since = monotonic
+    this.maxOutputBytes = outputBound(task.maxOutputBytes, task.gates)
     this.#executions = executions.toSorted((a, b) => a.position - b.position)
     for (const [position, { hostId, status }] of this.#executions.entries()) {
       this.#positions.set(hostId, position)
@@ -71,14 +56,14 @@ export class RunningTask {
     let live = this.#live.get(position)
     if (!live) {
       const output = new LiveOutput(progress, this.#executions[position]?.truncated === true)
-      live = { output, isReceived: false, lastHeard: this.#since, epoch: null }
+      live = { output, isReceived: false, epoch: null }
       this.#live.set(position, live)
     }
     return live
   }
 
   output({ position }: Execution): OutputSoFar {
-    return this.#live.get(position)?.output ?? none
+    return this.#live.get(position)?.output ?? noOutput
   }
 
   show(execution: Execution): RunningExecution {

@@ -16,13 +16,8 @@ export class RunningTasks {
     this.#hints = hints
   }
 
-  add(
-    task: TaskRecord,
-    executions: readonly Execution[],
-    stored: ReadonlyMap<number, Progress>,
-    monotonic: number,
-  ): void {
-    this.#tasks.set(task.id, new RunningTask(task, executions, stored, monotonic))
+  add(task: TaskRecord, executions: readonly Execution[], stored: ReadonlyMap<number, Progress>): void {
+    this.#tasks.set(task.id, new RunningTask(task, executions, stored))
     for (const execution of executions) this.#index(execution)
   }
 

@@ -1,20 +1,32 @@
-import { asLost, asRefused, asUnsent, ended } from '../../executions/transitions.ts'
+import {
+  asLost,
+  asNamed,
+  asRefused,
+  asReturned,
+  type Decide,
+  endsById,
+  sentPart,
+} from '../../executions/transitions.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { LinkClaim } from '../../seams/links.ts'
 import type { Transaction } from '../../seams/store.ts'
-import { endsById, named, type Steps } from './steps.ts'
+import type { Point, Steps } from './steps.ts'
 
 /** What leaves for hosts over their links, and what becomes of that until its agent has it. */
 export function createSending(
   steps: Steps,
 ): Pick<Executions, 'take' | 'returnUnsent' | 'takeOver' | 'named' | 'received' | 'refuse' | 'lose'> {
   const { tasks } = steps
-  const { store, links, ownership, clock } = steps.deps
+  const { store, links, ownership } = steps.deps
 
   function isOf(claim: LinkClaim, { id }: Execution): boolean {
     const execution = tasks.execution(id)
     return execution !== undefined && tasks.of(execution).live(execution.position).epoch === claim.epoch
   }
+
+  /** Of what was marked for this link, or has been taken over by it. */
+  const changeOf = (claim: LinkClaim, point: Point, ids: readonly string[], decide: Decide) =>
+    steps.change(point, ids, (current, output) => (isOf(claim, current) ? decide(current, output) : null))
 
   return {
     /** The record is written before the frame leaves: at most one start for each host and task (contract §4). */
@@ -33,26 +45,19 @@ export function createSending(
       const at = steps.now()
       const decide = (current: Execution): Execution | null => {
         const agent = byHost.get(current.hostId)?.agent
-        return agent && steps.isWaiting(current)
-          ? { ...current, ...agent, status: 'RUNNING', sentAt: at, startedAt: at }
-          : null
+        return agent && steps.isWaiting(current) ? { ...current, ...sentPart(at, agent) } : null
       }
       // Before a newer link can take them over.
       const staged = (changed: Execution[]) => {
         for (const execution of changed) {
           const live = tasks.of(execution).live(execution.position)
           live.epoch = byHost.get(execution.hostId)?.claim.epoch ?? null
-          live.lastHeard = clock.monotonic()
         }
       }
       return steps.change('sent', choose, decide, { staged })
     },
 
-    returnUnsent: (claim, ids) =>
-      steps.change('returned', ids, (current) => {
-        if (current.status !== 'RUNNING' || !isOf(claim, current)) return null
-        return current.cancelRequested ? ended(current, 'CANCELLED', steps.now(), null) : asUnsent(current)
-      }),
+    returnUnsent: (claim, ids) => changeOf(claim, 'returned', ids, asReturned(steps.now())),
 
     async takeOver(claim, except) {
       const own = async (reads: Pick<Transaction, 'find'>) => {
@@ -71,7 +76,7 @@ export function createSending(
     },
 
     async named(claim, ids) {
-      await steps.change('named', ids, (current) => (isOf(claim, current) ? named(current) : null))
+      await changeOf(claim, 'named', ids, asNamed)
     },
 
     received(id) {
@@ -83,21 +88,16 @@ export function createSending(
 
     refuse(claim, ends) {
       const { ids, error } = endsById(ends)
-      return steps.change('settled', ids, (current) =>
-        current.status === 'RUNNING' && isOf(claim, current)
-          ? asRefused(current, steps.now(), error(current))
-          : null,
-      )
+      return changeOf(claim, 'settled', ids, asRefused(steps.now(), error))
     },
 
     lose(by, ends) {
       const { ids, error } = endsById(ends)
       const mayLose = ({ taskId }: Execution) =>
         'hostId' in by ? links.isCurrentNow(by) : ownership.holdsNow(by, taskId)
-      return steps.change('lost', ids, (current) =>
-        current.status === 'RUNNING' && mayLose(current)
-          ? asLost(current, steps.outputOf(current), steps.now(), error(current))
-          : null,
+      const decide = asLost(steps.now(), error)
+      return steps.change('lost', ids, (current, output) =>
+        mayLose(current) ? decide(current, output) : null,
       )
     },
   }

@@ -1,15 +1,17 @@
 import { faultPoint } from '#fault-point'
 import { isFinal, mayBecome } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
-import type { End, Execution, OutputSoFar } from '../../seams/executions.ts'
+import { noOutput } from '../../executions/live-output.ts'
+import { Receipts } from '../../executions/receipts.ts'
+import { asNamed, type Decide } from '../../executions/transitions.ts'
+import type { Execution, OutputSoFar } from '../../seams/executions.ts'
 import type { Member } from '../../seams/ownership.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { ExecutionsDependencies } from './dependencies.ts'
-import { Receipts } from './receipts.ts'
 import { RunningTasks } from './running-tasks.ts'
 
-type Point =
+export type Point =
   | 'turn'
   | 'sent'
   | 'returned'
@@ -20,20 +22,6 @@ type Point =
   | 'skipped'
   | 'cancelled'
 type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (string | Execution | undefined)[]>)
-type Decide = (current: Execution) => Execution | null
-
-/** The record once its agent has said that it has it. */
-export const named: Decide = (current) =>
-  current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
-
-/** Ids of what ends, and why each does. */
-export function endsById(ends: readonly End[]): {
-  ids: string[]
-  error: (execution: Execution) => string
-} {
-  const errors = new Map(ends.map(({ id, error }) => [id, error]))
-  return { ids: [...errors.keys()], error: ({ id }) => errors.get(id) ?? '' }
-}
 
 /** The durable steps of executions, and what follows from their records in memory. */
 export class Steps {
@@ -49,7 +37,7 @@ export class Steps {
     this.receipts = new Receipts(async (ids) => {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
-      await this.change('named', open, named).catch((error: unknown) => {
+      await this.change('named', open, asNamed).catch((error: unknown) => {
         log.warn({ err: error }, 'could not write down that agents have what they were sent')
       })
     })
@@ -60,7 +48,8 @@ export class Steps {
   }
 
   outputOf(execution: Execution): OutputSoFar {
-    return this.tasks.of(execution).output(execution)
+    // A new task is known only once it is on disk.
+    return this.tasks.get(execution.taskId)?.output(execution) ?? noOutput
   }
 
   readonly isWaiting = ({ status, taskId }: Execution): boolean =>
@@ -86,7 +75,7 @@ export class Steps {
       const chosen = typeof choice === 'function' ? await choice(tx) : choice
       for (const one of chosen) {
         const current = typeof one === 'string' ? await tx.get('executions', one) : one
-        const next = current && !isFinal(current.status) ? decide(current) : null
+        const next = current && !isFinal(current.status) ? decide(current, this.outputOf(current)) : null
         if (!current || !next) continue
         if (!mayBecome(current.status, next.status))
           throw new Error(`a result can not go from ${current.status} to ${next.status}`)
@@ -111,11 +100,16 @@ export class Steps {
     return this.tasks.apply(changed, point !== 'turn')
   }
 
+  /** The decision, where no restore holds the task. */
+  unlessHeld(decide: Decide): Decide {
+    return (current, output) => (this.held.has(current.taskId) ? null : decide(current, output))
+  }
+
   /** As `change`, of those whose task this server still owns. */
   changeOwned(by: Member, point: Point, ids: readonly string[], decide: Decide): Promise<Execution[]> {
     const { ownership } = this.deps
-    return this.change(point, ids, (current) =>
-      ownership.holdsNow(by, current.taskId) ? decide(current) : null,
+    return this.change(point, ids, (current, output) =>
+      ownership.holdsNow(by, current.taskId) ? decide(current, output) : null,
     )
   }
 }

@@ -1,17 +1,24 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
-import { asCancelled, asLost, ended } from '../../executions/transitions.ts'
+import {
+  asAbandoned,
+  asCancelled,
+  asDue,
+  type Decide,
+  endsById,
+  neverStarted,
+} from '../../executions/transitions.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { Progress } from '../../seams/outputs.ts'
 import type { Transaction } from '../../seams/store.ts'
-import { endsById, type Steps } from './steps.ts'
+import type { Steps } from './steps.ts'
 
 /** Tasks that begin, whose hosts have their turns, and which users end. */
 export function createTurns(
   steps: Steps,
 ): Pick<Executions, 'create' | 'due' | 'skip' | 'unreachable' | 'pause' | 'cancel' | 'abandon'> {
   const { tasks } = steps
-  const { store, hints, ownership, clock } = steps.deps
+  const { store, hints, ownership } = steps.deps
   return {
     async create(task, executions, also) {
       faultPoint('server.created.before')
@@ -24,7 +31,7 @@ export function createTurns(
       })
       faultPoint('server.created.after')
       if (other === null) {
-        tasks.add(task, executions, new Map<number, Progress>(), clock.monotonic())
+        tasks.add(task, executions, new Map<number, Progress>())
         hints.publish('task', { id: task.id, hostId: null, change: 'created' })
         // After the answer to whoever has asked for it.
         setImmediate(() => tasks.hintLanes(executions))
@@ -33,26 +40,23 @@ export function createTurns(
     },
 
     due(by, ids) {
-      const dueAt = steps.now()
-      const decide = (current: Execution) =>
-        steps.isWaiting(current) && current.dueAt === null && ownership.holdsNow(by, current.taskId)
-          ? { ...current, dueAt }
-          : null
+      const turn = steps.unlessHeld(asDue(steps.now()))
+      const decide: Decide = (current, output) =>
+        ownership.holdsNow(by, current.taskId) ? turn(current, output) : null
       // Who takes them sees them from here on, so that both steps share an fsync.
       const staged = (changed: Execution[]) => queueMicrotask(() => tasks.hintLanes(changed))
       return steps.change('turn', ids, decide, { staged })
     },
 
-    skip: (by, ids, error) =>
-      steps.changeOwned(by, 'skipped', ids, (current) =>
-        steps.isWaiting(current) ? ended(current, 'SKIPPED', steps.now(), error) : null,
-      ),
+    skip(by, ids, error) {
+      const decide = neverStarted('SKIPPED', steps.now(), () => error)
+      return steps.changeOwned(by, 'skipped', ids, steps.unlessHeld(decide))
+    },
 
     unreachable(by, ends) {
       const { ids, error } = endsById(ends)
-      return steps.changeOwned(by, 'unreachable', ids, (current) =>
-        steps.isWaiting(current) ? ended(current, 'UNREACHABLE', steps.now(), error(current)) : null,
-      )
+      const decide = neverStarted('UNREACHABLE', steps.now(), error)
+      return steps.changeOwned(by, 'unreachable', ids, steps.unlessHeld(decide))
     },
 
     async pause(by, taskId, pauseUntil) {
@@ -74,26 +78,13 @@ export function createTurns(
         if (task?.status !== 'RUNNING') throw finished
         tx.put('tasks', { ...task, cancelRequestedAt: task.cancelRequestedAt ?? at })
       }
-      const decide = (current: Execution) => {
-        if (!how) return asCancelled(current, steps.outputOf(current), at)
-        return current.status === 'PENDING' ? ended(current, 'CANCELLED', at, how.error) : null
-      }
       const ids = tasks.get(taskId)?.executions.map(({ id }) => id) ?? []
-      const changed = await steps.change('cancelled', ids, decide, { first })
+      const changed = await steps.change('cancelled', ids, asCancelled(at, how), { first })
       hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
       return changed
     },
 
-    abandon(hostId) {
-      const error = 'the host was deleted'
-      return steps.change(
-        null,
-        (tx) => tx.find('executions', 'hostId', hostId),
-        (current) =>
-          current.status === 'PENDING'
-            ? ended(current, 'UNREACHABLE', steps.now(), error)
-            : asLost(current, steps.outputOf(current), steps.now(), error),
-      )
-    },
+    abandon: (hostId) =>
+      steps.change(null, (tx) => tx.find('executions', 'hostId', hostId), asAbandoned(steps.now())),
   }
 }

@@ -4,9 +4,10 @@ import type { Age } from '../../../disk/agreed-clock.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { decodeSample } from '../../samples/sample-line.ts'
+import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
 import { type History, keptFor } from '../../seams/history.ts'
 import { appendLines, dayFileOf, endOfDay, isMissing, linesOf } from './day-file.ts'
-import { decodeSample, encodeSample } from './sample-line.ts'
 
 export interface FileHistoryOptions {
   directory: string
@@ -18,14 +19,6 @@ export interface FileHistoryOptions {
   mostWaiting?: number
 }
 
-interface Waiting {
-  readonly hostId: number
-  readonly at: number
-  readonly line: string
-}
-
-/** A clock that runs ahead by less than this is taken at its word. */
-const tolerance = 60_000
 const day = 24 * 3600_000
 
 /**
@@ -36,9 +29,7 @@ const day = 24 * 3600_000
 export function createFileHistory(options: FileHistoryOptions): History {
   const { directory, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 } = options
   /** What is not on disk yet, oldest first; a line leaves only after it was written, so that `read` always sees it. */
-  const waiting = new Set<Waiting>()
-  let waitingCharacters = 0
-  let dropped = 0
+  const waiting = new WaitingSamples(clock, mostWaiting)
   let failing = false
   /** Day files that have grown as far as they may; told once an hour. */
   const full = new Set<string>()
@@ -46,10 +37,6 @@ export function createFileHistory(options: FileHistoryOptions): History {
   let disk: Promise<void> = Promise.resolve()
 
   const pathOf = (hostId: number, file = '') => join(directory, String(hostId), file)
-
-  function remove(entry: Waiting): void {
-    if (waiting.delete(entry)) waitingCharacters -= entry.line.length
-  }
 
   function flushSoon(): void {
     timer ??= setTimeout(() => {
@@ -65,14 +52,15 @@ export function createFileHistory(options: FileHistoryOptions): History {
 
   /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
   async function writeWaiting(): Promise<void> {
+    const { dropped } = waiting
     if (dropped > 0)
       log.warn({ dropped }, 'metrics history could not be written for too long; samples dropped')
-    dropped = 0
+    waiting.dropped = 0
     let fault: unknown = null
     for (const [path, entries] of byFile()) {
       try {
         await write(path, entries)
-        for (const entry of entries) remove(entry)
+        for (const entry of entries) waiting.remove(entry)
       } catch (error) {
         fault ??= error
         if (isDiskFull(error)) break
@@ -83,8 +71,8 @@ export function createFileHistory(options: FileHistoryOptions): History {
     if (failing) flushSoon()
   }
 
-  function byFile(): Map<string, Waiting[]> {
-    const files = new Map<string, Waiting[]>()
+  function byFile(): Map<string, WaitingSample[]> {
+    const files = new Map<string, WaitingSample[]>()
     for (const entry of waiting) {
       const path = pathOf(entry.hostId, dayFileOf(entry.at))
       const entries = files.get(path)
@@ -94,7 +82,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
     return files
   }
 
-  async function write(path: string, entries: readonly Waiting[]): Promise<void> {
+  async function write(path: string, entries: readonly WaitingSample[]): Promise<void> {
     if (full.has(path)) return
     const lines = entries.map(({ line }) => line)
     if (await appendLines(path, lines)) return
@@ -113,24 +101,13 @@ export function createFileHistory(options: FileHistoryOptions): History {
 
   return {
     append(hostId, metrics) {
-      const now = clock.now()
-      const told = Date.parse(metrics.timestamp)
-      const at = told <= now + tolerance && told >= now - keptFor ? told : now
-      const entry = { hostId, at, line: encodeSample(at, metrics) }
-      waiting.add(entry)
-      waitingCharacters += entry.line.length
-      for (const oldest of waiting) {
-        if (waitingCharacters <= mostWaiting) break
-        remove(oldest)
-        dropped += 1
-      }
+      waiting.add(hostId, metrics)
       flushSoon()
     },
     async *read(hostId, from, to) {
       const inRange = (at: number) => at >= from && at <= to
       // Taken before any file is opened: a line that is written meanwhile is then met twice, never missed.
-      const unwritten = new Set<string>()
-      for (const entry of waiting) if (entry.hostId === hostId && inRange(entry.at)) unwritten.add(entry.line)
+      const unwritten = new Set(waiting.of(hostId, from, to).map(({ line }) => line))
       for (const line of unwritten) {
         const sample = decodeSample(line)
         if (sample) yield sample.metrics
@@ -146,7 +123,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
       }
     },
     async forget(hostId) {
-      for (const entry of waiting) if (entry.hostId === hostId) remove(entry)
+      waiting.forget(hostId)
       // After what is being written: that would bring the directory back.
       disk = disk
         .then(() => rm(pathOf(hostId), { recursive: true, force: true }))

@@ -2,19 +2,37 @@ import { access, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { type DataDirectory, openDataDirectory } from '../../../disk/data-directory.ts'
+import { refuseElsewhere } from '../../elsewhere.ts'
 import type { Log } from '../../log.ts'
 import { damaged, type Manifest, manifestName, readManifest } from '../store/files.ts'
 import { type HeldStore, holdFiles } from '../store/hold.ts'
 import { load } from '../store/recovery.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
 
-/** The directory of a server that does not run, locked. Errors: `not_found` where there is no store, `conflict` where it is in use. */
-export async function openAlone(path: string): Promise<DataDirectory> {
+/** What works on files can't help where the store is elsewhere. */
+const elsewhereHint =
+  'start the server for this; for a backup use pg_basebackup or pg_dump, and keep a copy of the keys'
+
+/** Does it at once: whoever has the lock of the directory is alone. */
+export async function alone(work: () => Promise<void>): Promise<boolean> {
+  await work()
+  return true
+}
+
+/**
+ * The directory of a server that does not run, locked; `option` names it.
+ * Errors: `not_found` where there is no store, `conflict` where it is in use.
+ */
+export async function openAlone(
+  path: string,
+  { hint = elsewhereHint, option = '--data-dir (RSM_DATA_DIR)' } = {},
+): Promise<DataDirectory> {
+  await refuseElsewhere(path, hint)
   // The lock would make the directory where there is none.
   await access(join(path, 'store')).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is none of a server' : error.message
     throw new RsmError('not_found', `the data directory ${path} ${why}: it has no store`, {
-      hint: 'name the data directory of the server with --data-dir (RSM_DATA_DIR)',
+      hint: `name the data directory of the server with ${option}`,
       cause: error,
     })
   })
@@ -22,7 +40,7 @@ export async function openAlone(path: string): Promise<DataDirectory> {
 }
 
 /** What root writes there has to be the server's: this process is its user from here on. */
-async function becomeOwner(path: string): Promise<void> {
+export async function becomeOwner(path: string): Promise<void> {
   const { uid, gid } = await stat(path)
   if (process.getuid?.() !== 0 || uid === 0) return
   process.setgroups?.([gid])
@@ -62,10 +80,18 @@ async function requiredManifest(directory: string): Promise<Manifest> {
   return manifest
 }
 
+async function loadAlone(directory: string) {
+  const manifest = await requiredManifest(directory)
+  const { model, size } = await load(directory, manifest, new AbortController().signal)
+  return { manifest, tables: model.data, size }
+}
+
+/** What the store of a locked data directory holds, which is left as it is. */
+export const readAlone = (path: string) => loadAlone(join(path, 'store'))
+
 /** The store of a locked data directory, read through and left as it is: an older version's stays one of that version. */
 export async function holdAlone(path: string): Promise<HeldStore> {
   const directory = join(path, 'store')
-  const manifest = await requiredManifest(directory)
-  const { model, size } = await load(directory, manifest, new AbortController().signal)
-  return holdFiles(directory, manifest, model.data, size)
+  const { manifest, tables, size } = await loadAlone(directory)
+  return holdFiles(directory, manifest, tables, size)
 }

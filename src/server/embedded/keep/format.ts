@@ -48,6 +48,7 @@ const names: readonly RegExp[] = [
   /^used$/,
   /^tasks\/[\w-]{1,64}\/(?:output\.log|task\.json)$/,
   /^terminals\/[\w-]{1,64}\.cast(?:\.sums)?$/,
+  /^files\/[\w-]{1,64}$/,
   /^keys\.sealed$/,
 ]
 

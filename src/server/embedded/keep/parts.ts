@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { showHead } from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { fitsCheck } from '../../../disk/checked-json.ts'
+import { parseEntry } from '../../audit/stored-entry.ts'
 import { auditFileName } from '../audit/log-file.ts'
-import { parseEntry, readBackward } from '../audit/read.ts'
+import { readBackward } from '../audit/read.ts'
 import { sumsSuffix, verifyRecording } from '../recordings/sums.ts'
 import { manifestName } from '../store/files.ts'
 import type { HeldStore } from '../store/hold.ts'
@@ -60,7 +61,9 @@ export async function* partsOf(
     yield inMemory(name, await readAll(handle))
   }
   for (const id of held.ids.tasks) yield* ofTask(directory, id, options)
-  if (options.withOutput) for (const id of held.ids.terminals) yield* ofTerminal(directory, id, options)
+  if (!options.withOutput) return
+  for (const id of held.ids.terminals) yield* ofTerminal(directory, id, options)
+  for (const id of held.ids.files) yield* ofFile(directory, id)
 }
 
 async function* ofStore({ manifest, files }: HeldStore): AsyncGenerator<Part> {
@@ -130,6 +133,19 @@ async function* ofTask(
     yield { name, size, bytes: watchLines(readFirst(log, size, name), fitsCheck, tell) }
   } finally {
     await log.close()
+  }
+}
+
+/** A secret file may have gone with its task meanwhile. */
+async function* ofFile(directory: string, id: string): AsyncGenerator<Part> {
+  const name = `files/${id}`
+  const handle = await openIfThere(join(directory, name))
+  if (handle === null) return
+  try {
+    const { size } = await handle.stat()
+    yield { name, size, bytes: readFirst(handle, size, name) }
+  } finally {
+    await handle.close()
   }
 }
 

@@ -1,12 +1,8 @@
-import { rmSync } from 'node:fs'
-import { lchown, lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import { RsmError } from '../../../core/errors.ts'
-import { syncDirectory, temporaryName } from '../../../disk/durable.ts'
-import { removeStale } from '../../../disk/stale.ts'
-import { whyUnwritable } from '../../../disk/unwritable.ts'
+import { mkdir, open } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { syncDirectory } from '../../../disk/durable.ts'
+import { fillDirectory } from './fill-directory.ts'
 import { type BackupHeader, keysName } from './format.ts'
-import { removeOnSignal } from './on-signal.ts'
 import { openKeys } from './sealed-keys.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 
@@ -21,29 +17,6 @@ export interface Restored extends Unpacked {
   readonly directory: string
   /** Whether its keys are in place. */
   readonly hasKeys: boolean
-}
-
-const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
-
-/** Whether the directory is there; it is empty then. @throws RsmError `conflict` */
-async function isThereAndEmpty(directory: string): Promise<boolean> {
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    const why = error.code === 'ENOTDIR' ? 'is not a directory' : `can not be read: ${error.message}`
-    throw new RsmError('conflict', `${directory} ${why}`, { hint: inUse, cause: error })
-  })
-  if (names === null || names.length === 0) return names !== null
-  const what = names.includes('store')
-    ? 'is the data directory of a server'
-    : `is not empty: it holds ${names[0]}`
-  throw new RsmError('conflict', `${directory} ${what}`, { hint: inUse })
-}
-
-/** Who has the directory keeps it, where root restores for the user of a service. */
-async function giveTo(owner: { uid: number; gid: number }, path: string): Promise<void> {
-  await lchown(path, owner.uid, owner.gid)
-  if ((await lstat(path)).isDirectory())
-    for (const name of await readdir(path)) await giveTo(owner, join(path, name))
 }
 
 class Target {
@@ -80,16 +53,6 @@ class Target {
   }
 }
 
-function explain(error: unknown, directory: string): unknown {
-  if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
-  const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'
-  const why = isMount ? 'it is a mount point' : whyUnwritable(error)
-  return new RsmError('unavailable', `${directory} can not be restored: ${why}`, {
-    hint: isMount ? 'name a new directory below it' : 'nothing was changed; change that, then try again',
-    cause: error,
-  })
-}
-
 /**
  * Unpacks a backup beside `path` and lets it take that name when all of it has been checked: until then nothing is there
  * that was not there before. Errors: as of `unpackBackup`, and `conflict` where the directory is in use.
@@ -99,39 +62,29 @@ export async function restoreBackup(
   path: string,
   { passphrase, finish }: RestoreOptions,
 ): Promise<Restored> {
-  // A link stays one: the directory that it leads to takes the name.
-  const directory = await realpath(path).catch(() => resolve(path))
-  const isThere = await isThereAndEmpty(directory)
-  const hidden = join(dirname(directory), `.${basename(directory)}`)
-  await removeStale(hidden)
-  const temporary = temporaryName(hidden)
-  const stop = removeOnSignal(() => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }))
-  try {
-    await mkdir(temporary, { mode: 0o700 })
-    const target = new Target(temporary)
-    let sealed = ''
-    const unpacked = await unpackBackup(source, {
-      header: () => undefined,
-      async file(name, bytes) {
-        if (name !== keysName) return target.write(name, bytes)
-        for await (const chunk of bytes) sealed += chunk.toString('latin1')
-      },
-    })
-    const { header } = unpacked
-    const hasKeys = sealed !== '' && passphrase !== undefined
-    if (hasKeys)
-      for (const [name, bytes] of Object.entries(await openKeys(sealed, passphrase, header.storeId)))
-        await target.write(`keys/${basename(name)}`, [bytes])
-    await finish(temporary, header)
-    if (isThere && process.getuid?.() === 0) await giveTo(await lstat(directory), temporary)
-    await target.sync()
-    await rename(temporary, directory)
-    await syncDirectory(dirname(directory))
-    return { ...unpacked, directory, hasKeys }
-  } catch (error) {
-    throw explain(error, directory)
-  } finally {
-    await rm(temporary, { recursive: true, force: true })
-    stop()
-  }
+  const restored = await fillDirectory(path, {
+    what: 'restored',
+    async fill(temporary) {
+      const target = new Target(temporary)
+      let sealed = ''
+      const unpacked = await unpackBackup(source, {
+        header: () => undefined,
+        async file(name, bytes) {
+          if (name !== keysName) return target.write(name, bytes)
+          for await (const chunk of bytes) sealed += chunk.toString('latin1')
+        },
+      })
+      const { header } = unpacked
+      const hasKeys = sealed !== '' && passphrase !== undefined
+      if (hasKeys)
+        for (const [name, bytes] of Object.entries(await openKeys(sealed, passphrase, header.storeId)))
+          await target.write(`keys/${basename(name)}`, [bytes])
+      await finish(temporary, header)
+      return { ...unpacked, hasKeys, target }
+    },
+    sync: (_, { target }) => target.sync(),
+  })
+  const { directory, value } = restored
+  const { target: _, ...rest } = value
+  return { ...rest, directory }
 }

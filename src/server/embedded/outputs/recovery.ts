@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
 import { hasCheck } from '../../../disk/checked-json.ts'
 import { writeWhole } from '../../../disk/disk.ts'
+import { parseEntry } from '../../outputs/line.ts'
 import { encodeRecord, type IndexRecord, readAsFound, recordBytes, startOf } from './index-file.ts'
-import { parseEntry } from './line.ts'
 
 const recoveryChunk = 1024 * 1024
 const newline = 10

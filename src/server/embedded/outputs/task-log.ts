@@ -5,6 +5,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { type Appended, AppendLog } from '../../../disk/append-log.ts'
 import { writeWhole } from '../../../disk/disk.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
+import { entryJson, lineOf } from '../../outputs/line.ts'
 import type {
   NewEntry,
   Progress,
@@ -22,7 +23,6 @@ import {
   recordBytes,
   startOf,
 } from './index-file.ts'
-import { entryJson, lineOf } from './line.ts'
 import { logFiles, openBoth } from './log-files.ts'
 import { cursorBeforeLast, recordsBefore } from './read-back.ts'
 import { recoverLog } from './recovery.ts'

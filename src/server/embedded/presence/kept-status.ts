@@ -4,6 +4,7 @@ import type { AgentStatus, HostStatus } from '../../../core/host.ts'
 import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../log.ts'
+import type { LastKnown } from '../../migrate/kinds.ts'
 import type { Greeting } from '../../seams/presence.ts'
 
 /** The last known status of a host, as it is kept over a restart. */
@@ -41,6 +42,13 @@ export async function keepStatus(path: string, kept: Iterable<KeptStatus>, log: 
   } catch (error) {
     log.warn({ err: error }, 'could not keep the last known status of hosts')
   }
+}
+
+/** What a row says of a host, whichever server wrote it. */
+export function lastKnownOf(row: KeptStatus): Omit<LastKnown, 'revoked'> {
+  const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null, warns = [] } = row
+  const { onDemand = null, linkFault = null, says = { onDemand, linkFault }, linkLostAt = null } = row
+  return { hostId, status, reason, lastHeartbeatAt, agentStatus, greeting: running, says, linkLostAt, warns }
 }
 
 /** Nothing where there is no file, or none that can be read. */

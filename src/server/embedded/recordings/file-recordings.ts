@@ -10,14 +10,14 @@ import { createSyncTurns } from '../outputs/sync-turns.ts'
 import { RecordingFile } from './recording-file.ts'
 import { sumsSuffix, verifyRecording } from './sums.ts'
 
-const suffix = '.cast'
+export const recordingSuffix = '.cast'
 
 /** One asciicast file a recording, in a directory of its own. */
 export async function openFileRecordings(directory: string): Promise<Recordings> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const turn = createSyncTurns(1)
   const orphans = createOrphans(directory)
-  const pathOf = (id: string) => join(directory, id + suffix)
+  const pathOf = (id: string) => join(directory, id + recordingSuffix)
   return {
     async create(id, header, failed) {
       const file = await RecordingFile.create(pathOf(id), header, { turn, failed })
@@ -48,15 +48,15 @@ export async function openFileRecordings(directory: string): Promise<Recordings>
     async list() {
       const found: { id: string; changedAt: number }[] = []
       for (const name of await readdir(directory)) {
-        if (!name.endsWith(suffix)) continue
+        if (!name.endsWith(recordingSuffix)) continue
         const { mtimeMs } = await stat(join(directory, name))
-        found.push({ id: name.slice(0, -suffix.length), changedAt: mtimeMs })
+        found.push({ id: name.slice(0, -recordingSuffix.length), changedAt: mtimeMs })
       }
       return found
     },
     async moveAside(ids, now) {
       const there = new Set(await readdir(directory))
-      const names = ids.flatMap((id) => [id + suffix, id + suffix + sumsSuffix])
+      const names = ids.flatMap((id) => [id + recordingSuffix, id + recordingSuffix + sumsSuffix])
       return orphans.moveAside(
         names.filter((name) => there.has(name)),
         now,

@@ -1,10 +1,10 @@
 import type { Low } from 'lowdb'
 import type { AppendLog } from '../../../disk/append-log.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
+import type { Tables } from '../../tables/tables.ts'
 import { createJournal, type Manifest, openJournal, writeManifest } from './files.ts'
 import { type HeldStore, holdFiles } from './hold.ts'
 import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
-import type { Tables } from './tables.ts'
 
 export interface CompactionOptions {
   directory: string

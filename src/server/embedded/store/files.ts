@@ -9,9 +9,10 @@ import { encodeLine } from './line.ts'
 
 /**
  * Version of everything in the store's directory; a newer one is refused (reliability F19). It goes up with each new kind
- * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys.
+ * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys. 3: webhooks, deliveries, schedules, slots.
+ * 4: files.
  */
-export const formatVersion = 2
+export const formatVersion = 4
 
 export const manifestName = 'store.json'
 

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Tables } from '../../tables/tables.ts'
 import { journalName, type Manifest, snapshotName } from './files.ts'
-import type { Tables } from './tables.ts'
 
 /** An open file: its first `size` bytes stay as they are, whatever becomes of its name. */
 export interface HeldFile {
@@ -20,6 +20,7 @@ export interface HeldStore {
   readonly ids: {
     readonly tasks: readonly string[]
     readonly terminals: readonly string[]
+    readonly files: readonly string[]
     readonly scripts: readonly number[]
   }
   release(): Promise<void>
@@ -36,6 +37,7 @@ export async function holdFiles(
   const ids = {
     tasks: tables.slice('tasks').map(({ id }) => String(id)),
     terminals: tables.slice('terminals').map(({ id }) => String(id)),
+    files: tables.slice('files').map(({ id }) => String(id)),
     scripts: tables.slice('scripts').map(({ id }) => Number(id)),
   }
   const files: HeldFile[] = []

@@ -1,7 +1,7 @@
-import type { Noun } from '../../seams/records.ts'
-import { type AnyRecord, type Id, indexList, type Key, orderOf } from './indexes.ts'
-import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from './query.ts'
-import type { Change } from './tables.ts'
+import { type AnyRecord, type Id, indexList, type Key, type Noun } from '../../seams/records.ts'
+import { orderOf } from '../../tables/order-of.ts'
+import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from '../../tables/query.ts'
+import type { Change } from '../../tables/tables.ts'
 
 /** What a layer lies upon: the durable tables, or another layer. */
 export interface Base {

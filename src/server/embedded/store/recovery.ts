@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Low } from 'lowdb'
 import type { LogFile } from '../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
+import { Tables } from '../../tables/tables.ts'
 import { serverVersion } from '../../version.ts'
 import {
   checkFormat,
@@ -23,7 +24,6 @@ import {
 } from './files.ts'
 import { type Line, readLines } from './line.ts'
 import { SnapshotAdapter } from './snapshot.ts'
-import { Tables } from './tables.ts'
 import { replay, unknownKind, unknownNoun } from './transaction-line.ts'
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
@@ -106,15 +106,27 @@ async function raiseFormat(directory: string, manifest: Manifest, log: Log): Pro
 
 async function create(directory: string, signal: AbortSignal): Promise<Manifest> {
   await checkNeverUsed(directory)
+  return makeStore(directory, randomBytes(16).toString('base64url'), new Tables(), signal)
+}
+
+/** Makes the files of a store with these records. */
+export async function makeStore(
+  directory: string,
+  storeId: string,
+  tables: Tables,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { sequence } = tables
+  const first = sequence + 1
   const manifest: Manifest = {
     format: formatVersion,
-    storeId: randomBytes(16).toString('base64url'),
-    snapshot: 0,
-    journals: [1],
+    storeId,
+    snapshot: sequence,
+    journals: [first],
     previous: null,
   }
-  await new SnapshotAdapter(directory, manifest.storeId, 0, signal).write(new Tables())
-  await createJournal(directory, manifest.storeId, 1)
+  await new SnapshotAdapter(directory, storeId, sequence, signal).write(tables)
+  await createJournal(directory, storeId, first)
   await writeManifest(directory, manifest)
   return manifest
 }

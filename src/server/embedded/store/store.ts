@@ -2,12 +2,11 @@ import { RsmError } from '../../../core/errors.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
 import type { Disk } from '../../../disk/disk.ts'
-import type { Noun, Records } from '../../seams/records.ts'
+import { type Id, type Noun, type Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
+import type { AnyQuery } from '../../tables/query.ts'
 import { Compaction } from './compaction.ts'
 import type { HeldStore } from './hold.ts'
-import type { Id } from './indexes.ts'
-import type { AnyQuery } from './query.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
@@ -32,6 +31,8 @@ export interface JsonStoreOptions {
 
 /** The embedded store, and what is particular to its files. */
 export interface JsonStore extends Store {
+  /** The number of the last commit that is durable; it never goes back but by a restore. */
+  readonly sequence: number
   /** Writes that wait for the journal. */
   readonly queueLength: number
   /** Writes a new snapshot, so that the journal begins anew; answers the bytes of all before and after. */
@@ -77,7 +78,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     resumed: () => log('info', 'the disk has room again: writes are taken', {}),
     disk: options.disk,
   })
-  const watchers = new Map<Noun, ((id: Id) => void)[]>()
+  const watchers = new Map<Noun, ((id: Id | null) => void)[]>()
   const transactions = new Transactions(tables, journal, (changes) => {
     for (const { noun, id } of changes) for (const changed of watchers.get(noun) ?? []) changed(id)
     compaction.startIfDue()
@@ -123,6 +124,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     watch(noun, changed) {
       watchers.set(noun, [...(watchers.get(noun) ?? []), changed])
     },
+    refresh: async () => undefined,
     async compact() {
       const before = compaction.bytes
       await compaction.now()

@@ -1,8 +1,7 @@
-import { type Noun, nouns } from '../../seams/records.ts'
-import { freeze } from './freeze.ts'
-import type { AnyRecord, Id } from './indexes.ts'
+import { freeze } from '../../freeze.ts'
+import { type AnyRecord, type Id, type Noun, nouns } from '../../seams/records.ts'
+import type { Change, Tables } from '../../tables/tables.ts'
 import { encodeLine } from './line.ts'
-import type { Change, Tables } from './tables.ts'
 
 /** One transaction as the journal holds it. */
 interface TransactionBody {

@@ -1,12 +1,11 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { AppendLog } from '../../../disk/append-log.ts'
-import type { IndexOf, Noun, Records } from '../../seams/records.ts'
+import { freeze } from '../../freeze.ts'
+import { type Id, type IndexOf, indexList, type Key, type Noun, type Records } from '../../seams/records.ts'
 import type { Found, Query, Transaction } from '../../seams/store.ts'
-import { freeze } from './freeze.ts'
-import { type Id, indexList, type Key } from './indexes.ts'
+import type { AnyQuery } from '../../tables/query.ts'
+import type { Change, Tables } from '../../tables/tables.ts'
 import { Layer } from './layer.ts'
-import type { AnyQuery } from './query.ts'
-import type { Change, Tables } from './tables.ts'
 import { encodeTransaction } from './transaction-line.ts'
 
 /** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */

@@ -1,10 +1,8 @@
 import { faultPoint } from '#fault-point'
 import { closeCodes } from '../../../core/protocol/close-codes.ts'
-import type { ExecuteScript } from '../../../core/protocol/messages.ts'
+import type { RunMark } from '../../../core/protocol/messages.ts'
 import { hostVariables, type KnownHost } from '../../../core/script/host-variables.ts'
-import type { ScriptType } from '../../../core/script/script-form.ts'
 import { limitWords, notEnforced } from '../../../core/task/limits.ts'
-import { runsScript } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import { signatureLife } from '../../keys.ts'
 import type { End, Execution, Offer } from '../../seams/executions.ts'
@@ -13,32 +11,32 @@ import type { TaskRecord } from '../../seams/records/task.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'
+import { type Order, orderFor, orderOf, unfitPath } from './order.ts'
 import { openSecrets, sealedFault } from './secrets.ts'
 
 /** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
 const defaultCapacity = 16
 
-/** What an agent runs that does not know what an upgrade is. */
-const tooOld = `echo "the agent of this host can not upgrade itself yet: install rsm anew there (rsm hosts join)" >&2
-exit 126`
-
 type Variables = Readonly<Record<string, string>>
-type Unsigned = Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'>
 
 /** A task that is about to be sent: the same for all of its hosts. */
 interface Parcel {
   task: TaskRecord
-  payload: Unsigned
+  order: Order
   /** Why no host can be sent it. */
   fault: string | null
 }
 
 /** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
-function unfit(task: TaskRecord, { hello }: AgentLink): string | null {
+function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string | null {
+  if ((task.copy || task.fetch || task.stdin) && hello?.capabilities.files !== true)
+    return 'not started: agent too old: it takes no files; upgrade rsm on this host'
   if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
   if (task.runAs !== null && hello === null)
     return 'not started: the agent of this host can not run scripts as another user'
-  if (!task.limits) return null
+  if (task.gates && hello?.capabilities.gates !== true)
+    return 'not started: the agent of this host is too old to verify or roll back what it runs; upgrade it (rsm hosts upgrade)'
+  if (!task.limits) return unfitPath(task, hostname)
   const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
   if (missing.length === 0) return null
   const words = missing.map((name) => limitWords[name]).join(' and ')
@@ -71,21 +69,10 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   const { executions, store, keys, serverRuns, clock, log } = parts
   let hinted = new Set<number>()
 
-  function parcelOf(task: TaskRecord, scriptType: ScriptType): Parcel {
+  function parcelOf(task: TaskRecord): Parcel {
     const fault = sealedFault(parts, task)
-    const payload = {
-      taskId: task.id,
-      script: task.content ?? '',
-      timeout: task.timeout,
-      params: { ...task.params, ...(fault === null ? openSecrets(keys, task) : {}) },
-      ...(task.workDir === null ? {} : { workDir: task.workDir }),
-      scriptType,
-      ...(task.runAs === null ? {} : { runAs: task.runAs }),
-      ...(task.limits ? { limits: task.limits } : {}),
-      maxOutputBytes: task.maxOutputBytes,
-      ...(task.upgrade && { upgrade: task.upgrade, script: tooOld }),
-    }
-    return { task, payload, fault }
+    const secrets = fault === null ? openSecrets(keys, task) : {}
+    return { task, order: orderOf(task, { secrets, maxFileSize: parts.maxFileSize }), fault }
   }
 
   async function parcels(taken: readonly Execution[]): Promise<Map<string, Parcel>> {
@@ -93,7 +80,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
       if (!task || task.type === 'INSTALL') continue
-      found.set(id, parcelOf(task, runsScript(task.type) ? task.type : 'BASH'))
+      found.set(id, parcelOf(task))
     }
     return found
   }
@@ -105,20 +92,38 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     return new Map(known.map((host) => [host.id, hostVariables(host)]))
   }
 
-  function send({ task, payload }: Parcel, link: AgentLink, about: Variables = {}): boolean {
+  function send(
+    { task, order }: Parcel,
+    link: AgentLink,
+    hostname: string,
+    mark: RunMark | null,
+    about?: Variables,
+  ): boolean {
     const linkId = link.hello?.linkId
-    const mark = link.hello ? serverRuns.mark() : null
+    const { type, payload } = orderFor(order, hostname, about)
     const bound = {
       ...payload,
-      params: { ...payload.params, ...about },
-      ...(mark && { mark }),
+      ...(link.hello && mark && { mark }),
       ...(linkId === undefined ? {} : { linkId }),
     }
     const expiry = isoTime(clock.now() + signatureLife)
-    const hasLeft = link.send('EXECUTE_SCRIPT', keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry))
+    const hasLeft = link.send(type, keys.sign(type, link.agentId, bound, expiry))
     const lane = lanes.of(link.hostId)
-    if (hasLeft && lane.link === link) lane.named.add(task.id)
+    if (hasLeft && lane.link === link) {
+      lane.named.add(task.id)
+      lane.heard.set(task.id, clock.monotonic())
+    }
     return hasLeft
+  }
+
+  /** Undefined where the store can't be reached: what it has come to is not known then. */
+  async function marked(): Promise<RunMark | null | undefined> {
+    try {
+      return await serverRuns.mark()
+    } catch (error) {
+      log.warn({ err: error }, 'could not note how far the store has come: nothing is sent')
+      return undefined
+    }
   }
 
   /** Sends what is marked as sent; answers the ids of those whose frame did not leave and that are still marked. */
@@ -127,17 +132,21 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     linkOf: (hostId: number) => AgentLink | undefined,
     about: ReadonlyMap<number, Variables>,
   ): Promise<string[]> {
+    if (sent.length === 0) return []
     const found = await parcels(sent)
+    // A store that knows it has them marked as sent.
+    const mark = await marked()
+    if (mark === undefined) return sent.map(({ id }) => id)
     const unsent: string[] = []
     const refused = new Map<LinkClaim, End[]>()
-    for (const { id, taskId, hostId } of sent) {
+    for (const { id, taskId, hostId, hostname } of sent) {
       const [parcel, link] = [found.get(taskId), linkOf(hostId)]
       // It may have ended since it was marked: a cancel ends it where the agent knows none.
       const now = await executions.find(taskId, hostId)
       if (!parcel || !link || now?.execution.status !== 'RUNNING') continue
-      const error = parcel.fault ?? unfit(parcel.task, link)
+      const error = parcel.fault ?? unfit(parcel.task, link, hostname)
       if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
-      else if (!send(parcel, link, about.get(hostId))) unsent.push(id)
+      else if (!send(parcel, link, hostname, mark, about.get(hostId))) unsent.push(id)
       else faultPoint('server.frame.after')
     }
     for (const [claim, ends] of refused)
@@ -235,7 +244,8 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       // All that it does is written first: it would fail for each host, each time, and say so.
       if (store.readOnlyReason !== null) return
       await Promise.all([...lanes.values()].filter(({ unsent }) => unsent.size > 0).map(giveBack))
-      for (const { hostId } of await executions.waiting()) look(hostId)
+      const linked = [...lanes].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))
+      for (const hostId of await executions.waiting(linked)) look(hostId)
     },
   }
 }

@@ -12,6 +12,8 @@ export class HostLane {
   epoch: number | null = null
   /** Tasks that the agent of the present link has named or was sent: it says that they still run. */
   named = new Set<string>()
+  /** Tasks that were sent over this link or a former one, with the monotonic milliseconds of the last word of each over this one. */
+  heard = new Map<string, number>()
   /** Tasks whose cancel was sent over the present link. */
   cancelled = new Set<string>()
   /** Executions whose frames never left, until that is on disk. */
@@ -19,10 +21,19 @@ export class HostLane {
   returning: Promise<void> | null = null
   /** What comes in, by task. */
   readonly incoming = new Map<string, Incoming>()
+  /** Resolves when the newest link has been taken up, or could not be: frames wait for it. */
+  takenUp: Promise<unknown> = Promise.resolve()
   /** Resolves when every frame that is being marked as sent has been sent, or has not left. */
   sending: Promise<unknown> = Promise.resolve()
   /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
   readonly #journals = new Map<string, number>()
+
+  /** The task has ended here. */
+  forget(taskId: string): void {
+    this.named.delete(taskId)
+    this.heard.delete(taskId)
+    this.cancelled.delete(taskId)
+  }
 
   journal(instanceId: string): number {
     return this.#journals.get(instanceId) ?? 0

@@ -5,17 +5,18 @@ import { createDispatch } from './dispatch.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createReconcile } from './reconcile.ts'
+import { createSilent } from './silent.ts'
 
 /**
  * The hosts whose agents have their links here: takes what is due for them, sends, receives and settles. It knows no plan;
  * a task may be another server's.
  */
-export interface Lanes extends Pick<Receiver, 'received' | 'output' | 'complete'> {
+export interface Lanes extends Pick<Receiver, 'received' | 'phase' | 'output' | 'complete'> {
   linked(link: AgentLink): Promise<void>
   unlinked(link: AgentLink): void
   /** Looks at what hints have lost, and takes up what a full disk had put off. */
   sweep(): Promise<void>
-  /** Says of what still runs that it does, repeats what cancels may have been lost, and ends what waits in vain for output. */
+  /** Repeats what cancels may have been lost, ends as LOST what linked agents say nothing of, and what waits in vain for output. */
   sweepRunning(): Promise<void>
   close(): void
 }
@@ -24,6 +25,7 @@ export function createLanes(parts: EngineParts, lanes: HostLanes, held: Held): L
   const { executions, hints, store } = parts
   const dispatch = createDispatch(parts, lanes)
   const receiver = createReceiver(parts, lanes)
+  const silent = createSilent(parts, lanes)
 
   async function forgetDeletedHosts(): Promise<void> {
     const idle = [...lanes].flatMap(([hostId, { epoch, unsent }]) =>
@@ -34,13 +36,12 @@ export function createLanes(parts: EngineParts, lanes: HostLanes, held: Held): L
       if (hosts[at] === undefined && lanes.get(hostId)?.epoch === null) lanes.delete(hostId)
   }
 
-  /** What has ended without a word of the agent, such as what is LOST. */
-  async function forgetEnded(hostId: number, { named, cancelled }: HostLane): Promise<void> {
-    for (const taskId of named) {
-      const running = await executions.find(taskId, hostId)
-      if (running?.execution.status === 'RUNNING') continue
-      named.delete(taskId)
-      cancelled.delete(taskId)
+  /** Repeats cancels that may have been lost, and forgets what has ended without a word of the agent, such as what is LOST. */
+  async function lookAtSent(hostId: number, lane: HostLane): Promise<void> {
+    for (const taskId of new Set([...lane.named, ...lane.heard.keys()])) {
+      const { execution } = (await executions.find(taskId, hostId)) ?? {}
+      if (execution?.status !== 'RUNNING') lane.forget(taskId)
+      else if (execution.cancelRequested) dispatch.look(hostId)
     }
   }
 
@@ -51,13 +52,8 @@ export function createLanes(parts: EngineParts, lanes: HostLanes, held: Held): L
     sweep: () => dispatch.sweep(),
     async sweepRunning() {
       await forgetDeletedHosts()
-      // A linked agent of ours that has named it says that it still runs.
-      for (const [hostId, lane] of lanes) {
-        await forgetEnded(hostId, lane)
-        if (lane.link?.hello) executions.heard([...lane.named].map((taskId) => `${taskId}/${hostId}`))
-      }
-      for (const { hostId, cancelRequested } of await executions.open())
-        if (cancelRequested) dispatch.look(hostId)
+      for (const [hostId, lane] of lanes) await lookAtSent(hostId, lane)
+      await silent.sweep()
       await receiver.sweep()
     },
     close,

@@ -1,5 +1,10 @@
 import { LineBudget } from '../../../core/line-budget.ts'
-import type { ScriptComplete, ScriptOutput, ScriptReceived } from '../../../core/protocol/messages.ts'
+import type {
+  ScriptComplete,
+  ScriptOutput,
+  ScriptPhase,
+  ScriptReceived,
+} from '../../../core/protocol/messages.ts'
 import { isFinal } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import { signalOf, statusOf, withoutTheRest } from '../../executions/reported-end.ts'
@@ -24,6 +29,8 @@ export interface Receiver {
   output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   /** The agent has an execution in its journal; resolves when that is taken in, which is before it is on disk. */
   received(link: AgentLink, frameId: string, received: ScriptReceived): Promise<void>
+  /** The agent has got to another phase of an execution; resolves when that is durable. */
+  phase(link: AgentLink, frameId: string, reached: ScriptPhase): Promise<void>
   /** Takes in the end of an execution; resolves when it is durable and acknowledged, or waits for output. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
   /** Ends as incomplete what waits in vain for output, and forgets what came in of executions that have ended. */
@@ -68,8 +75,8 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
       refuse(link, 404, `no task ${taskId}`, frameId)
       return 'refused'
     }
-    const remains = task.status === 'RUNNING' ? { results: [] } : await results.read(taskId)
-    if (!remains || remains.results.some((result) => result.hostId === link.hostId)) return 'ended'
+    const isIts = task.status === 'RUNNING' ? false : await results.has(taskId, link.hostId)
+    if (isIts !== false) return 'ended'
     notYours(link, frameId, taskId)
     return 'refused'
   }
@@ -88,13 +95,14 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     frameId: string,
     taskId: string,
   ): Promise<RunningExecution | 'ended' | 'refused'> {
+    await lanes.get(link.hostId)?.takenUp
     const found = await executions.find(taskId, link.hostId)
     if (!found) return notRunning(link, frameId, taskId)
     if (found.execution.sentAt === null || found.execution.overSsh) {
       notYours(link, frameId, taskId)
       return 'refused'
     }
-    executions.heard([found.execution.id])
+    if (!isFinal(found.execution.status)) lanes.of(link.hostId).heard.set(taskId, clock.monotonic())
     return found
   }
 
@@ -150,8 +158,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     if (changed.length === 0) await late(hostId, end.complete)
     const lane = lanes.of(hostId)
     lane.incoming.delete(taskId)
-    lane.named.delete(taskId)
-    lane.cancelled.delete(taskId)
+    lane.forget(taskId)
     release(link, taskId)
   }
 
@@ -177,6 +184,11 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
       if (instanceId !== undefined) lanes.of(link.hostId).heardJournal(instanceId, journal.sequence)
       const found = await find(link, frameId, taskId)
       if (typeof found !== 'string') executions.received(found.execution.id)
+    },
+
+    async phase(link, frameId, { taskId, phase }) {
+      const found = await find(link, frameId, taskId)
+      if (typeof found !== 'string') await executions.reached(found.execution.id, phase)
     },
 
     async output(link, frameId, output, json) {

@@ -1,4 +1,5 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
+import { phases } from '../../../core/task/gates.ts'
 import { isFinal } from '../../../core/task/task.ts'
 import { isReceived } from '../../executions/transitions.ts'
 import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
@@ -27,7 +28,7 @@ function isSentTo(execution: Execution, lane: HostLane, hello: AgentHello): bool
 
 /** Takes links up: what was sent over former ones is compared with what the agent says it has. */
 export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: Dispatch, held: Held) {
-  const { executions, links, store } = parts
+  const { executions, links, store, clock } = parts
 
   /** Why what the agent does not name has to count as LOST; null: it is sent again. */
   function whyLost(
@@ -52,7 +53,7 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
   ): Promise<void> {
     const { hello, claim } = link
     if (!hello) return
-    const says = new Set(hello.tasks.map(({ taskId }) => taskId))
+    const says = new Map(hello.tasks.map(({ taskId, phase }) => [taskId, phase]))
     const named = sent.filter(({ execution }) => says.has(execution.taskId))
     const lost: End[] = []
     const again: Execution[] = []
@@ -69,7 +70,11 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
         claim,
         news.map(({ execution }) => execution.id),
       )
-    for (const running of named) goOn(link, lane, running)
+    for (const running of named) {
+      goOn(link, lane, running)
+      const phase = phases.find((each) => each === says.get(running.execution.taskId))
+      if (phase !== undefined) await executions.reached(running.execution.id, phase)
+    }
     if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
     // The cancel goes first, so that the agent refuses what comes after it.
     for (const execution of again) if (execution.cancelRequested) cancel(link, lane, execution)
@@ -83,7 +88,6 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
 
   /** The agent has it: tell it what is stored, so that it goes on from there. */
   function goOn(link: AgentLink, lane: HostLane, { execution, output }: RunningExecution): void {
-    executions.heard([execution.id])
     lane.named.add(execution.taskId)
     link.send('SCRIPT_ACK', { taskId: execution.taskId, sequence: output.storedSequence })
     if (execution.cancelRequested) cancel(link, lane, execution)
@@ -101,6 +105,26 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
     }
   }
 
+  /** Answers what was sent over former links; null: this one has gone meanwhile, or a newer one come. */
+  async function takeUp(
+    link: AgentLink,
+    lane: HostLane,
+  ): Promise<{ sent: RunningExecution[]; isOurs: boolean } | null> {
+    const { claim, hello } = link
+    await links.ready(claim)
+    // Before anything is sent over it.
+    const judged = held.judge(link, hello?.mark)
+    const isOurs = judged === true || (await judged)
+    await lane.sending
+    const sent = await executions.takeOver(claim, new Set(lane.unsent.keys()))
+    if (lane.epoch !== claim.epoch) return null
+    lane.link = link
+    lane.named = new Set()
+    lane.heard = new Map(sent.map(({ execution }) => [execution.taskId, clock.monotonic()]))
+    lane.cancelled = new Set()
+    return { sent, isOurs }
+  }
+
   return {
     /** A link is up and, for an agent of ours, has said HELLO. */
     async linked(link: AgentLink): Promise<void> {
@@ -108,18 +132,11 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
       const lane = lanes.of(hostId)
       lane.epoch = claim.epoch
       lane.link = null
-      await links.ready(claim)
-      // Before anything is sent over it.
-      const judged = held.judge(link, hello?.mark)
-      const isOurs = judged === true || (await judged)
-      await lane.sending
-      const sent = await executions.takeOver(claim, new Set(lane.unsent.keys()))
-      // The link may have gone meanwhile, or a newer one come.
-      if (lane.epoch !== claim.epoch) return
-      lane.link = link
-      lane.named = new Set()
-      lane.cancelled = new Set()
-      await reconcile(link, lane, sent, isOurs)
+      const takingUp = takeUp(link, lane)
+      lane.takenUp = takingUp.catch(() => undefined)
+      const taken = await takingUp
+      if (taken === null) return
+      await reconcile(link, lane, taken.sent, taken.isOurs)
       if (hello?.instanceId !== undefined && hello.journal)
         lane.heardJournal(hello.instanceId, hello.journal.sequence)
       await others(link)
@@ -132,6 +149,7 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
       lane.epoch = null
       lane.link = null
       lane.named = new Set()
+      lane.heard = new Map()
     },
   }
 }

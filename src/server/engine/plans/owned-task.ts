@@ -1,5 +1,7 @@
+import { longestRun } from '../../../core/task/gates.ts'
 import { Plan } from '../../../core/task/plan.ts'
-import type { TaskType } from '../../../core/task/task.ts'
+import { isFinal, type TaskType } from '../../../core/task/task.ts'
+import { only } from '../../only.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 
@@ -23,11 +25,18 @@ export function planOf(task: TaskRecord, executions: readonly Execution[]): Plan
   return new Plan(task, standings, pauseUntilOf(task, executions))
 }
 
+/** What the owner of a task remembers of an execution that is RUNNING, or due and PENDING. */
+export type OpenExecution = Pick<
+  Execution,
+  'id' | 'taskId' | 'hostId' | 'hostname' | 'status' | 'dueAt' | 'overSsh'
+>
+
 /** A task whose plan this server carries out. */
 export class OwnedTask {
   readonly id: string
   readonly type: TaskType
-  readonly timeout: number
+  /** Seconds that an execution may take; 0: any. */
+  readonly longest: number
   readonly queueSeconds: number | null
   readonly #ids: readonly string[]
   plan: Plan
@@ -38,6 +47,10 @@ export class OwnedTask {
   retryTimer: NodeJS.Timeout | undefined
   /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
   graceUntil = 0
+  /** What goes over links and is open, as far as the owner has heard; by the execution's id. */
+  readonly open = new Map<string, OpenExecution>()
+  /** Monotonic milliseconds when the host of what is RUNNING was last seen linked, or it was first seen RUNNING; by the execution's id. */
+  readonly linkedAt = new Map<string, number>()
   /** Monotonic milliseconds since when the host of an execution that is due has been without a link, by the execution's id. */
   readonly awaySince = new Map<string, number>()
   /** What followers were told of why a host says nothing just now, by the execution's id. */
@@ -45,14 +58,34 @@ export class OwnedTask {
   looking: Promise<void> | null = null
   isHinted = false
 
-  constructor(task: TaskRecord, executions: readonly Execution[], plan: Plan) {
+  /** `now`: monotonic milliseconds. */
+  constructor(task: TaskRecord, executions: readonly Execution[], plan: Plan, now: number) {
     this.id = task.id
     this.type = task.type
-    this.timeout = task.timeout
+    this.longest = longestRun(task.timeout, task.gates)
     this.queueSeconds = task.queueSeconds
     this.pauseUntil = task.pauseUntil
     this.plan = plan
     this.#ids = executions.map(({ id }) => id)
+    this.note(executions, now)
+  }
+
+  /** Takes in executions as they are now; `now`: monotonic milliseconds. */
+  note(changed: readonly Execution[], now: number): void {
+    for (const execution of changed) {
+      const { id, status, dueAt, overSsh } = execution
+      const isOpen = !isFinal(status) && dueAt !== null && !overSsh
+      if (isOpen) this.open.set(id, only(execution, 'id', 'taskId', 'hostId', 'hostname', 'status', 'dueAt'))
+      else this.open.delete(id)
+      if (!isOpen || status !== 'PENDING') this.awaySince.delete(id)
+      if (!isOpen || status !== 'RUNNING') this.linkedAt.delete(id)
+      else if (!this.linkedAt.has(id)) this.linkedAt.set(id, now)
+    }
+  }
+
+  /** What is due and waits for its host. */
+  waiting(): OpenExecution[] {
+    return [...this.open.values()].filter(({ status }) => status === 'PENDING')
   }
 
   idsAt(positions: readonly number[]): string[] {

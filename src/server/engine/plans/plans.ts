@@ -16,6 +16,8 @@ const retryAfter = 1000
 const longestTimer = 2 ** 31 - 1
 /** An agent's first retry comes 5 s after it lost its server (contract §6), with jitter; this gives it time for two. */
 const returnGrace = 15_000
+/** Sweeps after which all tasks are looked at, whether they have changed or not. */
+const sweepsToAll = 10
 const tooManyFailed = 'not started: too many hosts had failed before it'
 
 /**
@@ -54,6 +56,9 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   const base = clock.now() - clock.monotonic()
   /** The start may take longer than a sweep waits: until then nothing says which tasks a restore holds. */
   let isReady = false
+  /** What has changed up to here was looked at by a sweep. */
+  let cursor = 0
+  let sweeps = 0
   const steadyNow = () => base + clock.monotonic()
 
   /** Steps of one task never overlap. */
@@ -84,26 +89,31 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   /** After a decision that could not be carried out: what is on disk decides anew. */
   async function planAnew(task: OwnedTask): Promise<void> {
     const record = await store.get('tasks', task.id)
-    const all = await executions.ofTask(task.id)
+    const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
     if (!record) return
     task.pauseUntil = record.pauseUntil
-    task.plan = planOf(
-      record,
-      all.map(({ execution }) => execution),
-    )
+    task.plan = planOf(record, all)
+    task.note(all, clock.monotonic())
   }
 
   async function takeStep(task: OwnedTask): Promise<void> {
     const { executions: changed, cursor } = await executions.changes(task.id, task.cursor)
     task.cursor = cursor
     for (const { position, status } of changed) if (isFinal(status)) task.plan.settled(position, status)
+    task.note(changed, clock.monotonic())
     if (executions.held.has(task.id)) return finish(task)
     const { skip, start, pauseUntil, done } = task.plan.decide(steadyNow())
     if (skip.length > 0) parts.ended(await executions.skip(member, task.idsAt(skip), tooManyFailed))
-    if (start.length > 0) await begin(task, await executions.due(member, task.idsAt(start)))
+    if (start.length > 0) await begin(task, await due(task, start))
     else if (task.type === 'INSTALL') await begin(task, [])
     await pause(task, pauseUntil)
     if (done) await finish(task)
+  }
+
+  async function due(task: OwnedTask, positions: readonly number[]): Promise<Execution[]> {
+    const changed = await executions.due(member, task.idsAt(positions))
+    task.note(changed, clock.monotonic())
+    return changed
   }
 
   /** What is due on a host waits for its link, or is done over SSH. */
@@ -122,7 +132,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   }
 
   async function finish(task: OwnedTask): Promise<void> {
-    const final = await executions.finish(member, task.id)
+    const final = await executions.finish(member, task.id, await parts.webhookEvents.endOfTask())
     if (!final) return
     forget(task)
     await ownership.release(member, [task.id])
@@ -139,17 +149,36 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     const record = await store.get('tasks', taskId)
     const all = (await executions.ofTask(taskId)).map(({ execution }) => execution)
     if (record?.status !== 'RUNNING' || all.length === 0 || owned.has(taskId)) return
-    const task = new OwnedTask(record, all, planOf(record, all))
+    const task = new OwnedTask(record, all, planOf(record, all), clock.monotonic())
     task.cursor = cursor
     task.graceUntil = clock.monotonic() + returnGrace
     owned.set(taskId, task)
     look(task)
   }
 
-  const unsubscribe = parts.hints.subscribe('task', null, ({ id }) => {
-    const task = owned.get(id)
-    if (task) look(task)
-  })
+  async function takeOver(): Promise<void> {
+    const before = [...owned.values()]
+    const mine = new Set(await ownership.claim(member, await executions.running()))
+    for (const task of before) if (!mine.has(task.id)) forget(task)
+    for (const taskId of mine) if (!owned.has(taskId)) await takeUp(taskId)
+  }
+
+  /** Of owned tasks those that have changed; from time to time all of them. */
+  function lookedAt(changed: readonly string[]): OwnedTask[] {
+    sweeps++
+    if (sweeps % sweepsToAll === 0) return [...owned.values()]
+    return changed.flatMap((taskId) => owned.get(taskId) ?? [])
+  }
+
+  const unsubscribe = [
+    parts.hints.subscribe('task', null, ({ id }) => {
+      const task = owned.get(id)
+      if (task) look(task)
+    }),
+    parts.hints.subscribe('server', null, () => {
+      if (isReady && !parts.isStopping()) parts.inBackground(takeOver(), 'taking over tasks')
+    }),
+  ]
 
   return {
     async create(record, given, also) {
@@ -168,19 +197,16 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
       } finally {
         if (!isCreated) await ownership.release(member, [record.id])
       }
-      const task = new OwnedTask(record, all, plan)
+      const task = new OwnedTask(record, all, plan, clock.monotonic())
       owned.set(record.id, task)
       const due = all.filter((execution) => execution.dueAt !== null)
       parts.inBackground(begin(task, due), 'a beginning of a task')
       return null
     },
 
-    async takeOver() {
+    takeOver() {
       isReady = true
-      const before = [...owned.values()]
-      const mine = new Set(await ownership.claim(member, await executions.running()))
-      for (const task of before) if (!mine.has(task.id)) forget(task)
-      for (const taskId of mine) if (!owned.has(taskId)) await takeUp(taskId)
+      return takeOver()
     },
 
     goOn(taskIds) {
@@ -196,11 +222,13 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     sweepSilent: () => silence.sweep(),
     async sweepTasks() {
       if (!isReady || store.readOnlyReason !== null) return
-      await this.takeOver()
-      for (const task of owned.values()) look(task)
+      await takeOver()
+      const changed = await executions.changedTasks([...owned.keys()], cursor)
+      cursor = changed.cursor
+      for (const task of lookedAt(changed.taskIds)) look(task)
     },
     close() {
-      unsubscribe()
+      for (const end of unsubscribe) end()
       for (const task of owned.values()) clearTimeout(task.pauseTimer)
     },
   }

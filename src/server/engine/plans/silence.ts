@@ -1,19 +1,15 @@
-import type { End, Execution } from '../../seams/executions.ts'
+import type { End } from '../../seams/executions.ts'
 import { notesOf } from '../notes.ts'
 import type { EngineParts } from '../parts.ts'
-import type { OwnedTask } from './owned-task.ts'
+import { isTooSilent, silentEnd } from '../silence.ts'
+import type { OpenExecution, OwnedTask } from './owned-task.ts'
 
-/** Milliseconds beyond its timeout that an execution may be silent before it is LOST (contract §4) … */
-const silence = 10 * 60_000
-/** … or that it may be when it has no timeout. */
-const silenceWithoutTimeout = 24 * 3600_000
-
-/** Looks after executions of owned tasks that say nothing. */
+/** Looks after executions of owned tasks whose hosts have no link, on whatever server. */
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, OwnedTask>) {
-  const { executions, hints, member } = parts
+  const { executions, hints, member, clock } = parts
 
   /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
-  async function tellWhoIsAway(task: OwnedTask, all: readonly Execution[]): Promise<void> {
+  async function tellWhoIsAway(task: OwnedTask, all: readonly OpenExecution[]): Promise<void> {
     const notes = await notesOf(parts, all)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
     for (const id of ids)
@@ -24,30 +20,25 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
     task.notes = notes
   }
 
-  function silentEnds({ timeout }: OwnedTask, all: readonly Execution[]): End[] {
-    const limit = timeout === 0 ? silenceWithoutTimeout : timeout * 1000 + silence
-    return all.flatMap(({ id, status }) => {
-      const silent = executions.silentFor(id)
-      if (status !== 'RUNNING' || silent <= limit) return []
-      return [{ id, error: `no word of it for ${Math.round(silent / 1000)} s` }]
-    })
+  /** Of those that are RUNNING; a note says of each whose host is away. */
+  function silentEnds({ longest, notes, linkedAt }: OwnedTask): End[] {
+    const now = clock.monotonic()
+    const ends: End[] = []
+    for (const [id, at] of linkedAt)
+      if (!notes.has(id)) linkedAt.set(id, now)
+      else if (isTooSilent(longest, now - at)) ends.push(silentEnd(id, now - at))
+    return ends
   }
 
   return {
     async sweep(): Promise<void> {
-      const byTask = new Map<string, Execution[]>()
-      for (const execution of await executions.open()) {
-        const all = byTask.get(execution.taskId) ?? []
-        all.push(execution)
-        byTask.set(execution.taskId, all)
-      }
       for (const task of owned.values()) {
         const all = executions.held.has(task.id)
           ? (await executions.ofTask(task.id)).map(({ execution }) => execution)
-          : (byTask.get(task.id) ?? [])
+          : [...task.open.values()]
         if (all.length === 0 && task.notes.size === 0) continue
         await tellWhoIsAway(task, all)
-        const ends = silentEnds(task, all)
+        const ends = silentEnds(task)
         if (ends.length > 0) parts.ended(await executions.lose(member, ends))
       }
     },

@@ -1,13 +1,15 @@
 import { faultInBrackets, wasStopped } from '../../../core/host-status.ts'
-import type { Execution } from '../../seams/executions.ts'
 import type { PresenceView } from '../../seams/presence.ts'
 import type { EngineParts } from '../parts.ts'
-import type { OwnedTask } from './owned-task.ts'
+import type { OpenExecution, OwnedTask } from './owned-task.ts'
 
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
 /** How long one whose agent was stopped may: a restart of it takes no longer (contract §4). */
 const stoppedQueueSeconds = 15
+
+/** Sweeps of which one asks for the links of all that wait, once a second; the others judge those that were away then. */
+const sweepsToFull = 4
 
 /** Milliseconds. */
 function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): number {
@@ -24,8 +26,9 @@ export function createUnreachable(
   const { executions, links, presence, store, member, clock } = parts
   /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
   const returnsUntil = clock.monotonic() + returnGrace
+  let sweeps = 0
 
-  async function viewsOf(waiting: readonly Execution[]): Promise<Map<number, PresenceView>> {
+  async function viewsOf(waiting: readonly OpenExecution[]): Promise<Map<number, PresenceView>> {
     const hostIds = [...new Set(waiting.map(({ hostId }) => hostId))]
     const views = await presence.views(hostIds)
     return new Map(hostIds.flatMap((hostId, at) => (views[at] ? [[hostId, views[at]] as const] : [])))
@@ -44,14 +47,14 @@ export function createUnreachable(
   }
 
   /** Why it is WARNING is not why nothing can be sent to it. */
-  function whyAway({ hostname }: Execution, view: PresenceView | undefined): string {
+  function whyAway({ hostname }: OpenExecution, view: PresenceView | undefined): string {
     const offline = view?.status === 'OFFLINE' ? view.statusReason : null
     if (offline) return `${hostname} is OFFLINE: ${offline}`
     return `${hostname} is not linked${faultInBrackets(view?.says.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
   }
 
   /** Those whose host has no link, with how long that has been so for each. */
-  async function awayOf(waiting: readonly Execution[]): Promise<Execution[]> {
+  async function awayOf(waiting: readonly OpenExecution[]): Promise<OpenExecution[]> {
     const linked = await links.holders([...new Set(waiting.map(({ hostId }) => hostId))])
     const now = clock.monotonic()
     return waiting.filter(({ id, taskId, hostId }) => {
@@ -63,7 +66,7 @@ export function createUnreachable(
   }
 
   /** Whether it has waited for longer than it may. */
-  function isOverdue({ id, taskId }: Execution, view: PresenceView | undefined): boolean {
+  function isOverdue({ id, taskId }: OpenExecution, view: PresenceView | undefined): boolean {
     const task = owned.get(taskId)
     const now = clock.monotonic()
     return (
@@ -73,14 +76,14 @@ export function createUnreachable(
     )
   }
 
-  async function look(due: readonly Execution[]): Promise<void> {
-    const waiting = due.filter(
-      ({ status, taskId }) => status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId),
-    )
-    const away = waiting.length === 0 ? [] : await awayOf(waiting)
+  const mayWait = ({ status, taskId }: OpenExecution) =>
+    status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId)
+
+  /** Gives up those that have been away for too long. */
+  async function judge(away: readonly OpenExecution[]): Promise<void> {
     if (away.length === 0) return
     const views = await viewsOf(away)
-    const overdue: Execution[] = []
+    const overdue: OpenExecution[] = []
     for (const execution of away) {
       const view = views.get(execution.hostId)
       if (isOverdue(execution, view) && !(await mayReturn(execution.hostId, view))) overdue.push(execution)
@@ -94,12 +97,20 @@ export function createUnreachable(
     parts.ended(await executions.unreachable(member, ends))
   }
 
+  async function look(due: readonly OpenExecution[]): Promise<void> {
+    const waiting = due.filter(mayWait)
+    if (waiting.length > 0) await judge(await awayOf(waiting))
+  }
+
   return {
     /** Of executions that are due: those that may wait no longer are given up at once. */
     look,
     async sweep() {
       if (store.readOnlyReason !== null) return
-      await look(await executions.waiting())
+      sweeps++
+      const all = [...owned.values()].flatMap((task) => task.waiting())
+      if (sweeps % sweepsToFull === 0) return look(all)
+      await judge(all.filter((one) => mayWait(one) && owned.get(one.taskId)?.awaySince.has(one.id) === true))
     },
   }
 }

@@ -8,13 +8,16 @@ export type AuditObjectType =
   | 'agent'
   | 'cluster'
   | 'enrollment'
+  | 'file'
   | 'host'
+  | 'schedule'
   | 'script'
   | 'server'
   | 'task'
   | 'terminal'
   | 'token'
   | 'user'
+  | 'webhook'
 
 /** Groups of operations in the API's own document. */
 export type Tag =
@@ -24,13 +27,16 @@ export type Tag =
   | 'clusters'
   | 'enrollment tokens'
   | 'events'
+  | 'files'
   | 'hosts'
+  | 'schedules'
   | 'scripts'
   | 'server'
   | 'tasks'
   | 'terminals'
   | 'tokens'
   | 'users'
+  | 'webhooks'
 
 /** What an operation answers in a media type of its own. */
 export interface Media {
@@ -53,6 +59,8 @@ export interface Operation {
   exists?: PathNoun
   query?: TSchema
   body?: TSchema
+  /** The body is bytes, which the handler reads as they come. */
+  bytes?: true
   /** The `data` of a success; for what does not come in the envelope, see `media`. */
   answer?: TSchema
   /** Answers while the server starts and stops, too; everything else is 503 then. */

@@ -1,3 +1,4 @@
+import type { GatePhase, RollbackResult, VerifyResult } from '../../../core/task/gates.ts'
 import type { ResultStatus, TaskResult } from '../../../core/task/task.ts'
 
 /** One host's part of a running task, key `taskId/hostId`; moves to the task's results file when the task ends. */
@@ -33,9 +34,15 @@ export interface ExecutionRecord {
   truncated: boolean
   outputComplete: boolean
   error: string | null
-  /** Absent until an agent has told; so is `survivors`. */
+  /** Of one with gates that has got past its script: where its agent said last that it is. */
+  phase?: GatePhase
+  /** As its agent told them; absent where these have not run. */
+  verify?: VerifyResult
+  rollback?: RollbackResult
+  /** Absent until an agent has told; so are `survivors` and `changed`. */
   containment?: TaskResult['containment']
   survivors?: TaskResult['survivors']
+  changed?: TaskResult['changed']
   /** What was learnt after the final state (contract §4). */
   lateResult: TaskResult['lateResult']
 }

@@ -1,4 +1,5 @@
-import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
+import type { CopyOrder, FetchOrder, FileOfTask, UpgradeOrder } from '../../../core/protocol/messages.ts'
+import type { ScriptType } from '../../../core/script/script-form.ts'
 import type { Limits } from '../../../core/task/limits.ts'
 import type {
   BatchSize,
@@ -17,6 +18,27 @@ export interface InstallOrder {
   /** Of the server, for its agents; `--public-url` goes before it. */
   url: string
   fingerprint: string | null
+}
+
+/** A script that runs after that of the task. */
+export interface GateScript {
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  /** As of the task. */
+  firstLine: string | null
+  type: ScriptType
+  /** Null when the task is final, as that of the task. */
+  content: string | null
+  timeout: number
+}
+
+/** What follows on the script of a task on each host (contract §15). Times in seconds. */
+export interface TaskGates {
+  /** The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run nothing. */
+  script: string | null
+  verify: (GateScript & { retries: number; intervalSeconds: number }) | null
+  rollback: GateScript | null
 }
 
 /** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
@@ -45,8 +67,20 @@ export interface TaskRecord {
   secretParams: Sealed | null
   /** Of type UPGRADE only: as it is sent, so that a release that is replaced meanwhile changes nothing of it. */
   upgrade?: UpgradeOrder
+  /** Absent where nothing follows on its script. */
+  gates?: TaskGates
   /** Of type INSTALL only. */
   install?: InstallOrder
+  /** Of type COPY only: as it is sent, but for names of hosts in its path. */
+  copy?: CopyOrder
+  /** Of type FETCH only. */
+  fetch?: Omit<FetchOrder, 'maxSize'>
+  /** What scripts read. */
+  stdin?: FileOfTask
+  /** Whether the file that it names goes with the task's end. */
+  hasSecretFile?: true
+  /** Bytes a second of all its hosts together; absent where it is not bounded. */
+  limitRate?: number
   timeout: number
   workDir: string | null
   runAs: string | null
@@ -60,6 +94,9 @@ export interface TaskRecord {
   secretParamNames?: string[]
   /** The task whose unsuccessful hosts this one took up again. Absent in records of older servers. */
   retryOf?: string | null
+  /** The schedule that started it, and for which slot: null where a user said `run`. Both absent in tasks of none. */
+  scheduleId?: number
+  plannedAt?: string | null
   createdBy: string
   createdById: number
   createdAt: string

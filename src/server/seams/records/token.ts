@@ -8,7 +8,7 @@ export interface TokenRecord {
   tokenHash: string
   userId: number
   role: Role
-  /** Of a personal one: whether it may write users and enrollment tokens. Absent in records of older servers: it may not. */
+  /** Of a personal one: whether it may write users, enrollment tokens and webhooks. Absent in records of older servers: it may not. */
   admin?: boolean
   createdAt: string
   lastUsedAt: string

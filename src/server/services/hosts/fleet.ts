@@ -1,3 +1,4 @@
+import { RsmError } from '../../../core/errors.ts'
 import type { HostStatus } from '../../../core/host.ts'
 import type { Cluster } from '../../../core/protocol/http/clusters.ts'
 import { BeatFacts, HelloFacts } from '../../../core/protocol/http/host-agent.ts'
@@ -37,8 +38,21 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   store.watch('hosts', () => void changes.hosts++)
   store.watch('clusters', () => void changes.clusters++)
 
+  /** What other servers have acknowledged is seen from here on, as far as the store can be reached. */
+  async function catchUp(): Promise<void> {
+    try {
+      await store.refresh()
+    } catch (error) {
+      if (!(error instanceof RsmError && error.code === 'unavailable')) throw error
+    }
+  }
+
+  const known = keptBy(() => `${changes.hosts} ${changes.clusters} ${presence.revision}`, readDirectory)
   /** Every list asks for it. */
-  const directory = keptBy(() => `${changes.hosts} ${changes.clusters} ${presence.revision}`, readDirectory)
+  async function directory(): Promise<Directory> {
+    await catchUp()
+    return known()
+  }
   async function readDirectory(): Promise<Directory> {
     const [hosts, clusters] = await Promise.all([store.query('hosts'), store.query('clusters')])
     const standings = await presence.standings(hosts.items.map(({ id }) => id))
@@ -55,7 +69,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     )
   }
 
-  const memberships = createMemberships(store, { directory, changes, log })
+  const memberships = createMemberships(store, { directory: known, changes, log })
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
@@ -90,6 +104,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       })
     },
     async showHosts(records) {
+      await catchUp()
       const clustersOf = await memberships.now()
       const views = await presence.views(records.map(({ id }) => id))
       return records.map((record, index) =>

@@ -1,28 +1,25 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { Parted } from '../../../core/protocol/http/enrollments.ts'
-import { isFinal } from '../../../core/task/task.ts'
-import type { Transaction } from '../../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from '../context.ts'
 import { bury, openEnrollments } from '../tombstones.ts'
 
 /** Removes a host with all that is kept of it. `conflict` while it runs something, unless `force`. */
 export async function removeHost(context: Context, id: number, force: boolean): Promise<Parted> {
   const { store, engine, presence, history, hints, clock } = context
-  const isBusy = async (reads: Pick<Transaction, 'find'>) => {
-    const running = (await reads.find('executions', 'hostId', id)).filter(({ status }) => !isFinal(status))
-    if (running.length > 0 && !force)
+  const isBusy = (open: number) => {
+    if (open > 0 && !force)
       throw new RsmError(
         'conflict',
-        `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
+        `Host ${id} takes part in ${open} running task(s); wait for them, cancel them, or add force=true`,
       )
-    return running.length > 0
+    return open > 0
   }
-  if (await isBusy(store)) await engine.abandonHost(id)
-  const { removed, clusterIds, wasBusy } = await store.transact(async (tx) => {
+  if (await engine.transactWithOpen(id, async (_, open) => isBusy(open))) await engine.abandonHost(id)
+  const { removed, clusterIds, wasBusy } = await engine.transactWithOpen(id, async (tx, open) => {
     const current = await tx.get('hosts', id)
     if (!current) throw notFound('host', id)
     // A task may have come for it meanwhile.
-    const wasBusy = await isBusy(tx)
+    const wasBusy = isBusy(open)
     tx.remove('hosts', id)
     await bury(tx, current, 'removed', context.time())
     const { items: left } = await tx.query('clusters', { where: { has: { hostIds: [id] } } })

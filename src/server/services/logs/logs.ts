@@ -23,8 +23,8 @@ export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(
 }
 
 export function showEntry(entry: StoredEntry, hostname: string): LogEntry {
-  const { id, hostId, stream, sequence, timestamp, data } = entry
-  return { id, hostId, hostname, stream, sequence, timestamp, data }
+  const { id, hostId, stream, sequence, timestamp, phase, data } = entry
+  return { id, hostId, hostname, stream, sequence, timestamp, ...(phase && { phase }), data }
 }
 
 /** Where a read begins: at `after`, or before the last `tail` entries. */

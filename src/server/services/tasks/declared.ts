@@ -2,22 +2,36 @@ import type { FieldFault } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
 import { compareParams, declaredFaults, matcherOf } from '../../../core/script/declared-params.ts'
 import { parseFrontMatter } from '../../../core/script/front-matter.ts'
+import type { ScriptToRun } from './script-to-run.ts'
 
-/** What is given to a stored script beside what it declares, and the params that it gets: defaults filled in (contract §4). */
+type Declaring = Pick<ScriptToRun, 'scriptId' | 'scriptName' | 'content'>
+
+/**
+ * What is given to stored scripts beside what they declare, and the params that all of them get: defaults filled in, of a name
+ * that several declare the first one's (contract §4, §15). A param that none of them declares is unknown.
+ */
 export async function declaredOf(
-  script: string,
-  content: string,
+  script: Declaring,
+  gates: readonly Declaring[],
   options: ExecutionOptions,
 ): Promise<{ faults: FieldFault[]; params: Record<string, string> }> {
-  const { params: declared } = parseFrontMatter(content).matter
   const { params = {}, secretParams = {} } = options
-  const secrets = new Map(Object.entries(secretParams))
-  const found = compareParams(declared, new Map(Object.entries(params)), secrets, await matcherOf(declared))
-  const defaults = found.defaulted.map(({ name, default: value }) => [name, value ?? ''])
-  return {
-    faults: declaredFaults(script, declared, secrets, found),
-    params: { ...params, ...Object.fromEntries(defaults) },
+  const [given, secrets] = [new Map(Object.entries(params)), new Map(Object.entries(secretParams))]
+  const stored = [script, ...gates]
+    .filter(({ scriptId }) => scriptId !== null)
+    .map((each) => ({ ...each, declared: parseFrontMatter(each.content).matter.params }))
+  const names = new Set(stored.flatMap(({ declared }) => declared.map(({ name }) => name)))
+  const faults: FieldFault[] = []
+  let defaults: Record<string, string> = {}
+  for (const [at, { scriptId, scriptName, declared }] of stored.entries()) {
+    const found = compareParams(declared, given, secrets, await matcherOf(declared))
+    const isOfTask = at === 0 && scriptId === script.scriptId
+    const unknown = isOfTask ? found.unknown.filter((name) => !names.has(name)) : []
+    faults.push(...declaredFaults(scriptName ?? 'the script', declared, secrets, { ...found, unknown }))
+    const its = found.defaulted.map(({ name, default: value }) => [name, value ?? ''])
+    defaults = { ...Object.fromEntries(its), ...defaults }
   }
+  return { faults, params: { ...params, ...defaults } }
 }
 
 /**

@@ -20,6 +20,10 @@ const ofScripts = [
   'runAs',
   'limits',
   'maxOutputBytes',
+  'verify',
+  'rollback',
+  'stdin',
+  'limitRate',
 ] as const
 
 /** An agent outlasts the token that ordered it. @throws RsmError `forbidden`. */

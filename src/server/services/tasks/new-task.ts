@@ -1,7 +1,6 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
 import type { ExecutionOptions, Target } from '../../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
-import type { ScriptType } from '../../../core/script/script-form.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { whyEmpty } from '../../../core/selector/why-empty.ts'
 import { defaultTimeout } from '../../../core/task/plan.ts'
@@ -11,18 +10,9 @@ import { unknownHosts } from '../clusters.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
 import { declaredOf } from './declared.ts'
+import { askedGates } from './gates.ts'
+import type { ScriptToRun } from './script-to-run.ts'
 import type { NewTask } from './start-task.ts'
-
-export interface ScriptToRun {
-  /** Of the request: where a fault of its text is shown. */
-  field: string
-  scriptId: number | null
-  scriptVersion: number | null
-  scriptName: string | null
-  type: ScriptType
-  content: string
-  timeout: number | null
-}
 
 /** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
 export function batchFaults({
@@ -45,20 +35,8 @@ export function batchFaults({
   return faults
 }
 
-/** A stored script, for a request that names it in `field`. */
-export async function storedScript(
-  { store }: Pick<Context, 'store'>,
-  scriptId: number,
-  field: string,
-): Promise<ScriptToRun | FieldFault> {
-  const script = await store.get('scripts', scriptId)
-  if (!script) return { field, message: unknownName('script', String(scriptId), []) }
-  const { version, name, type, content, timeout } = script
-  return { field, scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
-}
-
 /** Hosts in the order of the plan, each once; faults carry `prefix`. */
-async function resolveTarget(
+export async function resolveTarget(
   context: Context,
   target: Target,
   prefix: string,
@@ -115,12 +93,12 @@ interface Asked {
   options: ExecutionOptions
 }
 
-/** The task that a request asks for. Throws `invalid` with all that is wrong with the script and the options, or with the target. */
-export async function newTask(
+/** What runs, and how, without the hosts. Throws `invalid` with all that is wrong with the script and the options. */
+export async function checkedRun(
   context: Context,
   script: ScriptToRun | FieldFault,
-  { target, targetField, options }: Asked,
-): Promise<NewTask> {
+  options: ExecutionOptions,
+): Promise<Omit<NewTask, 'hostIds' | 'clusterId'>> {
   const { params = {}, secretParams = {} } = options
   const faults = [
     ...paramFaults('params', params),
@@ -129,14 +107,23 @@ export async function newTask(
     ...batchFaults(options),
   ]
   faults.push(...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)))
+  const asked = await askedGates(context, options)
+  faults.push(...asked.faults)
   if (faults.length > 0 || 'message' in script) throw invalid(faults)
-  const stored = script.scriptId === null ? null : script
-  const declared =
-    stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
-  if (declared !== null && declared.faults.length > 0) throw invalid(declared.faults)
-  const { hostIds, clusterId } = await hostsOf(context, target, targetField)
+  const declared = await declaredOf(script, asked.scripts, options)
+  if (declared.faults.length > 0) throw invalid(declared.faults)
   const timeout = options.timeout ?? script.timeout ?? defaultTimeout
   const { field: _, ...toRun } = script
-  const given = declared === null ? options : { ...options, params: declared.params }
-  return { ...toRun, timeout, clusterId, hostIds, retryOf: null, options: given }
+  const given = { ...options, params: declared.params }
+  return { ...toRun, timeout, gates: asked.gates, retryOf: null, options: given }
+}
+
+/** The task that a request asks for. Throws `invalid` as `checkedRun`, or with what is wrong with the target. */
+export async function newTask(
+  context: Context,
+  script: ScriptToRun | FieldFault,
+  { target, targetField, options }: Asked,
+): Promise<NewTask> {
+  const checked = await checkedRun(context, script, options)
+  return { ...checked, ...(await hostsOf(context, target, targetField)) }
 }

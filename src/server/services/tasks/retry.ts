@@ -2,7 +2,8 @@ import { invalid, RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
 import { runsScript } from '../../../core/task/task.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { TaskGates, TaskRecord } from '../../seams/records/task.ts'
+import type { TaskRemains } from '../../seams/results.ts'
 import type { Context } from '../context.ts'
 import { secretFaults } from './declared.ts'
 import type { NewTask } from './start-task.ts'
@@ -24,6 +25,19 @@ function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
     ...(runAs === null ? {} : { runAs }),
     ...(limits ? { limits } : {}),
     ...input,
+  }
+}
+
+/** What followed on its script, to be run again; null where a text of it is gone. */
+function withTexts(
+  { script, verify, rollback }: TaskGates,
+  texts: TaskRemains['gates'] = { verify: null, rollback: null },
+): TaskGates | null {
+  if ((verify && texts.verify === null) || (rollback && texts.rollback === null)) return null
+  return {
+    script,
+    verify: verify && { ...verify, content: texts.verify },
+    rollback: rollback && { ...rollback, content: texts.rollback },
   }
 }
 
@@ -65,15 +79,19 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   checkSecrets(task, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
   const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
+  const { copy, fetch, stdin, hasSecretFile, limitRate } = task
+  const files = { copy, fetch, stdin, hasSecretFile, limitRate }
+  if (copy || fetch) return { ...again, ...files, content: '', options: optionsOf(task, input) }
   if (type === 'UPGRADE')
     return { ...again, content: '', upgrade: task.upgrade, options: optionsOf(task, input) }
   if (task.install) return { ...again, content: '', install: task.install, options: optionsOf(task, input) }
   if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
-  const content = await context.engine.script(task)
-  if (content === '')
+  const { script: content, gates: texts } = await context.engine.texts(task)
+  const gates = task.gates && withTexts(task.gates, texts)
+  if (content === '' || gates === null)
     throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
   const faults =
     scriptId === null ? [] : await secretFaults(scriptName ?? 'the script', content, input.secretParams ?? {})
   if (faults.length > 0) throw invalid(faults)
-  return { ...again, content, options: optionsOf(task, input) }
+  return { ...again, ...files, content, gates, options: optionsOf(task, input) }
 }

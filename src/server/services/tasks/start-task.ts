@@ -1,15 +1,18 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
-import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
+import type { CopyOrder, FileOfTask, UpgradeOrder } from '../../../core/protocol/messages.ts'
 import { firstLine } from '../../../core/script/first-line.ts'
 import { foldIds } from '../../../core/task/id-set.ts'
 import type { TaskType } from '../../../core/task/task.ts'
 import type { UserCaller } from '../../access/caller.ts'
+import { demandFile } from '../../files/files.ts'
 import { opaqueId } from '../../ids.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
-import type { InstallOrder, TaskRecord } from '../../seams/records/task.ts'
+import type { ScheduleRecord } from '../../seams/records/schedule.ts'
+import type { InstallOrder, TaskGates, TaskRecord } from '../../seams/records/task.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
+import { forOlderServers } from './gates.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000
@@ -30,13 +33,25 @@ export interface NewTask {
   clusterId: number | null
   hostIds: readonly number[]
   retryOf: string | null
+  /** What follows on its script. */
+  gates?: TaskGates | undefined
   /** Of type UPGRADE. */
   upgrade?: UpgradeOrder | undefined
+  /** Of type COPY. */
+  copy?: CopyOrder | undefined
+  /** Of type FETCH. */
+  fetch?: TaskRecord['fetch'] | undefined
+  /** Of scripts. */
+  stdin?: FileOfTask | undefined
+  hasSecretFile?: true | undefined
+  limitRate?: number | undefined
   options: ExecutionOptions
 }
 
 /** What stands for a task without a name of its own. */
-function firstLineOf({ install, upgrade, content }: NewTask): string | null {
+function firstLineOf({ install, upgrade, copy, fetch, content }: NewTask): string | null {
+  if (copy) return `copy to ${copy.path}`
+  if (fetch) return `fetch ${fetch.path}`
   if (install) return 'install the agent'
   return upgrade ? `upgrade to ${upgrade.version}` : firstLine(content)
 }
@@ -48,10 +63,19 @@ export interface Idempotency {
   body: unknown
 }
 
+/** Whose the task is. */
+type Creator = Pick<UserCaller, 'id' | 'username'>
+
+/** Of which schedule a task is, and for which slot: null where a user said `run`. */
+interface Origin {
+  schedule: Pick<ScheduleRecord, 'id' | 'ownerId'>
+  plannedAt: string | null
+}
+
 function taskRecord(
   context: Pick<Context, 'keys' | 'time'>,
   id: string,
-  caller: UserCaller,
+  caller: Creator,
   task: NewTask,
 ): TaskRecord {
   const { options } = task
@@ -75,13 +99,15 @@ function taskRecord(
     ...(task.scriptName === null && { firstLine: firstLineOf(task) }),
     ...(task.install && { install: task.install }),
     type: task.type,
-    content: task.content,
+    content: task.gates ? forOlderServers : task.content,
+    ...(task.gates && { gates: { ...task.gates, script: task.content } }),
     params: options.params ?? {},
     secretParams:
       secretParamNames.length > 0
         ? context.keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
         : null,
     ...(task.upgrade && { upgrade: task.upgrade }),
+    ...filesOf(task),
     timeout: task.timeout,
     workDir: options.workDir ?? null,
     runAs: options.runAs ?? null,
@@ -100,6 +126,37 @@ function taskRecord(
     cancelRequestedAt: null,
     pauseUntil: null,
   }
+}
+
+function filesOf({ copy, fetch, stdin, hasSecretFile, limitRate }: NewTask): Partial<TaskRecord> {
+  return {
+    ...(copy && { copy }),
+    ...(fetch && { fetch }),
+    ...(stdin && { stdin }),
+    ...(hasSecretFile && { hasSecretFile }),
+    ...(limitRate !== undefined && { limitRate }),
+  }
+}
+
+/** Keeps the file of a task that is being written. Errors: `invalid`, `conflict` of a retry. */
+async function demandFileOf(
+  tx: Transaction,
+  { copy, stdin, retryOf }: NewTask,
+  userId: number,
+): Promise<void> {
+  const fileId = copy?.file.fileId ?? stdin?.fileId
+  if (fileId === undefined) return
+  if (retryOf === null)
+    return demandFile(tx, fileId, userId, copy === undefined ? 'stdin.fileId' : 'copy.fileId')
+  await tx.lock(`files/${fileId}`)
+  if (!(await tx.get('files', fileId)))
+    throw new RsmError(
+      'conflict',
+      `The file of task ${retryOf} is gone: a secret one goes with the end of its task`,
+      {
+        hint: 'upload it again, and copy it anew',
+      },
+    )
 }
 
 async function executionRecords(
@@ -175,9 +232,13 @@ export function createStart(context: Context) {
     const record = taskRecord(context, opaqueId(clock.now()), caller, task)
     const executions = await executionRecords(store, record.id, task)
     const earlier = await engine.create(record, executions, async (tx) => {
+      if (idempotency) {
+        await tx.lock(`idempotency/${recordId(idempotency)}`)
+        const known = await firstTask(tx, idempotency)
+        if (known !== null) return known
+      }
+      await demandFileOf(tx, task, caller.id)
       if (!idempotency) return null
-      const known = await firstTask(tx, idempotency)
-      if (known !== null) return known
       const { id: taskId, createdAt } = record
       tx.put('idempotency', { id: recordId(idempotency), bodyHash: hashOf(idempotency), taskId, createdAt })
       return null
@@ -186,5 +247,22 @@ export function createStart(context: Context) {
     return { record, replayed: false }
   }
 
-  return { start, replay }
+  /** A task of a schedule, in one transaction with what `also` writes; as Executions.create. */
+  async function startPlanned<T>(
+    creator: Creator,
+    task: NewTask,
+    { schedule, plannedAt }: Origin,
+    also: (tx: Transaction, record: TaskRecord) => Promise<T | null>,
+  ): Promise<{ record: TaskRecord; other: T | null }> {
+    const made = taskRecord(context, opaqueId(clock.now()), creator, task)
+    const record = { ...made, scheduleId: schedule.id, plannedAt }
+    const executions = await executionRecords(store, record.id, task)
+    const other = await engine.create(record, executions, async (tx) => {
+      await demandFileOf(tx, task, schedule.ownerId)
+      return also(tx, record)
+    })
+    return { record, other }
+  }
+
+  return { start, startPlanned, replay }
 }

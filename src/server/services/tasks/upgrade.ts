@@ -9,7 +9,17 @@ import { batchFaults, hostsOf } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** What is for scripts: somebody who gives it expects it to do something. */
-const forScripts = ['params', 'secretParams', 'workDir', 'runAs', 'limits'] as const
+const forScripts = [
+  'params',
+  'secretParams',
+  'workDir',
+  'runAs',
+  'limits',
+  'verify',
+  'rollback',
+  'stdin',
+  'limitRate',
+] as const
 
 const isNewer = (one: string, other: string) => compareVersions(one, other)?.isNewer === true
 

@@ -8,6 +8,7 @@ import { BoundedText, keptPerHost } from '../bounded-text.ts'
 import type { FormatOptions, OutputFormat } from '../format.ts'
 import { LineAssembler } from '../lines.ts'
 import { foldFailures } from '../outcome.ts'
+import { PhaseHeads } from '../phase-heads.ts'
 import { appendStepSummary } from './step-summary.ts'
 import { commandData, commandProperty, defuse } from './workflow-commands.ts'
 
@@ -34,6 +35,7 @@ export class GithubOutput implements OutputFormat {
   readonly #limit: number
   readonly #written = new Map<number, Written>()
   readonly #ended = new Set<number>()
+  readonly #heads = new PhaseHeads()
 
   constructor(options: FormatOptions) {
     this.#options = options
@@ -63,7 +65,10 @@ export class GithubOutput implements OutputFormat {
     }
   }
 
-  async #output({ hostId, hostname, stream, data }: LogEntry): Promise<void> {
+  async #output(entry: LogEntry): Promise<void> {
+    const { hostId, hostname, stream } = entry
+    const key = this.#options.alone ? `${hostId} ${stream}` : String(hostId)
+    const data = this.#options.raw ? entry.data : this.#heads.marked(key, entry)
     let written = this.#written.get(hostId)
     if (written === undefined) {
       written = {
@@ -74,7 +79,7 @@ export class GithubOutput implements OutputFormat {
       this.#written.set(hostId, written)
       if (this.#options.alone) await this.#write(`::group::${commandData(sanitizeLine(hostname))}\n`)
     }
-    if (stream === 'stderr') written.stderr.push(data)
+    if (stream === 'stderr') written.stderr.push(entry.data)
     if (!this.#options.alone) {
       written.all.push(data)
       return

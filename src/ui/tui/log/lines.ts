@@ -1,5 +1,6 @@
 import type { LogEntry } from '../../../core/protocol/http/logs.ts'
 import type { Stream } from '../../../core/task/task.ts'
+import { phaseMark } from '../../output/phase-heads.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 
@@ -52,7 +53,7 @@ export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 
   push(entry: LogEntry): LogLine[] {
-    const key = `${entry.hostId} ${entry.stream}`
+    const key = `${entry.hostId} ${entry.stream} ${entry.phase ?? ''}`
     const lines: LogLine[] = []
     let from = 0
     for (let end = entry.data.indexOf('\n'); end !== -1; end = entry.data.indexOf('\n', from)) {
@@ -78,7 +79,8 @@ export class LogLines {
     this.#open.set(key, open)
   }
 
-  #line({ raw, omitted, last: { id, hostId, hostname, stream } }: OpenLine): LogLine {
-    return { id, hostId, hostname, stream, text: shownText(raw, omitted) }
+  #line({ raw, omitted, last: { id, hostId, hostname, stream, phase } }: OpenLine): LogLine {
+    const head = phase === undefined ? '' : `${phaseMark(phase)} `
+    return { id, hostId, hostname, stream, text: head + shownText(raw, omitted) }
   }
 }

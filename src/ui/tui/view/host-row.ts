@@ -55,13 +55,14 @@ export function shortTime(milliseconds: number): string {
 
 /** `now` in milliseconds since the epoch: how long a host has been running is counted here. */
 export function resultRow(result: TaskResult, now: number): HostRow {
-  const { hostId, hostname, status, exitCode, duration, startedAt } = result
+  const { hostId, hostname, status, exitCode, duration, startedAt, phase } = result
   const isRunning = status === 'RUNNING' && startedAt !== null
+  const isGate = isRunning && (phase === 'VERIFY' || phase === 'ROLLBACK')
   const took = isRunning ? now - Date.parse(startedAt) : duration
   return {
     id: hostId,
     name: sanitizeLine(hostname),
-    state: status === 'FAILED' ? `exit ${exitCode ?? '?'}` : status,
+    state: status === 'FAILED' ? `exit ${exitCode ?? '?'}` : isGate ? phase : status,
     time: took === null ? '' : shortTime(took),
     ...looks[status],
   }

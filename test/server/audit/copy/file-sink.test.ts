@@ -1,4 +1,17 @@
-import { mkdir, open, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
@@ -109,6 +122,39 @@ test('nothing is added to a file that is no copy of this log', async (t) => {
   t.is(copy.status.error, 'it is not a regular file')
   await rm(file, { recursive: true })
   await upToDate(copy)
+  t.deepEqual(await linesOf(), await lines())
+})
+
+test('a link is not followed, and no file is taken that another user owns or may write', async (t) => {
+  const { append, copyTo, upToDate, lines, linesOf, file, home, target } = await world(t)
+  await append(3)
+  const other = join(home, 'other')
+  const refused = async (why: RegExp) => {
+    const copy = copyTo(target)
+    await until('it is refused', () => copy.status.error !== null)
+    t.regex(copy.status.error ?? '', why)
+    await copy.close()
+    await rm(file, { force: true })
+  }
+  await writeFile(other, '')
+  await symlink(other, file)
+  await refused(/^it is a symbolic link: name the file itself$/)
+  await symlink(join(home, 'nothing'), file)
+  await refused(/^it is a symbolic link/)
+  t.deepEqual((await readdir(home)).toSorted(), ['other'])
+  for (const mode of [0o602, 0o620]) {
+    await writeFile(file, '')
+    await chmod(file, mode)
+    await refused(/^other users may write it: chmod go-w/)
+  }
+  if (process.getuid?.() === 0) {
+    await writeFile(file, '')
+    await chown(file, 1, 1)
+    await refused(/^it belongs to another user \(uid 1\): move it away/)
+  }
+  t.is(await readFile(other, 'utf8'), '')
+  await writeFile(file, '', { mode: 0o640 })
+  await upToDate(copyTo(target))
   t.deepEqual(await linesOf(), await lines())
 })
 

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import test from 'ava'
 import { systemClock as clock } from '../../../../src/server/clock.ts'
 import { openExecutions } from '../../../../src/server/embedded/executions/executions.ts'
-import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createLinks } from '../../../../src/server/embedded/links.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
 import { createOwnership } from '../../../../src/server/embedded/ownership.ts'
 import { createFileResults } from '../../../../src/server/embedded/results.ts'
 import { openJsonStore } from '../../../../src/server/embedded/store/store.ts'
+import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { createLog } from '../../../../src/server/log.ts'
 import type { Store, Transaction } from '../../../../src/server/seams/store.ts'
 import { executionsContract, type OpenedExecutions } from '../../../contracts/executions.ts'
@@ -25,7 +25,7 @@ async function open(
   seen = (store: Store): Store => store,
 ): Promise<OpenedExecutions> {
   const store = seen(await openJsonStore({ directory: join(directory, 'store'), onFatal: fatal }))
-  const hints = createHints()
+  const hints = createLocalHints()
   const outputs = createFileOutputs(join(directory, 'tasks'), hints, fatal)
   const results = createFileResults(join(directory, 'tasks'))
   const ownership = createOwnership(clock)

@@ -1,9 +1,9 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
 import { createFileResults } from '../../../../src/server/embedded/results.ts'
+import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { temporaryDirectory } from '../../../helpers/agents/agent.ts'
 import { realAgent } from '../../../helpers/agents/real-agent.ts'
 import { finished, startTask } from '../../../helpers/clients/tasks.ts'
@@ -18,7 +18,7 @@ async function place(path: string, bytes: Buffer): Promise<void> {
 
 const long = 'a long line\n'.repeat(400)
 const outputsIn = (directory: string) =>
-  createFileOutputs(directory, createHints(), (error) => {
+  createFileOutputs(directory, createLocalHints(), (error) => {
     throw error
   })
 
@@ -130,6 +130,7 @@ test('A06 a bit that flips anywhere in the results of a task is told with their 
     exitCode: 0,
     containment: null,
     survivors: [],
+    changed: null,
   } as never
   await createFileResults(directory).write('T', { script: 'echo ä', results: [result] })
   const path = join(directory, 'T', 'task.json')

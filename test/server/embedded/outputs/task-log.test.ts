@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { realDisk } from '../../../../src/disk/disk.ts'
-import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
+import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import type { Outputs } from '../../../../src/server/seams/outputs.ts'
 import { entry, outputsContract, text } from '../../../contracts/outputs.ts'
 
@@ -13,7 +13,7 @@ async function temporary(t: ExecutionContext) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const open = (): Outputs => {
-    const outputs = createFileOutputs(directory, createHints(), (error) => t.fail(String(error)))
+    const outputs = createFileOutputs(directory, createLocalHints(), (error) => t.fail(String(error)))
     t.teardown(() => outputs.close())
     return outputs
   }
@@ -125,7 +125,7 @@ test.serial(
     const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
     t.teardown(() => rm(directory, { recursive: true, force: true }))
     const faults: unknown[] = []
-    const outputs = createFileOutputs(directory, createHints(), (error) => faults.push(error))
+    const outputs = createFileOutputs(directory, createLocalHints(), (error) => faults.push(error))
     t.teardown(() => outputs.close())
     const real = { ...realDisk }
     t.teardown(() => {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { isoTime } from '../../../../src/server/clock.ts'
-import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createPresence } from '../../../../src/server/embedded/presence/memory-presence.ts'
+import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { createLog } from '../../../../src/server/log.ts'
 import { until } from '../../../helpers/until.ts'
 
@@ -17,7 +17,7 @@ test('when a host was last heard outlives a crash, to the minute, and is written
   let passed = 0
   const clock = { now: () => begin + passed, monotonic: () => passed }
   // Long enough that no jump of the clock is silence.
-  const place = { path, hints: createHints(), log: createLog('ERROR') }
+  const place = { path, hints: createLocalHints(), log: createLog('ERROR') }
   const options = { ...place, heartbeatInterval: 600, version: '0.1.0', clock }
   const presence = await createPresence(options)
   t.teardown(async () => {

@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createPresence } from '../../../../src/server/embedded/presence/memory-presence.ts'
+import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { createLog } from '../../../../src/server/log.ts'
 import { presenceContract } from '../../../contracts/presence.ts'
 
 presenceContract(test, async (t, options) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-presence-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const hints = createHints()
+  const hints = createLocalHints()
   const place = { path: join(directory, 'presence.json'), hints, log: createLog('ERROR'), version: '0.1.0' }
   const again = async () => {
     const presence = await createPresence({ ...place, ...options })

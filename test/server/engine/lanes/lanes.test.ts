@@ -7,36 +7,34 @@ import { noted } from '../../../helpers/agents/noted-link.ts'
 
 /** Lanes of hosts of which there are only those in `hosts`, with executions of these statuses. */
 function lanesOf(hosts: ReadonlySet<number>, statuses: Record<string, string>) {
-  const heard: string[] = []
   const hostLanes = new HostLanes()
   const parts = {
     executions: {
       find: async (taskId: string) => statuses[taskId] && { execution: { status: statuses[taskId] } },
-      heard: (ids: string[]) => heard.push(...ids),
-      open: async () => [],
     },
     hints: { subscribe: () => () => undefined },
     store: {
       getMany: async (_: 'hosts', ids: number[]) => ids.map((id) => (hosts.has(id) ? { id } : undefined)),
     },
-    clock: { monotonic: () => 0 },
+    clock: { monotonic: () => 5 },
   } as unknown as EngineParts
-  return { heard, hostLanes, lanes: createLanes(parts, hostLanes, {} as Held) }
+  return { hostLanes, lanes: createLanes(parts, hostLanes, {} as Held) }
 }
 
 test('what has ended without a word of the agent is forgotten, and no longer said to run', async (t) => {
-  const { heard, hostLanes, lanes } = lanesOf(new Set([1]), { t1: 'RUNNING', t2: 'LOST' })
+  const { hostLanes, lanes } = lanesOf(new Set([1]), { t1: 'RUNNING', t2: 'LOST' })
   const lane = hostLanes.of(1)
   const { link } = noted(1)
   Object.assign(lane, { link, epoch: link.claim.epoch })
   for (const taskId of ['t1', 't2', 't3']) {
     lane.named.add(taskId)
+    lane.heard.set(taskId, 0)
     lane.cancelled.add(taskId)
   }
   await lanes.sweepRunning()
   t.deepEqual([...lane.named], ['t1'])
   t.deepEqual([...lane.cancelled], ['t1'])
-  t.deepEqual(heard, ['t1/1'])
+  t.deepEqual([...lane.heard], [['t1', 5]])
 })
 
 test('a host that was deleted is forgotten once its link is gone; what is known of another one stays', async (t) => {

@@ -6,7 +6,11 @@ import { startInsides } from '../../../helpers/servers/services.ts'
 import { execution, host, task } from '../../../helpers/servers/store-records.ts'
 import { until } from '../../../helpers/until.ts'
 
-const deaf: Hints = { publish: () => undefined, subscribe: () => () => undefined }
+const deaf: Hints = {
+  publish: () => undefined,
+  subscribe: () => () => undefined,
+  missed: () => () => undefined,
+}
 
 test('a follower to whom no hint comes sees output, hosts and the end all the same, each once', async (t) => {
   const { context, engine } = await startInsides(t)

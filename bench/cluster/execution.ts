@@ -1,0 +1,24 @@
+import { untilFinal } from '../execution.ts'
+import { type Fleet, startFleet } from '../fleet/fleet.ts'
+import { inTurn, ratioRow } from '../measure.ts'
+import type { Row } from '../row.ts'
+import { startShared } from './shared.ts'
+
+const rounds = 7
+
+/** `true` on all agents of a server on PostgreSQL, beside as many on the embedded store (reliability L07). */
+export async function benchSharedExecution(embedded: Fleet): Promise<Row[]> {
+  const size = embedded.agents.length
+  const fleet = await startFleet(size, () => startShared(1))
+  try {
+    const measured = await inTurn(
+      rounds,
+      () => untilFinal(fleet),
+      () => untilFinal(embedded),
+    )
+    const name = `PostgreSQL: POST to final, ${size} agents, beside the embedded store`
+    return [ratioRow(name, 'ms', measured, { atMost: 1.5 })]
+  } finally {
+    await fleet.stop()
+  }
+}

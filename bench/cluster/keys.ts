@@ -1,0 +1,39 @@
+import { startFleet } from '../fleet/fleet.ts'
+import { inTurn, median, ratioRow } from '../measure.ts'
+import type { Row } from '../row.ts'
+import { echoes } from '../terminal/keys.ts'
+import { openTerminal } from '../terminal/ours.ts'
+import { ready } from '../terminal/pair.ts'
+import { startShared } from './shared.ts'
+
+const rounds = 5
+const shell = '/bin/sh'
+/** Milliseconds. */
+const most = 2
+
+/** From a key to its echo at a server that has not the agent's link, beside one at the server that has it (reliability L07). */
+export async function benchSharedKeys(): Promise<Row[]> {
+  const fleet = await startFleet(1, () => startShared(2))
+  try {
+    const [linked, other] = fleet.servers
+    if (!linked || !other) throw new Error('there are no two servers')
+    const across = await ready(openTerminal(other, shell))
+    const same = await ready(openTerminal(linked, shell))
+    try {
+      const measured = await inTurn(
+        rounds,
+        async () => median(await echoes(across, true)),
+        async () => median(await echoes(same, true)),
+      )
+      const name = 'PostgreSQL: a key to its echo, p50 across servers, beside the same on one'
+      const row = ratioRow(name, 'ms', measured, { atLeast: 0 })
+      const more = measured.ours - measured.baseline
+      return [{ ...row, goal: `≤ +${most} ms`, met: more <= most }]
+    } finally {
+      await across.close()
+      await same.close()
+    }
+  } finally {
+    await fleet.stop()
+  }
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
+import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/task/gates.ts'
+import type { Order } from '../files/order.ts'
+import type { JournaledExecution, Passed } from './journaled.ts'
+
+/** Whether something may follow on the script of an execution. */
+export const isGated = ({ verify, rollback }: ExecuteScript): boolean =>
+  verify !== undefined || rollback !== undefined
+
+/** Of the step that the journal has last; its directory, cgroup and mark are those of the execution where it is the script. */
+export const stepOf = ({ started }: JournaledExecution): Step => ({
+  phase: started?.phase ?? 'SCRIPT',
+  attempt: started?.attempt ?? 1,
+})
+
+const nameOf = ({ phase, attempt }: Step) => `${phase.toLowerCase()}-${attempt}`
+
+/** Where a step has its script and writes its output, within the directory of its execution. */
+export const placeOf = (directory: string, step: Step): string =>
+  step.phase === 'SCRIPT' ? directory : join(directory, nameOf(step))
+
+/** By which its processes and cgroups are known: what a script has left running is not ended with what verifies it. */
+export const identityOf = (taskId: string, step: Step): string =>
+  step.phase === 'SCRIPT' ? taskId : `${taskId}.${nameOf(step)}`
+
+/** What the scripts of gates see beside the params: which of them runs, and how the one before it ended, where that is known. */
+function variablesOf(phase: Phase, ends: readonly StepEnd[]): Record<string, string> {
+  const exitCode = ends.at(-1)?.exitCode ?? null
+  return { RSM_PHASE: phase, ...(exitCode !== null && { RSM_EXIT_CODE: String(exitCode) }) }
+}
+
+/** What a step runs. */
+export function requestOf(request: Order, { phase }: Step, passed: readonly Passed[]): Order {
+  const { verify, rollback, ...script } = request
+  if (!verify && !rollback) return request
+  const params = { ...script.params, ...variablesOf(phase, passed) }
+  const gate = phase === 'VERIFY' ? verify : phase === 'ROLLBACK' ? rollback : undefined
+  if (!gate) return { ...script, params }
+  const used = passed.reduce((sum, { stdoutBytes, stderrBytes }) => sum + stdoutBytes + stderrBytes, 0)
+  const least = Math.min(gateOutputBytes, script.maxOutputBytes)
+  const maxOutputBytes = Math.max(script.maxOutputBytes - used, least)
+  const { script: text, scriptType, timeout } = gate
+  // What is brought is for the script: what checks it reads nothing.
+  const { stdin: _stdin, ...rest } = script
+  return { ...rest, script: text, scriptType, timeout, params, maxOutputBytes }
+}
+
+/** As the journal keeps the end of a step. */
+export function passedOf(step: Step, complete: ScriptComplete, chunks: number): Passed {
+  const { status = 'FAILED', exitCode, signal = null, error = null } = complete
+  const { startedAt, completedAt, stdoutBytes = 0, stderrBytes = 0, truncated = false } = complete
+  const { containment = null, survivors } = complete
+  return {
+    phase: step.phase,
+    attempt: step.attempt,
+    status,
+    exitCode: status === 'LOST' ? null : exitCode,
+    signal,
+    error,
+    startedAt,
+    completedAt,
+    stdoutBytes,
+    stderrBytes,
+    truncated,
+    containment,
+    ...(survivors && { survivors }),
+    chunks,
+  }
+}
+
+const mostSurvivors = 20
+
+/** Null where of one of the steps it is not known. */
+function survivorsOf(passed: readonly Passed[]): ScriptComplete['survivors'] | null {
+  if (passed.some(({ survivors }) => survivors === undefined)) return null
+  return passed.flatMap(({ survivors = [] }) => survivors).slice(0, mostSurvivors)
+}
+
+/** The end of an execution whose steps are over. */
+export function completeOf(
+  taskId: string,
+  request: ExecuteScript,
+  passed: readonly [Passed, ...Passed[]],
+): ScriptComplete {
+  const [first] = passed
+  const last = passed.at(-1) ?? first
+  const sum = (what: 'stdoutBytes' | 'stderrBytes' | 'chunks') =>
+    passed.reduce((total, step) => total + step[what], 0)
+  const { status, exitCode, signal, error, verify, rollback } = endOf(request, passed)
+  const survivors = survivorsOf(passed)
+  return {
+    taskId,
+    status,
+    exitCode: exitCode ?? (status === 'CANCELLED' ? 143 : 255),
+    signal,
+    error,
+    startedAt: first.startedAt,
+    completedAt: last.completedAt,
+    duration: Math.max(0, Date.parse(last.completedAt) - Date.parse(first.startedAt)),
+    lastSequence: sum('chunks') - 1,
+    stdoutBytes: sum('stdoutBytes'),
+    stderrBytes: sum('stderrBytes'),
+    truncated: passed.some(({ truncated }) => truncated),
+    containment: passed.findLast(({ containment }) => containment !== null)?.containment ?? null,
+    ...(survivors && { survivors }),
+    ...(verify && { verify }),
+    ...(rollback && { rollback }),
+  }
+}

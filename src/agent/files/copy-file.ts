@@ -1,0 +1,34 @@
+import { basename, dirname } from 'node:path'
+import type { CopyOrder } from '../../core/protocol/messages.ts'
+import { attributesFor } from '../../disk/files/attributes.ts'
+import { Failure } from '../../disk/files/failure.ts'
+import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { formerOf, sha256In } from '../../disk/files/replacement.ts'
+import { type Placing, settle } from '../../disk/files/settle.ts'
+import type { ServerLine } from './server-line.ts'
+
+/** What an order to copy is carried out with. */
+export interface Copying extends Placing {
+  readonly copy: CopyOrder
+  readonly server: Pick<ServerLine, 'receive'>
+}
+
+/** Puts a file of the server in its place; answers whether anything had to be changed. */
+export async function copyFile(copying: Copying): Promise<boolean> {
+  const { path, file } = copying.copy
+  if (path.endsWith('/')) throw new Failure(`${path} names a directory, and no file in it`, 126)
+  const directory = HeldDirectory.open(dirname(path))
+  try {
+    const name = basename(path)
+    const found = formerOf(directory, name)
+    const former = found?.isFile() === true ? found : null
+    const isSameText = former?.size === file.size && (await sha256In(directory, name)) === file.sha256
+    const wanted = attributesFor(copying.wish, former)
+    const place = { path, directory, name, former, wanted, isSameText, size: file.size }
+    const isChanged = await settle(copying, place, () => copying.server.receive(file))
+    directory.sync()
+    return isChanged
+  } finally {
+    directory.close()
+  }
+}

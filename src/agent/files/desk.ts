@@ -1,0 +1,130 @@
+import { randomInt } from 'node:crypto'
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { Failure } from '../../disk/files/failure.ts'
+import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import type { Temporaries } from '../../disk/files/temporaries.ts'
+import {
+  type FileReport,
+  leaveName,
+  type Part,
+  partsName,
+  readParts,
+  reportBytes,
+  reportName,
+} from './order.ts'
+
+const longestError = 4000
+const mostNames = 100
+/** Where the numbers of names begin, by chance: hosts of one task that share a directory never meet. */
+const firstNumbers = 2 ** 47
+
+/**
+ * What the process of an order for files keeps in the directory of its execution: opened while it may, as whoever it becomes may
+ * not enter there.
+ */
+export class Desk implements Temporaries {
+  readonly taskId: string
+  readonly #report: number
+  readonly #parts: number
+  readonly #leave: number
+  /** Those that are on the disk, each once. */
+  readonly #noted: Map<string, Part>
+  readonly #first = randomInt(firstNumbers)
+  #said: FileReport = {}
+
+  constructor(directory: string, taskId: string) {
+    this.taskId = taskId
+    this.#noted = new Map(readParts(directory).map((part) => [keyOf(part), part]))
+    this.#report = openSync(join(directory, reportName), 'r+')
+    this.#parts = openSync(join(directory, partsName), constants.O_RDWR | constants.O_APPEND)
+    this.#leave = openSync(join(directory, leaveName), 'r')
+  }
+
+  /** Says how it went so far; what was said before stays where it is not said anew. */
+  report(said: FileReport): void {
+    this.#said = { ...this.#said, ...said }
+    const { error, ...rest } = this.#said
+    const told = error === undefined ? rest : { ...rest, error: error.slice(0, longestError) }
+    writeSync(this.#report, JSON.stringify(told).padEnd(reportBytes), 0)
+  }
+
+  /**
+   * To be called right before anything takes its place. Throws `Failure` once the agent has taken its leave back: it was
+   * cancelled, or its time is over.
+   */
+  assertLeave(): void {
+    if (fstatSync(this.#leave).nlink === 0) throw new Failure('it was ended before it was done')
+  }
+
+  /** A new temporary file, noted before it is made. */
+  create(directory: HeldDirectory): { name: string; fd: number } {
+    return this.#unused(directory, (name) => directory.createFile(name))
+  }
+
+  /** A name for what is no file, noted, that nothing has. */
+  reserve(directory: HeldDirectory): string {
+    return this.#unused(directory, (name) => (directory.lstat(name) === null ? 0 : null)).name
+  }
+
+  #unused(directory: HeldDirectory, make: (name: string) => number | null): { name: string; fd: number } {
+    for (let n = 0; n < mostNames; n += 1) {
+      const name = `.rsm-${this.taskId}-${this.#first + n}.part`
+      this.#note(directory, name)
+      const fd = make(name)
+      if (fd !== null) return { name, fd }
+      this.#forget(directory, name)
+    }
+    throw new Failure(`${directory.path} holds ${mostNames} files with names of this order`)
+  }
+
+  #note(directory: HeldDirectory, name: string): void {
+    const { dev, ino } = directory.stat()
+    const part = { path: directory.path, dev, ino, name }
+    if (this.#noted.has(keyOf(part))) return
+    this.#noted.set(keyOf(part), part)
+    this.#write([part])
+  }
+
+  /** Somebody else's file has that name, and is not to be removed with ours: of those none is there while one is begun. */
+  #forget(directory: HeldDirectory, name: string): void {
+    const { dev, ino } = directory.stat()
+    this.#noted.delete(keyOf({ dev, ino, name }))
+    ftruncateSync(this.#parts, 0)
+    this.#write([...this.#noted.values()])
+  }
+
+  #write(parts: readonly Part[]): void {
+    writeSync(this.#parts, parts.map((part) => `${JSON.stringify(part)}\n`).join(''))
+    fsyncSync(this.#parts)
+  }
+
+  /** Removes what temporary files are left, and with them the notes. */
+  sweep(): void {
+    for (const part of this.#noted.values()) removePart(part)
+    this.#noted.clear()
+    ftruncateSync(this.#parts, 0)
+  }
+
+  close(): void {
+    for (const fd of [this.#report, this.#parts, this.#leave]) closeSync(fd)
+  }
+}
+
+const keyOf = ({ dev, ino, name }: Omit<Part, 'path'>) => `${dev} ${ino} ${name}`
+
+/** Where its directory is not what its path leads to any more, nobody knows where it is. */
+function removePart({ path, dev, ino, name }: Part): void {
+  let directory: HeldDirectory
+  try {
+    directory = HeldDirectory.open(path)
+  } catch {
+    return
+  }
+  try {
+    const found = directory.stat()
+    if (found.dev === dev && found.ino === ino) directory.remove(name)
+  } finally {
+    directory.close()
+  }
+}

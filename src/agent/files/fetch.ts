@@ -1,0 +1,87 @@
+import { closeSync, fstatSync, type Stats } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import type { FetchOrder } from '../../core/protocol/messages.ts'
+import { Failure } from '../../disk/files/failure.ts'
+import { HeldDirectory, kindOf } from '../../disk/files/held-directory.ts'
+import { treeOf } from '../../disk/files/pack-tree.ts'
+import { assertOnDisk, bytesOf, hasChanged } from '../../disk/files/reading.ts'
+
+const namedAtMost = 5
+
+/** No more bytes than the server takes. */
+async function* within(pieces: AsyncIterable<Buffer>, most: number, path: string): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const piece of pieces) {
+    bytes += piece.length
+    if (bytes > most) throw new Failure(`${path} has more than the ${most} bytes that the server takes`)
+    yield piece
+  }
+}
+
+type SendPieces = (pieces: AsyncIterable<Buffer>) => Promise<number>
+
+/** What is to be read, in the directory that it lies in. Throws `Failure` for a symlink that is not to be followed. */
+function found(directory: HeldDirectory, name: string, { path, follow = false }: FetchOrder): Stats {
+  const stats = follow ? directory.statFollowed(name) : directory.lstat(name)
+  if (stats === null) throw new Failure(`open ${path}: no such file or directory (ENOENT)`)
+  if (!stats.isSymbolicLink()) return stats
+  throw new Failure(`${path} is a symbolic link, which is followed only where that is asked for`)
+}
+
+async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | null> {
+  const { path, follow = false, maxSize } = order
+  const fd = inDirectoryOf(path, (directory, name) => {
+    const stats = found(directory, name, order)
+    // A device is not even opened: that may do something.
+    if (!stats.isFile()) throw new Failure(`${path} is ${kindOf(stats)}, and no regular file`)
+    return directory.openFile(name, follow)
+  })
+  try {
+    assertOnDisk(fd, path)
+    const before = fstatSync(fd, { bigint: true })
+    const size = Number(before.size)
+    if (size > maxSize) throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
+    const sent = await send(bytesOf(fd, size))
+    return hasChanged(fd, before)
+      ? `${path} changed while it was read: ${sent} bytes were sent as they were then`
+      : null
+  } finally {
+    closeSync(fd)
+  }
+}
+
+async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | null> {
+  const { path, follow = false, maxSize } = order
+  const changed: string[] = []
+  const root = inDirectoryOf(path, (directory, name) => {
+    // As any program does where a / says that it is to be a directory.
+    const isFollowed = follow || path.endsWith('/')
+    const stats = found(directory, name, { ...order, follow: isFollowed })
+    if (!stats.isDirectory()) throw new Failure(`${path} is ${kindOf(stats)}, and no directory`)
+    return directory.child(name, isFollowed)
+  })
+  try {
+    const roots = [{ directory: root, name: null, shown: '' }]
+    const tree = treeOf(roots, { follow, changedAt: (at) => changed.push(at) })
+    await send(within(tree, maxSize, path))
+  } finally {
+    root.close()
+  }
+  if (changed.length === 0) return null
+  const more = changed.length > namedAtMost ? ` and ${changed.length - namedAtMost} more` : ''
+  return `${changed.slice(0, namedAtMost).join(', ')}${more} changed while the tree was read, and came as they were then`
+}
+
+function inDirectoryOf<T>(path: string, work: (directory: HeldDirectory, name: string) => T): T {
+  const directory = HeldDirectory.open(dirname(path))
+  try {
+    return work(directory, basename(path) || '.')
+  } finally {
+    directory.close()
+  }
+}
+
+/** Reads what an order asks for, and sends it; answers what of it changed meanwhile, as a sentence. */
+export function fetchFiles(fetch: FetchOrder, send: SendPieces): Promise<string | null> {
+  return fetch.kind === 'TREE' ? fetchTree(fetch, send) : fetchFile(fetch, send)
+}

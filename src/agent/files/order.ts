@@ -1,0 +1,163 @@
+import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type {
+  CopyFile,
+  CopyOrder,
+  ExecuteScript,
+  FetchFile,
+  FetchOrder,
+  FileOfTask,
+} from '../../core/protocol/messages.ts'
+import type { SignedType } from '../../core/signing.ts'
+import type { Endpoint } from '../../net/connect.ts'
+import { type Environment, proxyVariables } from '../../net/proxy.ts'
+import type { Doubt, Verify } from '../link/verify.ts'
+import { ownCommand } from '../processes/own-process.ts'
+import type { Account } from '../script/account.ts'
+import { stdinName } from '../script/launch.ts'
+
+/** What an execution does: runs a script, or in its place copies to this host or from it. */
+export type Order = ExecuteScript & { readonly copy?: CopyOrder; readonly fetch?: FetchOrder }
+
+const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
+
+/** An order for files in the form of those for scripts, so that all is journalled, queued and ended in one way. */
+export const orderOf = (message: CopyFile | FetchFile): Order => ({ ...message, ...noScript })
+
+/** A script alone, whatever else its message holds: that was not signed as what it would be taken for. */
+export function scriptOrder(message: ExecuteScript): Order {
+  const { copy: _copy, fetch: _fetch, ...script } = message as Order
+  return script
+}
+
+export const isOfFiles = ({ copy, fetch }: Order): boolean => copy !== undefined || fetch !== undefined
+
+export function typeOf({ copy, fetch }: Order): SignedType {
+  if (copy !== undefined) return 'COPY_FILE'
+  return fetch === undefined ? 'EXECUTE_SCRIPT' : 'FETCH_FILE'
+}
+
+/** Judges an order by the message that it came as, which is what was signed. */
+export function doubtOf(order: Order, verify: Verify): Doubt | null {
+  const { script: _script, params: _params, scriptType: _type, ...message } = order
+  const { copy, fetch } = message
+  if (copy !== undefined) return verify('COPY_FILE', { ...message, copy })
+  return fetch === undefined ? verify('EXECUTE_SCRIPT', order) : verify('FETCH_FILE', { ...message, fetch })
+}
+
+/** What the process that carries out an order for files is told, in the directory of its execution. */
+export interface FileOrder extends Endpoint {
+  readonly taskId: string
+  /** Of the agent, where its token is. */
+  readonly dataDir: string
+  /** What proxies its transfers take. */
+  readonly environment: Record<string, string>
+  /** Whom it becomes, before it touches a file of this host; null for the agent's own user. */
+  readonly runAs: Pick<Account, 'name' | 'uid' | 'gid'> | null
+  readonly copy?: CopyOrder
+  readonly fetch?: FetchOrder
+  /** What a script is to read: it goes into this directory. */
+  readonly stdin?: FileOfTask
+}
+
+/** A temporary file of an order, by the directory that it lies in, which somebody may have moved. */
+export interface Part {
+  readonly path: string
+  readonly dev: number
+  readonly ino: number
+  readonly name: string
+}
+
+/** How it ended, as that process says it. */
+export interface FileReport {
+  readonly changed?: boolean
+  readonly error?: string
+}
+
+const orderName = 'order.json'
+export const reportName = 'report'
+export const partsName = 'parts'
+export const leaveName = 'leave'
+/** Bytes that a report takes on the disk from the beginning on, so that a full one does not lose it. */
+export const reportBytes = 8192
+
+export const readOrder = (directory: string): FileOrder =>
+  JSON.parse(readFileSync(join(directory, orderName), 'utf8')) as FileOrder
+
+/** Empty where there is none yet. */
+export function reportOf(directory: string): FileReport {
+  try {
+    return JSON.parse(readFileSync(join(directory, reportName), 'utf8')) as FileReport
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Takes back the leave to change anything: what has not taken its place by then does not (contract §13). Takes no room on the
+ * disk, and is there for whoever comes after this agent.
+ */
+export function withdrawLeave(directory: string): void {
+  rmSync(join(directory, leaveName), { force: true })
+}
+
+/** The temporary files of an order that may still be there; some where its process was killed. */
+export function readParts(directory: string): Part[] {
+  try {
+    const lines = readFileSync(join(directory, partsName), 'utf8').split('\n')
+    // The last one was not written where it has no end, and what it names not made.
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as Part)
+  } catch {
+    return []
+  }
+}
+
+interface FileSource extends Endpoint {
+  readonly dataDir: string
+  readonly environment?: Environment | undefined
+}
+
+/** Makes executions of orders for files, in the directories of those. */
+export interface FileWork {
+  /** A script in the place of an order to copy: this very program, which becomes the account (`worker.ts`). */
+  script(order: Order, directory: string, account: Account): ExecuteScript
+  /** The words of a shell that bring what a script of this account is to read; they run as the agent's own user. */
+  delivery(order: Order, directory: string, account: Account): string
+}
+
+export function fileWork(source: FileSource): FileWork {
+  const { environment, ...where } = source
+  const keep = (
+    directory: string,
+    order: Pick<FileOrder, 'taskId' | 'runAs' | 'copy' | 'fetch' | 'stdin'>,
+  ) => {
+    const kept: FileOrder = { ...where, environment: proxyVariables(environment), ...order }
+    const write = (file: string, text: string) => writeFileSync(join(directory, file), text, { mode: 0o600 })
+    write(orderName, JSON.stringify(kept))
+    write(reportName, '{}'.padEnd(reportBytes))
+    write(partsName, '')
+    write(leaveName, '')
+    return ownCommand('__copy', directory)
+  }
+  const isOwn = ({ uid }: Account) => uid === process.getuid?.()
+  return {
+    script(order, directory, account) {
+      const { copy, fetch, runAs: _runAs, ...rest } = order
+      const { name, uid, gid } = account
+      const command = keep(directory, {
+        taskId: order.taskId,
+        runAs: isOwn(account) ? null : { name, uid, gid },
+        ...(copy && { copy }),
+        ...(fetch && { fetch }),
+      })
+      return { ...rest, workDir: '/', script: `exec ${command}\n` }
+    },
+    delivery({ taskId, stdin }, directory, account) {
+      const path = join(directory, stdinName)
+      writeFileSync(path, '', { mode: 0o600 })
+      // Scripts open /dev/stdin by name: the user has to own what stands behind.
+      if (!isOwn(account)) chownSync(path, account.uid, account.gid)
+      return keep(directory, { taskId, runAs: null, ...(stdin && { stdin }) })
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { createWriteStream, openSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { FileOfTask } from '../../core/protocol/messages.ts'
+import { isDiskFull } from '../../disk/durable.ts'
+import { Failure } from '../../disk/files/failure.ts'
+import { stdinName } from '../script/launch.ts'
+import { become } from './become.ts'
+import { type Copying, copyFile } from './copy-file.ts'
+import { copyTree } from './copy-tree.ts'
+import { Desk } from './desk.ts'
+import { fetchFiles } from './fetch.ts'
+import { type FileOrder, readOrder } from './order.ts'
+import { ServerLine } from './server-line.ts'
+import { wishOf } from './wish.ts'
+
+/** What the shell says of a process that TERM has ended. */
+const terminated = 143
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+/** All that only the agent's own user may read is read before this process becomes another. */
+async function carryOut(order: FileOrder, directory: string, desk: Desk): Promise<void> {
+  const server = await ServerLine.open(order)
+  try {
+    const { copy, fetch, runAs, stdin } = order
+    if (stdin !== undefined) return await deliver(stdin, server, directory)
+    if (fetch !== undefined) {
+      if (runAs !== null) become(runAs)
+      const told = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
+      if (told !== null) desk.report({ error: told })
+    } else if (copy !== undefined) {
+      const wish = await wishOf(copy)
+      const spool = copy.kind === 'TREE' ? openSpool(directory) : null
+      if (runAs !== null) become(runAs)
+      const copying: Copying = { copy, wish, desk, server, say }
+      desk.report({ changed: await (spool === null ? copyFile(copying) : copyTree(copying, spool)) })
+    }
+  } finally {
+    server.close()
+  }
+}
+
+/** Where a tree lies until it is known to be as it was signed: nobody else can come to it, and it goes with this process. */
+function openSpool(directory: string): number {
+  const path = join(directory, 'tree')
+  const fd = openSync(path, 'wx+', 0o600)
+  unlinkSync(path)
+  return fd
+}
+
+/** Brings what a script is to read. It does not begin where that fails, whatever the reason. */
+async function deliver(stdin: FileOfTask, server: ServerLine, directory: string): Promise<void> {
+  try {
+    await pipeline(server.receive(stdin), createWriteStream(join(directory, stdinName), { mode: 0o600 }))
+  } catch (error) {
+    const full = isDiskFull(error) ? ': no room in the data directory of the agent' : ''
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Failure(full === '' ? reason : `${stdin.size} bytes of stdin${full}`, 126)
+  }
+}
+
+/** Removes what is left of the temporary files of an order whose process was killed. */
+function clean(order: FileOrder, desk: Desk): void {
+  if (order.runAs !== null) become(order.runAs)
+  desk.sweep()
+}
+
+/**
+ * Carries out the order in this directory of an execution, as whom it says, and goes on until it is done or TERM comes; `what`
+ * is `clean` for one whose process was killed. Its report in that directory says how it ended, and so does the exit code.
+ */
+export async function workOnFiles(directory: string, what: string): Promise<void> {
+  process.title = 'rsm-agent-files'
+  const order = readOrder(directory)
+  const desk = new Desk(directory, order.taskId)
+  if (what === 'clean') return clean(order, desk)
+  process.once('SIGTERM', () => {
+    desk.sweep()
+    process.exit(terminated)
+  })
+  try {
+    await carryOut(order, directory, desk)
+  } catch (error) {
+    const sentence = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`${sentence}\n`)
+    desk.report({ error: sentence })
+    process.exitCode = error instanceof Failure ? error.exitCode : 1
+  } finally {
+    desk.sweep()
+    desk.close()
+  }
+  return undefined
+}

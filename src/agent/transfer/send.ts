@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto'
+import { parseEnvelope } from '../../net/envelope.ts'
+import { PartSize } from '../../net/part-size.ts'
+import { readText, type Send } from '../../net/request.ts'
+import { Patience, Refused, waitAsked } from './receive.ts'
+
+const longestAnswer = 64 * 1024
+
+interface Destination {
+  /** On the server, without a query. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  /** Seconds until no further attempt is made; 0 = none. */
+  readonly timeout: number
+}
+
+/** What of it the server has by now, and whether that was taken so; or how long to wait where it takes nothing now. */
+type Answer = { readonly offset: number; readonly isTaken: boolean } | { readonly wait: number }
+
+/** Sends bytes whose number nobody knows before their end, in order, each until the server has it. */
+class Sending {
+  readonly #send: Send
+  readonly #destination: Destination
+  readonly #patience: Patience
+  /** Bytes that the server has. */
+  offset = 0
+  /** Of the next request. */
+  readonly size = new PartSize()
+
+  constructor(send: Send, destination: Destination) {
+    this.#send = send
+    this.#destination = destination
+    this.#patience = new Patience(destination.timeout)
+  }
+
+  async add(bytes: Buffer): Promise<void> {
+    const began = performance.now()
+    await this.#untilThere(bytes, '')
+    this.size.took(performance.now() - began)
+  }
+
+  async end(sha256: string): Promise<void> {
+    await this.#untilThere(Buffer.alloc(0), `&end=true&sha256=${sha256}`)
+  }
+
+  /** These bytes are in memory: whatever becomes of their source, what is sent again is the same. */
+  async #untilThere(bytes: Buffer, query: string): Promise<void> {
+    const first = this.offset
+    const last = first + bytes.length
+    for (;;) {
+      let reason = 'it takes nothing now'
+      let wait: number | undefined
+      try {
+        const answer = await this.#put(bytes.subarray(this.offset - first), query)
+        if ('wait' in answer) wait = answer.wait
+        else {
+          const { offset, isTaken } = answer
+          if (offset < first || offset > last)
+            throw new Refused(`the server has ${offset} bytes, and is sent those from ${first} to ${last}`)
+          const isAhead = offset > this.offset
+          this.offset = offset
+          if (offset === last && (isTaken || (query === '' && isAhead))) return
+          if (isAhead) continue
+          reason = 'somebody else sends it too'
+        }
+      } catch (error) {
+        if (error instanceof Refused) throw error
+        reason = error instanceof Error ? error.message : String(error)
+      }
+      await this.#patience.wait('upload', reason, wait)
+    }
+  }
+
+  async #put(bytes: Buffer, query: string): Promise<Answer> {
+    const { path, headers } = this.#destination
+    const about = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
+    const answer = await this.#send({
+      method: 'PUT',
+      path: `${path}?offset=${this.offset}${query}`,
+      headers: { ...headers, ...about },
+      body: bytes,
+    })
+    const { status, body } = answer
+    const text = await readText(
+      body as AsyncIterable<Buffer>,
+      longestAnswer,
+      () => new Error('the answer is too long'),
+    )
+    const wait = waitAsked(answer)
+    if (wait !== null) return { wait }
+    const { data, message } = parseEnvelope(text) ?? {}
+    const offset = typeof data === 'object' && data !== null && 'offset' in data ? data.offset : undefined
+    const isTaken = status >= 200 && status < 300
+    if ((isTaken || status === 409) && typeof offset === 'number') return { offset, isTaken }
+    throw new Refused(
+      `the server answered ${status} to ${path}${message === undefined ? '' : `: ${message}`}`,
+    )
+  }
+}
+
+/**
+ * Sends bytes to the server, which takes them by their offset: goes on where an attempt was cut, and waits for a server that is
+ * away. Answers how many there were. Throws `Refused` for what no further attempt would mend, Error when the time is over.
+ */
+export async function sendBytes(
+  send: Send,
+  destination: Destination,
+  pieces: AsyncIterable<Buffer>,
+): Promise<number> {
+  const sending = new Sending(send, destination)
+  const hash = createHash('sha256')
+  let held: Buffer[] = []
+  let bytes = 0
+  const flush = async () => {
+    if (bytes === 0) return
+    const all = Buffer.concat(held)
+    held = []
+    bytes = 0
+    hash.update(all)
+    await sending.add(all)
+  }
+  for await (const piece of pieces) {
+    held.push(piece)
+    bytes += piece.length
+    if (bytes >= sending.size.bytes) await flush()
+  }
+  await flush()
+  await sending.end(hash.digest('hex'))
+  return sending.offset
+}

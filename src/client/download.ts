@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { RsmError } from '../core/errors.ts'
+import { isPassing, patience, pause } from './passing.ts'
+import type { FetchedFile } from './services/files.ts'
+
+interface DownloadOptions {
+  /** Of so many bytes so many have come. */
+  readonly got: (bytes: number, size: number) => void
+  /** The connection was lost, and the download will go on. */
+  readonly cut: (why: string) => void
+}
+
+/**
+ * The bytes of a file of the server, `open` from there on. Goes on where it was cut. Errors: `unreachable` after five minutes without
+ * progress; `unavailable` on the last byte where they are not those that the server has.
+ */
+export async function* download(
+  open: (from: number) => Promise<FetchedFile>,
+  { got, cut }: DownloadOptions,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let have = 0
+  let failingSince: number | undefined
+  for (;;) {
+    try {
+      const { size, sha256, bytes } = await open(have)
+      for await (const piece of bytes) {
+        have += piece.length
+        hash.update(piece)
+        failingSince = undefined
+        got(have, size)
+        yield piece
+        if (have === size) break
+      }
+      if (have < size) throw new RsmError('unreachable', 'the connection was lost')
+      if (hash.digest('hex') === sha256) return
+      throw new RsmError('internal', 'what has come is not what the server has: copy it again')
+    } catch (error) {
+      if (!isPassing(error)) throw error
+      if (failingSince === undefined) cut(error.message)
+      failingSince ??= performance.now()
+      if (performance.now() - failingSince > patience) throw error
+      await delay(pause)
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { Readable } from 'node:stream'
+import { RsmError } from '../../core/errors.ts'
+import type { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import type { Api } from '../http/api.ts'
+
+/** What a task has fetched from a host, from some place on. */
+export interface FetchedFile {
+  /** Of all of it, in bytes. */
+  readonly size: number
+  readonly sha256: string
+  readonly bytes: AsyncIterable<Buffer>
+}
+
+/** Uploads, and what tasks have fetched (contract §13). */
+export interface ClientFileService {
+  /** Begins an upload. `too_large` where the server takes no file of that size. */
+  begin(query: FileQuery): Promise<File>
+  /** Another user's upload is `not_found`. */
+  get(fileId: string): Promise<File>
+  /** `length` bytes more. Errors: `conflict` with `data: {offset}` where it does not end there, or beside another writer. */
+  append(fileId: string, query: FilePartQuery, body: Readable, length: number): Promise<File>
+  /** From the byte `from` on. `not_found` where the task has none of that host. */
+  fetched(taskId: string, hostId: number, from: number): Promise<FetchedFile>
+}
+
+export function filesOver(api: Api): ClientFileService {
+  const path = (fileId: string) => `/api/files/${encodeURIComponent(fileId)}`
+  const has = ['fileId', 'offset', 'isComplete']
+  return {
+    begin: (query) => api.call('POST', '/api/files', { query, has }),
+    get: (fileId) => api.call('GET', path(fileId), { has }),
+    append: (fileId, query, body, length) =>
+      api.call('PUT', path(fileId), { query, bytes: { body, length }, has }),
+    async fetched(taskId, hostId, from) {
+      const range: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {}
+      const { status, headers, body, bytes } = await api.open(
+        `/api/tasks/${encodeURIComponent(taskId)}/files/${hostId}`,
+        { accept: '*/*', ...range },
+      )
+      const size = from > 0 ? headers['content-range']?.split('/')[1] : headers['content-length']
+      const sha256 = headers.etag?.replaceAll('"', '')
+      if (size !== undefined && sha256 !== undefined && status === (from > 0 ? 206 : 200))
+        return { size: Number(size), sha256, bytes }
+      body.destroy()
+      throw new RsmError('internal', `${api.url} answered ${status} without the file that was asked for`)
+    },
+  }
+}

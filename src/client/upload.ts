@@ -1,0 +1,134 @@
+import { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { RsmError } from '../core/errors.ts'
+import type { File } from '../core/protocol/http/files.ts'
+import { PartSize } from '../net/part-size.ts'
+import { isPassing, patience, pause } from './passing.ts'
+import type { ClientFileService } from './services/files.ts'
+
+/** Bytes of a source that can be read again until they have arrived. */
+export interface Part {
+  readonly length: number
+  readonly isLast: boolean
+  readonly from: (offset: number) => AsyncIterable<Uint8Array>
+}
+
+export interface Source {
+  /** Null where only its end says it. */
+  readonly size: number | null
+  readonly parts: () => AsyncIterable<Part>
+}
+
+export interface UploadOptions {
+  readonly isSecret: boolean
+  /** So many bytes have gone out. */
+  readonly sent: (bytes: number) => void
+  /** The connection was lost, and the upload will go on. */
+  readonly cut: (why: string) => void
+}
+
+/** Bytes of one part of a stream: they stay in memory until they are on the server's disk. A multiple of what is sealed together. */
+export const partBytes = 8 * 1024 * 1024
+
+/** A stream in parts that can be sent again, so that a cut of the connection needs no second reading of it. */
+export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
+  const partOf = (content: Buffer, isLast: boolean): Part => ({
+    length: content.length,
+    isLast,
+    from: (offset) => Readable.from([content.subarray(offset)]),
+  })
+  let waiting: Uint8Array[] = []
+  let length = 0
+  for await (const piece of bytes) {
+    waiting.push(piece)
+    length += piece.length
+    // Later than its end, for only then is it known whether more comes.
+    while (length > partBytes) {
+      const all = Buffer.concat(waiting)
+      yield partOf(all.subarray(0, partBytes), false)
+      waiting = [all.subarray(partBytes)]
+      length = all.length - partBytes
+    }
+  }
+  yield partOf(Buffer.concat(waiting), true)
+}
+
+/**
+ * Sends a source to the server, and goes on where it ended after a cut. Errors: `too_large`, `unreachable` after five minutes without
+ * progress, and what reading the source fails with.
+ */
+export async function upload(
+  files: ClientFileService,
+  { size: total, parts }: Source,
+  { isSecret, sent, cut }: UploadOptions,
+): Promise<File> {
+  const begun = await files.begin({
+    ...(total !== null && { size: total }),
+    ...(isSecret && { secret: true }),
+  })
+  const { fileId } = begun
+  const size = new PartSize()
+  let file = begun
+  let failingSince: number | undefined
+
+  async function standingAfter(error: unknown): Promise<File> {
+    if (!isPassing(error)) throw error
+    if (failingSince === undefined) cut(error.message)
+    failingSince ??= performance.now()
+    for (;;) {
+      if (performance.now() - failingSince > patience) throw error
+      await delay(pause)
+      try {
+        return await files.get(fileId)
+      } catch (again) {
+        if (!isPassing(again)) throw again
+      }
+    }
+  }
+
+  async function send({ length, isLast, from }: Part, start: number): Promise<void> {
+    const end = start + length
+    const isThere = () => file.isComplete || (!isLast && file.offset >= end)
+    while (!isThere()) {
+      const { offset } = file
+      if (offset < start)
+        throw new RsmError('unavailable', 'the server has lost a part of the upload: begin anew')
+      const until = Math.min(end, offset + size.bytes)
+      const body = Readable.from(some(from(offset - start), offset, until, sent), { objectMode: false })
+      const query = { offset, ...(total === null && isLast && until === end && { end: true }) }
+      const began = performance.now()
+      try {
+        file = await files.append(fileId, query, body, until - offset)
+      } catch (error) {
+        file = await standingAfter(error)
+      }
+      size.took(performance.now() - began)
+      if (file.offset > offset) failingSince = undefined
+    }
+  }
+
+  let start = 0
+  for await (const part of parts()) {
+    await send(part, start)
+    start += part.length
+  }
+  return file
+}
+
+/** As much of it as one request holds. */
+async function* some(
+  bytes: AsyncIterable<Uint8Array>,
+  from: number,
+  to: number,
+  sent: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let at = from
+  if (at === to) return
+  for await (const whole of bytes) {
+    const piece = whole.subarray(0, to - at)
+    at += piece.length
+    sent(at)
+    yield piece
+    if (at === to) return
+  }
+}

@@ -1,0 +1,77 @@
+import { boolean } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { gateFlags } from '../../ui/flags/gates.ts'
+import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
+import {
+  readScheduledScript,
+  readTiming,
+  scheduledScriptFlags,
+  timingFlags,
+} from '../../ui/flags/schedule.ts'
+import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
+import { refusingTaken } from '../../ui/name-taken.ts'
+import { resolveTarget } from '../../ui/names/targets.ts'
+import { nextOf } from '../../ui/schedules/view.ts'
+import { findGates, readGates } from '../../ui/task/gates.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
+
+export default class SchedulesAdd extends BaseCommand {
+  static override summary = 'Run a script by itself, at times'
+  static override description =
+    'Targets and a stored script are looked up at each run. It runs with your rights of that moment; what becomes of it is in `rsm schedules show`.'
+  static override examples = [
+    "$ rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling",
+    "$ rsm schedules add deploy --cron '0 6 * * 1' -g web --script ./deploy.sh --verify ./check.sh --verify-retries 5",
+    '$ rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full',
+  ]
+  static override args = { name: needed('name of the schedule') }
+  static override flags = {
+    ...timingFlags,
+    paused: boolean({ helpGroup: 'WHEN', description: 'do not run it before `rsm schedules resume`' }),
+    ...targetFlags,
+    ...scheduledScriptFlags,
+    ...executionFlags,
+    ...gateFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(SchedulesAdd)
+    const timing = readTiming(flags)
+    if ([timing.cron, timing.everySeconds, timing.at].every((one) => one === undefined))
+      throw new RsmError('usage', 'when? give --cron, --every or --at', {
+        hint: "for example: --cron '30 3 * * *'",
+      })
+    if (flags.script === undefined)
+      throw new RsmError('usage', 'nothing to run', {
+        hint: '--script FILE, or --script NAME of a stored one',
+      })
+    const stdin = stdinReader()
+    const targets = await readTargets(flags, () => stdin('the names of -w -'))
+    const meant = await readGates(flags, (text) => this.notice(text))
+    const options = await readExecutionOptions(flags)
+    const client = await this.client()
+    const script = await readScheduledScript(client, flags, (text) => this.notice(text))
+    const { options: gates } = await findGates(client, meant)
+    const target = await resolveTarget(client, targets)
+    const enabled = flags.paused ? { enabled: false } : {}
+    const schedule = await refusingTaken(
+      `schedule ${args.name}`,
+      `rsm schedules edit ${shellWord(args.name)}`,
+      client.schedules.create({
+        name: args.name,
+        ...timing,
+        ...script,
+        target,
+        ...options,
+        ...gates,
+        ...enabled,
+      }),
+    )
+    this.done(`added ${schedule.name} (id ${schedule.id}), next: ${nextOf(schedule, flags.utc)}`)
+    this.hint(`next: rsm schedules next ${shellWord(schedule.name)}`)
+    return schedule
+  }
+}

@@ -1,0 +1,72 @@
+import { string } from '@oclif/core/flags'
+import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { gateFlags } from '../../ui/flags/gates.ts'
+import { given } from '../../ui/flags/given.ts'
+import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
+import {
+  readScheduledScript,
+  readTiming,
+  scheduledScriptFlags,
+  timingFlags,
+} from '../../ui/flags/schedule.ts'
+import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+import { resolveTarget } from '../../ui/names/targets.ts'
+import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+import { nextOf } from '../../ui/schedules/view.ts'
+import { findGates, readGates } from '../../ui/task/gates.ts'
+
+export default class SchedulesEdit extends BaseCommand {
+  static override summary = 'Change when a schedule runs, what, and where'
+  static override description =
+    'New times count from now. Whoever changes scripts, targets, user or params becomes its owner; secret params of another one are dropped then.'
+  static override examples = [
+    "$ rsm schedules edit nightly --cron '0 4 * * *'",
+    '$ rsm schedules edit nightly --script ./backup.sh',
+  ]
+  static override args = { schedule: needed('name of the schedule') }
+  static override flags = {
+    name: string({ description: 'new name' }),
+    ...timingFlags,
+    ...targetFlags,
+    ...scheduledScriptFlags,
+    ...executionFlags,
+    ...gateFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(SchedulesEdit)
+    const timing = readTiming(flags)
+    const isAimed = flags.all || [flags.hosts, flags.cluster, flags.tag, flags.exclude].some((one) => one)
+    const stdin = stdinReader()
+    const targets = isAimed ? await readTargets(flags, () => stdin('the names of -w -')) : null
+    const meant = await readGates(flags, (text) => this.notice(text))
+    const options = await readExecutionOptions(flags)
+    const said: SchedulePatch = { ...given({ name: flags.name }), ...timing, ...options }
+    refuseEmpty(
+      {
+        ...said,
+        ...given({
+          script: flags.script,
+          verify: flags.verify,
+          rollback: flags.rollback,
+          targets: targets ?? undefined,
+        }),
+      },
+      'schedules edit',
+    )
+    const client = await this.client()
+    const { id } = await findSchedule(client, args.schedule)
+    const schedule = await client.schedules.update(id, {
+      ...said,
+      ...(await readScheduledScript(client, flags, (text) => this.notice(text))),
+      ...(await findGates(client, meant)).options,
+      ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
+    })
+    this.done(`changed ${schedule.name}, next: ${nextOf(schedule, flags.utc)}`)
+    return schedule
+  }
+}

@@ -1,0 +1,35 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { integer, needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+import { timeIn } from '../../ui/schedules/view.ts'
+import { showTime } from '../../ui/text/time.ts'
+
+export default class SchedulesNext extends BaseCommand {
+  static override summary = "Print the next times of a schedule, in its time zone's and in local time"
+  static override examples = ['$ rsm schedules next nightly', '$ rsm schedules next nightly -n 20']
+  static override args = { schedule: needed('name of the schedule') }
+  static override flags = {
+    count: integer({ char: 'n', min: 1, max: 100, default: 5, helpValue: 'N', description: 'so many' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(SchedulesNext)
+    const client = await this.client()
+    const { id, name, timezone, enabled, suspended } = await findSchedule(client, args.schedule)
+    const times = await client.schedules.next(id, { count: flags.count })
+    if (suspended !== null) this.notice(`${name} is suspended: ${suspended}`)
+    else if (!enabled) this.notice(`${name} is paused: rsm schedules resume ${name}`)
+    if (this.globals.json) return times
+    if (times.next.length === 0) this.notice(`${name} has no further times`)
+    else {
+      const { renderTable } = await import('../../ui/text/table.ts')
+      this.print(
+        renderTable(times.next, [
+          { heading: timezone, value: (time) => timeIn(timezone, time), keep: true },
+          { heading: flags.utc ? 'UTC' : 'LOCAL', value: (time) => showTime(time, flags.utc), keep: true },
+        ]),
+      )
+    }
+    return times
+  }
+}

@@ -1,0 +1,18 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+
+export default class SchedulesPause extends BaseCommand {
+  static override summary = 'Stop a schedule until it is resumed; what it started runs on'
+  static override examples = ['$ rsm schedules pause nightly']
+  static override args = { schedule: needed('name of the schedule') }
+
+  async run() {
+    const { args } = await this.parse(SchedulesPause)
+    const client = await this.client()
+    const { id } = await findSchedule(client, args.schedule)
+    const schedule = await client.schedules.update(id, { enabled: false })
+    this.done(`paused ${schedule.name}`)
+    return schedule
+  }
+}

@@ -1,0 +1,26 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+import { nextOf } from '../../ui/schedules/view.ts'
+
+export default class SchedulesResume extends BaseCommand {
+  static override summary = 'Let a schedule that was paused or suspended run again'
+  static override description =
+    'What it would have run meanwhile is not made up for. Of one that is suspended you become the owner, and secret params of another one are dropped.'
+  static override examples = ['$ rsm schedules resume nightly']
+  static override args = { schedule: needed('name of the schedule') }
+
+  async run() {
+    const { args, flags } = await this.parse(SchedulesResume)
+    const client = await this.client()
+    const former = await findSchedule(client, args.schedule)
+    const schedule = await client.schedules.update(former.id, { enabled: true })
+    this.done(`resumed ${schedule.name}, next: ${nextOf(schedule, flags.utc)}`)
+    const dropped = former.secretParams.filter((name) => !schedule.secretParams.includes(name))
+    if (dropped.length > 0)
+      this.notice(
+        `${former.owner}'s secret params are dropped: give ${dropped.join(' and ')} anew with rsm schedules edit`,
+      )
+    return schedule
+  }
+}

@@ -1,0 +1,21 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+import { counted } from '../../ui/text/counted.ts'
+
+export default class SchedulesRun extends BaseCommand {
+  static override summary = 'Run a schedule now, with your own rights'
+  static override description = 'Its slots stay as they are. It prints the id of the task and does not wait.'
+  static override examples = ['$ rsm schedules run nightly']
+  static override args = { schedule: needed('name of the schedule') }
+
+  async run() {
+    const { args } = await this.parse(SchedulesRun)
+    const client = await this.client()
+    const { id, name } = await findSchedule(client, args.schedule)
+    const started = await client.schedules.run(id)
+    this.print(started.taskId)
+    this.hint(`started ${name} on ${counted(started.hostCount, 'host')}; next: rsm logs -f ${started.taskId}`)
+    return started
+  }
+}

@@ -1,0 +1,61 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+import { actionOf, gateOf, nextOf, outcomeOf, targetOf, timingOf } from '../../ui/schedules/view.ts'
+import { showTime } from '../../ui/text/time.ts'
+
+/** Entries of its history that are shown; `--json` of the history is that of `rsm api`. */
+const shownSlots = 10
+
+export default class SchedulesShow extends BaseCommand {
+  static override summary = 'Show a schedule, and what became of its last slots'
+  static override examples = ['$ rsm schedules show nightly']
+  static override args = { schedule: needed('name of the schedule') }
+
+  async run() {
+    const { args, flags } = await this.parse(SchedulesShow)
+    const client = await this.client()
+    const schedule = await findSchedule(client, args.schedule)
+    if (this.globals.json) return schedule
+    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
+    const { lastTask, params, secretParams, missedWithinSeconds } = schedule
+    const missed = schedule.missed === 'SKIP' ? 'skip' : `run the newest within ${missedWithinSeconds} s`
+    this.print(
+      renderFields({
+        id: schedule.id,
+        name: schedule.name,
+        when: timingOf(schedule, flags.utc),
+        jitter: schedule.jitterSeconds === 0 ? null : `up to ${schedule.jitterSeconds} s`,
+        from: schedule.from && showTime(schedule.from, flags.utc),
+        until: schedule.until && showTime(schedule.until, flags.utc),
+        next: nextOf(schedule, flags.utc),
+        suspended: schedule.suspended,
+        runs: actionOf(schedule),
+        verify: gateOf(schedule.verify),
+        rollback: gateOf(schedule.rollback),
+        on: targetOf(schedule),
+        'run as': schedule.runAs ?? null,
+        params: Object.entries(params)
+          .map(([name, value]) => `${name}=${value}`)
+          .join(' '),
+        'secret params': secretParams.join(' '),
+        overlap: schedule.overlap.toLowerCase(),
+        missed,
+        last:
+          lastTask &&
+          `${lastTask.status}, ${showTime(lastTask.at, flags.utc)}, task ${lastTask.taskId ?? 'none'}`,
+        owner: schedule.owner,
+      }),
+    )
+    const { content } = await client.schedules.history(schedule.id, { size: shownSlots })
+    if (content.length > 0)
+      this.print(
+        `\n${renderTable(content, [
+          { heading: 'SLOT', value: (slot) => showTime(slot.plannedAt, flags.utc), keep: true },
+          { heading: 'SLOTS', value: (slot) => slot.count ?? 'many' },
+          { heading: 'OUTCOME', value: outcomeOf, keep: true },
+        ])}`,
+      )
+    return schedule
+  }
+}

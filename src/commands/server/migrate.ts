@@ -1,0 +1,94 @@
+import { string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
+
+const isUrl = (text: string) => /^[a-z]+:\/\//i.test(text)
+
+/** What the two directions are called, and what is missing or too much. Errors: `usage`. */
+function endsOf({ from, store, to }: { from: string; store?: string | undefined; to?: string | undefined }) {
+  const refuse = (message: string) => {
+    throw new RsmError('usage', message, {
+      hint: 'there: --from DIR --store postgres://USER@HOST/DATABASE; back: --from postgres://USER@HOST/DATABASE --to DIR',
+    })
+  }
+  const isBack = isUrl(from)
+  const [needed, other] = isBack ? (['to', 'store'] as const) : (['store', 'to'] as const)
+  const given = { store, to }
+  if (given[other] !== undefined)
+    refuse(`--${other} does not go with --from ${isBack ? 'a URL' : 'a directory'}`)
+  if (given[needed] === undefined) refuse(`--from ${isBack ? 'a URL' : 'a directory'} needs --${needed}`)
+  const end = given[needed] ?? ''
+  if (from.trim() === '') refuse('--from is empty')
+  if (end.trim() === '') refuse(`--${needed} is empty`)
+  return isBack ? { isBack, store: from, directory: end } : { isBack, store: end, directory: from }
+}
+
+export default class ServerMigrate extends BaseCommand {
+  static override summary = 'Move a stopped server from its data directory to PostgreSQL, or back'
+  static override description =
+    'All that a server keeps moves as it is: users, hosts, scripts, tasks that run and that have ended, output with its ' +
+    'cursors, results, recordings, the audit log byte for byte, metrics of hosts. Then all of it is read in its new ' +
+    'place and compared; only then a server starts there. The place that it came from stays as it was, but no server ' +
+    'starts there any more, so that nothing runs twice. Keys do not move: every server needs a copy of them. Agents ' +
+    'and people notice nothing but the pause. Run it on the machine of the data directory, as its user or root.\n\n' +
+    '--json: {from, to, storeId, moved}; moved has numbers of records, entries and bytes.'
+  static override examples = [
+    '$ rsm server migrate --from /var/lib/rsm/server --store postgres://rsm@pg1,pg2/rsm',
+    '$ rsm server migrate --from postgres://rsm@pg1,pg2/rsm --to /srv/rsm --store-password-file /etc/rsm/store-password',
+  ]
+  static override flags = {
+    from: string({
+      helpValue: 'DIR|URL',
+      required: true,
+      description: 'data directory of the server, or its PostgreSQL as postgres://USER@HOST[,HOST…]/DATABASE',
+    }),
+    store: string({ helpValue: 'URL', description: 'empty database to move to' }),
+    to: string({ helpValue: 'DIR', description: 'data directory to move to, empty or not there yet' }),
+    'store-password-file': string({
+      env: 'RSM_STORE_PASSWORD_FILE',
+      helpValue: 'FILE',
+      description: 'file with the password for PostgreSQL; ~/.pgpass by default',
+    }),
+    keys: string({
+      helpValue: 'DIR',
+      description:
+        'where the keys are, to see that they are those of the store; keys/ in the data directory by default',
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServerMigrate)
+    const { isBack, store, directory } = endsOf(flags)
+    const { migrateToDirectory, migrateToPostgres } = await import('../../server/migrate.ts')
+    const { keysDir, ...migrated } = await (isBack ? migrateToDirectory : migrateToPostgres)({
+      store,
+      storePasswordFile: flags['store-password-file'],
+      directory,
+      keysDir: flags.keys,
+      told: (stage, kind, { bytes }) => this.notice(`${stage}: ${kind}, ${showBytes(bytes)}`),
+    })
+    const { from, to, moved } = migrated
+    this.done(`${from}: moved to ${to}, and compared there`)
+    const shown = ['hosts', 'users', 'scripts', 'tasks', 'output', 'recordings', 'audit'] as const
+    this.done(shown.map((name) => `${name} ${moved[name] ?? 0}`).join(', '))
+    const keys = shellWord(keysDir)
+    if (isBack) {
+      if (flags.keys === undefined)
+        this.notice(`copy the keys of the servers to ${keys}: without them no server starts there`)
+      this.hint(
+        `next: rsm server start --data-dir ${shellWord(to)}${flags.keys === undefined ? '' : ` --keys ${keys}`}`,
+      )
+    } else {
+      this.notice(`copy ${keys} to each server: all of them need the same keys`)
+      this.notice(
+        `no server starts on ${from} any more; to go back there, remove ${shellWord(`${from}/postgres.json`)}`,
+      )
+      this.hint(
+        `next: rsm server start --store ${shellWord(store)} --keys ${keys} --server-name rsm1 --data-dir DIR`,
+      )
+    }
+    return migrated
+  }
+}

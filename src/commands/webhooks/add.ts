@@ -1,0 +1,47 @@
+import { boolean } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { given } from '../../ui/flags/given.ts'
+import { readWebhook, webhookFlags } from '../../ui/flags/webhook.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
+
+export default class WebhooksAdd extends BaseCommand {
+  static override summary = 'Tell a URL what happens (for administrators)'
+  static override description =
+    'Only a secret that the server has made goes to stdout: the receiver verifies with it who calls.'
+  static override examples = [
+    "$ rsm webhooks add 'on call' https://alerts.example.org/rsm --event task.failed,host.offline",
+    '$ rsm webhooks add chat https://hooks.slack.com/services/T0/B0/x --event host.offline,host.online --format slack -w @production',
+  ]
+  static override args = {
+    name: needed('name of the webhook'),
+    url: needed('where to send: https, to a public address'),
+  }
+  static override flags = {
+    ...webhookFlags,
+    disabled: boolean({ description: 'make it without telling it anything yet' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhooksAdd)
+    const { events, format, ...rest } = readWebhook(flags)
+    if (events === undefined)
+      throw new RsmError('usage', 'say of which events, with --event', { hint: 'as --event task.failed' })
+    const client = await this.client()
+    const webhook = await client.webhooks.create({
+      name: args.name,
+      url: args.url,
+      events,
+      ...rest,
+      ...given({ format: format ?? undefined, enabled: flags.disabled ? false : undefined }),
+    })
+    if (webhook.secret !== null) {
+      this.print(webhook.secret)
+      this.hint('shown this once: give it to the receiver, which verifies with it who calls')
+    }
+    this.done(`added ${webhook.name} (id ${webhook.id})`)
+    this.hint(`next: rsm webhooks test ${shellWord(webhook.name)}`)
+    return webhook
+  }
+}

@@ -1,0 +1,47 @@
+import { string } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
+import type { DeliveryQuery } from '../../core/protocol/http/webhooks.ts'
+import { deliveryStatuses } from '../../core/webhooks/webhook.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { given } from '../../ui/flags/given.ts'
+import { findWebhook } from '../../ui/names/names.ts'
+import { showTime } from '../../ui/text/time.ts'
+
+export default class WebhooksDeliveries extends BaseCommand {
+  static override summary = 'List what waits for a webhook, and the last of what has ended, newest first'
+  static override examples = [
+    "$ rsm webhooks deliveries 'on call'",
+    "$ rsm webhooks deliveries 'on call' --status WAITING --limit 10",
+  ]
+  static override args = { webhook: needed('name of the webhook') }
+  static override flags = {
+    status: string({ options: [...deliveryStatuses], description: 'only those with this status' }),
+    limit: limitFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhooksDeliveries)
+    const client = await this.client()
+    const { id } = await findWebhook(client, args.webhook)
+    const query: DeliveryQuery = given({ status: flags.status as DeliveryQuery['status'] })
+    const page = await allPages((paging) => client.webhooks.deliveries(id, paging), query, flags.limit)
+    const { utc } = flags
+    await showList(this, page, {
+      noun: 'deliveries',
+      filtered: flags.status !== undefined,
+      none: `no deliveries yet: rsm webhooks test ${args.webhook}`,
+      columns: [
+        { heading: 'ID', value: (delivery) => delivery.id, keep: true },
+        { heading: 'TIME', value: (delivery) => showTime(delivery.at, utc) },
+        { heading: 'EVENT', value: (delivery) => delivery.event, keep: true },
+        { heading: 'STATUS', value: (delivery) => delivery.status, keep: true },
+        { heading: 'TRIES', value: (delivery) => delivery.tries },
+        { heading: 'NEXT', value: ({ nextAt }) => (nextAt === null ? null : showTime(nextAt, utc)) },
+        { heading: 'ERROR', value: (delivery) => delivery.lastError },
+      ],
+    })
+    return page
+  }
+}

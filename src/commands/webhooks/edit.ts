@@ -1,0 +1,57 @@
+import { boolean, string } from '@oclif/core/flags'
+import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { given } from '../../ui/flags/given.ts'
+import { readWebhook, webhookFlags } from '../../ui/flags/webhook.ts'
+import { findWebhook } from '../../ui/names/names.ts'
+import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+
+export default class WebhooksEdit extends BaseCommand {
+  static override summary = 'Change a webhook (for administrators)'
+  static override description = 'Only a secret that the server has made goes to stdout.'
+  static override examples = [
+    "$ rsm webhooks edit 'on call' --event task.failed",
+    "$ rsm webhooks edit 'on call' --new-secret",
+    "$ rsm webhooks edit 'on call' --disable",
+  ]
+  static override args = { webhook: needed('name of the webhook') }
+  static override flags = {
+    ...webhookFlags,
+    selector: string({
+      char: 'w',
+      helpValue: 'SELECTOR',
+      description: "only events about these hosts; '' removes it",
+    }),
+    name: string({ description: 'new name' }),
+    url: string({ description: 'new URL' }),
+    enable: boolean({ exclusive: ['disable'], description: 'send again, also what has waited' }),
+    disable: boolean({ exclusive: ['enable'], description: 'tell it nothing more' }),
+    'new-secret': boolean({
+      exclusive: ['secret-file'],
+      description: 'make another secret; the former one signs nothing more',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WebhooksEdit)
+    const { selector, ...rest } = readWebhook(flags)
+    const patch: WebhookPatch = {
+      ...rest,
+      ...given({
+        name: flags.name,
+        url: flags.url,
+        selector: selector === '' ? null : selector,
+        enabled: flags.enable || flags.disable ? !flags.disable : undefined,
+        ...(flags['new-secret'] ? { secret: null } : {}),
+      }),
+    }
+    refuseEmpty(patch, 'webhooks edit')
+    const client = await this.client()
+    const { id } = await findWebhook(client, args.webhook)
+    const webhook = await client.webhooks.update(id, patch)
+    if (webhook.secret !== null) this.print(webhook.secret)
+    this.done(`changed ${webhook.name}`)
+    return webhook
+  }
+}

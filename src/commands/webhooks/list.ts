@@ -1,0 +1,30 @@
+import { allPages } from '../../client/http/pages.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+
+export default class WebhooksList extends BaseCommand {
+  static override summary = 'List webhooks (for administrators)'
+  static override examples = ['$ rsm webhooks list']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(WebhooksList)
+    const client = await this.client()
+    const page = await allPages((paging) => client.webhooks.list(paging), {}, flags.limit)
+    await showList(this, page, {
+      noun: 'webhooks',
+      filtered: false,
+      none: 'no webhooks: rsm webhooks add NAME URL --event task.failed',
+      columns: [
+        { heading: 'ID', value: (webhook) => webhook.id, keep: true },
+        { heading: 'NAME', value: (webhook) => webhook.name, keep: true },
+        { heading: 'EVENTS', value: (webhook) => webhook.events.join(', ') },
+        { heading: 'SELECTOR', value: (webhook) => webhook.selector },
+        { heading: 'FORMAT', value: (webhook) => webhook.format },
+        { heading: 'ENABLED', value: (webhook) => (webhook.enabled ? 'yes' : 'no') },
+        { heading: 'URL', value: (webhook) => webhook.url },
+      ],
+    })
+    return page
+  }
+}

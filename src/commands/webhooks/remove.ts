@@ -1,0 +1,12 @@
+import { removalCommand } from '../../ui/command/removal.ts'
+import { findWebhook } from '../../ui/names/names.ts'
+
+export default removalCommand({
+  summary: 'Remove a webhook, and what waits for it',
+  examples: ['$ rsm webhooks remove chat --yes'],
+  arg: ['webhook', 'names of webhooks'],
+  noun: 'webhook',
+  nameOf: ({ name }) => name,
+  find: findWebhook,
+  remove: (client, id) => client.webhooks.remove(id),
+})

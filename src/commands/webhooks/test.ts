@@ -1,0 +1,25 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findWebhook } from '../../ui/names/names.ts'
+
+export default class WebhooksTest extends BaseCommand {
+  static override summary =
+    'Send a test event to a webhook at once, past what waits; exit 1 if it was not delivered'
+  static override examples = ["$ rsm webhooks test 'on call'"]
+  static override args = { webhook: needed('name of the webhook') }
+
+  async run() {
+    const { args } = await this.parse(WebhooksTest)
+    const client = await this.client()
+    const { id } = await findWebhook(client, args.webhook)
+    const outcome = await client.webhooks.test(id)
+    if (!this.globals.json)
+      this.print(
+        outcome.delivered
+          ? `delivered: the receiver answered ${outcome.status}`
+          : `not delivered: ${outcome.error}`,
+      )
+    process.exitCode = outcome.delivered ? 0 : 1
+    return outcome
+  }
+}

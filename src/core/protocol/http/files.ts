@@ -1,0 +1,98 @@
+import { Closed, Nullable, OpaqueId, Time } from './common.ts'
+import { type Static, Type } from './schema.ts'
+import * as examples from './work-examples.ts'
+
+const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' })
+
+/** An upload, from its beginning on; `offset` is what is on the server's disk. */
+export const File = Type.Object(
+  {
+    fileId: OpaqueId,
+    size: Nullable(Type.Integer()),
+    offset: Type.Integer(),
+    sha256: Nullable(Type.String()),
+    isComplete: Type.Boolean(),
+    isSecret: Type.Boolean(),
+    createdAt: Time,
+    expiresAt: Time,
+  },
+  { examples: [examples.file] },
+)
+export type File = Static<typeof File>
+
+export const FileQuery = Closed({
+  size: Type.Optional(Bytes),
+  sha256: Type.Optional(Sha256),
+  secret: Type.Optional(Type.Boolean()),
+})
+export type FileQuery = Static<typeof FileQuery>
+
+export const FilePartQuery = Closed({ offset: Bytes, end: Type.Optional(Type.Boolean()) })
+export type FilePartQuery = Static<typeof FilePartQuery>
+
+/** Of the last part: the sha256 of all of it, which is checked. */
+export const FetchedPartQuery = Closed({
+  offset: Bytes,
+  end: Type.Optional(Type.Boolean()),
+  sha256: Type.Optional(Sha256),
+})
+export type FetchedPartQuery = Static<typeof FetchedPartQuery>
+
+/** Where the next part begins. */
+export const FetchedPart = Type.Object({ offset: Type.Integer() }, { examples: [{ offset: 1_048_576 }] })
+export type FetchedPart = Static<typeof FetchedPart>
+
+const FileId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+/** Absolute; the service refuses `..`, and more than 4,095 bytes. */
+const RemotePath = Type.String({ minLength: 1, maxLength: 4095, pattern: '^/[^\\u0000]*$' })
+const Kind = Type.Enum(['FILE', 'TREE'])
+/** Octal: at least three digits, so that no decimal number is taken for one. */
+const Mode = Type.String({
+  pattern: '^[0-7]{3,4}$',
+  description: 'an octal text of 3 or 4 digits, like "0640"',
+})
+/** A name or a number. */
+const Owner = Type.String({ pattern: '^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\\$?|[0-9]{1,10})$' })
+
+export const Copy = Closed({
+  fileId: FileId,
+  path: RemotePath,
+  kind: Kind,
+  mode: Type.Optional(Mode),
+  sourceMode: Type.Optional(Mode),
+  owner: Type.Optional(Owner),
+  group: Type.Optional(Owner),
+  backup: Type.Optional(Type.Boolean()),
+  check: Type.Optional(Type.Enum(['CHANGED', 'DIFF'])),
+})
+export type Copy = Static<typeof Copy>
+
+export const Fetch = Closed({ path: RemotePath, kind: Kind, follow: Type.Optional(Type.Boolean()) })
+export type Fetch = Static<typeof Fetch>
+
+export const Stdin = Closed({ fileId: FileId })
+
+/** Bytes a second; less would not keep a connection alive. */
+export const LimitRate = Type.Integer({ minimum: 16_384, maximum: 1_099_511_627_776 })
+
+/** Of a task: the file as it was when the task was made. */
+export const TaskStdin = Type.Object({ fileId: OpaqueId, size: Type.Integer(), sha256: Type.String() })
+
+export const TaskCopy = Type.Object({
+  file: TaskStdin,
+  path: Type.String(),
+  kind: Kind,
+  mode: Type.Optional(Type.String()),
+  sourceMode: Type.Optional(Type.String()),
+  owner: Type.Optional(Type.String()),
+  group: Type.Optional(Type.String()),
+  backup: Type.Optional(Type.Boolean()),
+  check: Type.Optional(Type.Enum(['CHANGED', 'DIFF'])),
+})
+
+export const TaskFetch = Type.Object({
+  path: Type.String(),
+  kind: Kind,
+  follow: Type.Optional(Type.Boolean()),
+})

@@ -1,0 +1,177 @@
+import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedule/decide.ts'
+import { Closed, Id, Line, Nullable, named, OpaqueId, paging, Time } from './common.ts'
+import { Copy } from './files.ts'
+import { type Static, type TSchema, Type } from './schema.ts'
+import { AdHocScript, Params, runOptions, Target, TaskStatus } from './tasks.ts'
+import * as examples from './work-examples.ts'
+
+export const Overlap = Type.Enum([...overlaps])
+export const Missed = Type.Enum([...missedRules])
+export const SlotOutcome = Type.Enum([...slotOutcomes])
+export const SkipReason = Type.Enum([...skipReasons])
+
+const yearOfSeconds = 366 * 86_400
+
+/** When it runs (contract §14); the service says what is wrong with a cron expression or a zone. */
+const Cron = Type.String({ minLength: 1, maxLength: 256, format: 'not-blank' })
+const Every = Type.Integer({ minimum: 1, maximum: yearOfSeconds })
+const Zone = Type.String({ minLength: 1, maxLength: 64, format: 'not-blank' })
+const Jitter = Type.Integer({ minimum: 0, maximum: yearOfSeconds })
+const Within = Type.Integer({ minimum: 0, maximum: yearOfSeconds })
+
+/** One of them. */
+const action = {
+  scriptId: Type.Optional(Id),
+  script: Type.Optional(AdHocScript),
+  copy: Type.Optional(Copy),
+}
+
+export const ScheduleCreate = Closed(
+  {
+    name: Line(128),
+    cron: Type.Optional(Cron),
+    everySeconds: Type.Optional(Every),
+    at: Type.Optional(Time),
+    timezone: Type.Optional(Zone),
+    ...action,
+    target: Target,
+    params: Type.Optional(Params),
+    secretParams: Type.Optional(Params),
+    ...runOptions,
+    enabled: Type.Optional(Type.Boolean()),
+    overlap: Type.Optional(Overlap),
+    missed: Type.Optional(Missed),
+    missedWithinSeconds: Type.Optional(Within),
+    jitterSeconds: Type.Optional(Jitter),
+    from: Type.Optional(Time),
+    until: Type.Optional(Time),
+  },
+  { examples: [examples.scheduleCreate] },
+)
+export type ScheduleCreate = Static<typeof ScheduleCreate>
+
+type Cleared<P extends Record<string, TSchema>> = {
+  [K in keyof P]: ReturnType<typeof cleared<P[K]>>
+}
+const cleared = <T extends TSchema>(schema: T) => Type.Optional(Nullable(schema))
+const allCleared = <P extends Record<string, TSchema>>(properties: P): Cleared<P> =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, cleared(schema)]),
+  ) as Cleared<P>
+
+/** RFC 7396: null takes a value of a param away, and resets any other field. */
+const ParamsPatch = Type.Record(
+  Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
+  Nullable(Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' })),
+  { additionalProperties: false, maxProperties: 1000, propertyNames: { format: 'unreserved' } },
+)
+
+/** One of cron, everySeconds and at replaces another; so do scriptId, script and copy. */
+export const SchedulePatch = Closed(
+  {
+    name: Type.Optional(Line(128)),
+    cron: Type.Optional(Cron),
+    everySeconds: Type.Optional(Every),
+    at: Type.Optional(Time),
+    timezone: cleared(Zone),
+    ...action,
+    target: Type.Optional(Target),
+    params: cleared(ParamsPatch),
+    secretParams: cleared(ParamsPatch),
+    ...allCleared(runOptions),
+    enabled: Type.Optional(Type.Boolean()),
+    overlap: cleared(Overlap),
+    missed: cleared(Missed),
+    missedWithinSeconds: cleared(Within),
+    jitterSeconds: cleared(Jitter),
+    from: cleared(Time),
+    until: cleared(Time),
+  },
+  { examples: [examples.schedulePatch] },
+)
+export type SchedulePatch = Static<typeof SchedulePatch>
+
+/** The task of its last run; `taskId` is null where none could be made: the history says why. */
+const LastTask = Type.Object({
+  taskId: Nullable(OpaqueId),
+  status: TaskStatus,
+  at: Time,
+})
+
+/** Options of execute calls are there where they were given. */
+export const Schedule = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    cron: Nullable(Type.String()),
+    everySeconds: Nullable(Type.Integer()),
+    at: Nullable(Time),
+    timezone: Type.String(),
+    scriptId: Nullable(Id),
+    script: Nullable(AdHocScript),
+    copy: Nullable(Copy),
+    target: Target,
+    params: Type.Record(Type.String(), Type.String()),
+    /** Names only. */
+    secretParams: Type.Array(Type.String()),
+    ...runOptions,
+    enabled: Type.Boolean(),
+    overlap: Overlap,
+    missed: Missed,
+    missedWithinSeconds: Type.Integer(),
+    jitterSeconds: Type.Integer(),
+    from: Nullable(Time),
+    until: Nullable(Time),
+    /** The next slot, before jitter; null while it is paused or suspended, and after the last one. */
+    nextAt: Nullable(Time),
+    /** Null before the first run, and when that task is no longer kept. */
+    lastTask: Nullable(LastTask),
+    /** Why it does not run any more. */
+    suspended: Nullable(Type.String()),
+    owner: Type.String(),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.schedule] },
+)
+export type Schedule = Static<typeof Schedule>
+
+/** What became of a slot; of several that were skipped together, of all of them. */
+export const ScheduleSlot = Type.Object(
+  {
+    /** The last of them, before jitter. */
+    plannedAt: Time,
+    firstAt: Time,
+    /** How many slots they are; null: too many to count. */
+    count: Nullable(Type.Integer()),
+    /** When it was decided. */
+    at: Time,
+    outcome: SlotOutcome,
+    /** Of SKIPPED. */
+    why: Nullable(SkipReason),
+    /** Of FAILED: why no task could be made. */
+    error: Nullable(Type.String()),
+    taskId: Nullable(OpaqueId),
+    /** Who ran it by hand, outside of its slots. */
+    by: Nullable(Type.String()),
+  },
+  { examples: [examples.scheduleSlot] },
+)
+export type ScheduleSlot = Static<typeof ScheduleSlot>
+
+export const ScheduleTimes = Type.Object({ next: Type.Array(Time) }, { examples: [examples.scheduleTimes] })
+export type ScheduleTimes = Static<typeof ScheduleTimes>
+
+export const ScheduleQuery = Closed({
+  ...paging,
+  ...named,
+  search: Type.Optional(Type.String({ maxLength: 253 })),
+})
+export type ScheduleQuery = Static<typeof ScheduleQuery>
+
+export const NextQuery = Closed({
+  count: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 5, description: 'How many times, 5 by default' }),
+  ),
+})
+export type NextQuery = Static<typeof NextQuery>

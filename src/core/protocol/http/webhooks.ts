@@ -1,0 +1,117 @@
+import { deliveryStatuses, webhookEvents, webhookFormats } from '../../webhooks/webhook.ts'
+import { Selector } from './clusters.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
+import { type Static, Type } from './schema.ts'
+import * as examples from './webhook-examples.ts'
+
+export const WebhookEvent = Type.Enum([...webhookEvents])
+export const WebhookFormat = Type.Enum([...webhookFormats])
+export const DeliveryStatus = Type.Enum([...deliveryStatuses])
+
+const Events = Type.Array(WebhookEvent, { minItems: 1, maxItems: webhookEvents.length, uniqueItems: true })
+const Url = Line(2048)
+const Secret = Type.String({ maxLength: 128 })
+
+export const WebhookCreate = Closed(
+  {
+    name: Line(128),
+    url: Url,
+    events: Events,
+    /** Of events about hosts only those about hosts that it names. */
+    selector: Type.Optional(Selector),
+    /** Made where it is left out. */
+    secret: Type.Optional(Secret),
+    format: Type.Optional(WebhookFormat),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  { examples: [examples.webhookCreate] },
+)
+export type WebhookCreate = Static<typeof WebhookCreate>
+
+export const WebhookPatch = Closed(
+  {
+    name: Type.Optional(Line(128)),
+    url: Type.Optional(Url),
+    events: Type.Optional(Events),
+    selector: Type.Optional(Nullable(Selector)),
+    /** Null: a new one is made. */
+    secret: Type.Optional(Nullable(Secret)),
+    format: Type.Optional(Nullable(WebhookFormat)),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  { examples: [examples.webhookPatch] },
+)
+export type WebhookPatch = Static<typeof WebhookPatch>
+
+/** Where the server says what has happened. */
+export const Webhook = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    url: Type.String(),
+    events: Type.Array(WebhookEvent),
+    selector: Nullable(Type.String()),
+    format: WebhookFormat,
+    enabled: Type.Boolean(),
+    /** Who made it. */
+    owner: Type.String(),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.webhook] },
+)
+export type Webhook = Static<typeof Webhook>
+
+/** `secret` is shown this once, where the server has made it; else it is null. */
+export const WebhookSaved = Type.Object(
+  { ...Webhook.properties, secret: Nullable(Type.String()) },
+  { examples: [examples.webhookSaved] },
+)
+export type WebhookSaved = Static<typeof WebhookSaved>
+
+/** `status`: what the receiver answered, null where it gave no answer; `error`: why it does not count as delivered. */
+export const WebhookTest = Type.Object(
+  { delivered: Type.Boolean(), status: Nullable(Type.Integer()), error: Nullable(Type.String()) },
+  { examples: [examples.webhookTest] },
+)
+export type WebhookTest = Static<typeof WebhookTest>
+
+/** What is told of an event; which fields there are its type says. */
+const EventData = Type.Record(
+  Type.String(),
+  Type.Union([
+    Type.String(),
+    Type.Number(),
+    Type.Boolean(),
+    Type.Null(),
+    Type.Array(Type.String()),
+    Type.Record(Type.String(), Type.Number()),
+  ]),
+)
+
+export const DeliveryQuery = Closed({
+  ...paging,
+  status: Type.Optional(DeliveryStatus),
+})
+export type DeliveryQuery = Static<typeof DeliveryQuery>
+
+/** An event on its way to a webhook. `id` is what the receiver sees as `webhook-id`, the same at each try. */
+export const Delivery = Type.Object(
+  {
+    id: OpaqueId,
+    event: WebhookEvent,
+    /** When it happened. */
+    at: Time,
+    data: EventData,
+    status: DeliveryStatus,
+    tries: Type.Integer(),
+    /** When it is tried again; null before the first try, and when it has ended. */
+    nextAt: Nullable(Time),
+    /** Of the last try: what the receiver answered, and why that does not count. */
+    lastStatus: Nullable(Type.Integer()),
+    lastError: Nullable(Type.String()),
+    endedAt: Nullable(Time),
+  },
+  { examples: [examples.delivery] },
+)
+export type Delivery = Static<typeof Delivery>

@@ -1,0 +1,128 @@
+import { Cron } from 'croner'
+import { nearest } from '../text/nearest.ts'
+import type { Zone } from './zone.ts'
+
+const year = 366 * 24 * 3600_000
+/** Years without a slot after which an expression counts as one that never comes (contract §14). */
+export const yearsToSlot = 8
+
+const nicknames = new Map([
+  ['@hourly', '0 * * * *'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@monthly', '0 0 1 * *'],
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+])
+const fields = ['minute', 'hour', 'day of the month', 'month', 'day of the week'] as const
+const months = 'JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC'
+const days = 'SUN|MON|TUE|WED|THU|FRI|SAT'
+const number = '[0-9]{1,2}'
+/** One entry of the list that a field is, by field: the library takes more, which other crons read in other ways. */
+const entries = [
+  number,
+  number,
+  'L|0?[1-9]|[12][0-9]|3[01]',
+  `${months}|0?[1-9]|1[0-2]`,
+  `(?:${days}|${number})L?`,
+].map((value) => new RegExp(`^(?:\\*|(?:${value})(?:-(?:${value}))?)(?:/[0-9]{1,2})?$`, 'i'))
+
+/** The slots of a cron expression. */
+export interface CronSlots {
+  /** The first slot after an instant, both in milliseconds; null where none comes within `yearsToSlot` years. */
+  next(after: number): number | null
+}
+
+/** What is wrong with an expression, for people. */
+export interface CronFault {
+  readonly fault: string
+}
+
+function unknownNickname(text: string): CronFault {
+  const meant = nearest(text, [...nicknames.keys()])
+  return {
+    fault: `${text} is unknown; ${meant ? `did you mean ${meant}?` : [...nicknames.keys()].join(', ')}`,
+  }
+}
+
+function fieldFault(given: readonly string[]): string | null {
+  for (const [at, text] of given.entries()) {
+    const bad = text.split(',').find((entry) => !(entries[at] as RegExp).test(entry))
+    if (bad !== undefined)
+      return `its ${fields[at]} ${text} has ${bad === '' ? 'an empty entry' : `the entry ${bad}`}, which is none`
+  }
+  return null
+}
+
+/**
+ * An expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14). The library reads it and finds the
+ * times that a clock on the wall shows; which instants those are follows here.
+ *
+ * Where the hour field names hours, each time of the wall is one slot: one that a change of clocks skips is the first moment after it,
+ * one that comes twice is its first. Where that field begins with `*`, each moment that comes is judged by itself: what is
+ * skipped does not come, and what comes twice are two slots.
+ */
+export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
+  const trimmed = text.trim()
+  const known = nicknames.get(trimmed.toLowerCase())
+  if (trimmed.startsWith('@') && known === undefined) return unknownNickname(trimmed)
+  const given = (known ?? trimmed).split(/\s+/)
+  if (given.length !== fields.length)
+    return { fault: `takes five fields (${fields.join(', ')}), not ${given.length}` }
+  const unread = fieldFault(given)
+  if (unread !== null) return { fault: unread }
+  let cron: Cron
+  try {
+    cron = new Cron(given.join(' '), { mode: '5-part', timezone: 'UTC', paused: true })
+  } catch (error) {
+    return { fault: (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '') }
+  }
+  const nextWall = (wall: number) => cron.nextRun(new Date(wall))?.getTime() ?? null
+  const isElapsed = given[1]?.split(',').some((entry) => entry.startsWith('*')) === true
+  const next = isElapsed ? elapsedSlots(zone, nextWall) : namedSlots(zone, nextWall)
+  return {
+    next(after) {
+      const slot = next(after)
+      return slot === null || slot > after + yearsToSlot * year ? null : slot
+    },
+  }
+}
+
+type NextWall = (wall: number) => number | null
+
+/** One slot for each time of the wall. Later walls never come at earlier instants, so the first that is later is the next. */
+function namedSlots(zone: Zone, nextWall: NextWall) {
+  return (after: number): number | null => {
+    for (let wall = nextWall(zone.wallAt(after)); wall !== null; wall = nextWall(wall)) {
+      const instant = zone.firstAt(wall)
+      if (instant > after) return instant
+    }
+    return null
+  }
+}
+
+/** Each instant whose wall time is in the expression: stretches between changes of clocks, one after the other. */
+function elapsedSlots(zone: Zone, nextWall: NextWall) {
+  return (after: number): number | null => {
+    let from = after
+    for (;;) {
+      const wall = zone.wallAt(from)
+      const ahead = wall - Math.floor(from / 1000) * 1000
+      const found = nextWall(wall)
+      if (found === null) return null
+      const change = zone.changeIn(from, Math.min(found - ahead, from + lookAhead))
+      if (change === null && found - ahead <= from + lookAhead) return found - ahead
+      // From just before the change, so that a slot at the change itself is not passed over.
+      if (change === null) from += lookAhead
+      else {
+        const at = zone.wallAt(change)
+        if (nextWall(at - 1000) === at) return change
+        from = change
+      }
+    }
+  }
+}
+
+/** Milliseconds in which clocks change no more than once. */
+const lookAhead = 30 * 24 * 3600_000

@@ -1,0 +1,104 @@
+import type { SlotRange, Slots } from './timing.ts'
+
+export const overlaps = ['SKIP', 'QUEUE', 'ALLOW'] as const
+/** What becomes of a slot that is due while a task of the schedule runs. */
+export type Overlap = (typeof overlaps)[number]
+
+export const missedRules = ['SKIP', 'ONCE'] as const
+/** What becomes of slots that no server was there for. */
+export type Missed = (typeof missedRules)[number]
+
+export const slotOutcomes = ['STARTED', 'FAILED', 'SKIPPED'] as const
+export type SlotOutcome = (typeof slotOutcomes)[number]
+
+export const skipReasons = ['MISSED', 'OVERLAP', 'PAUSED', 'CHANGED', 'SUSPENDED', 'RESTORED'] as const
+/** Why a slot was not run. */
+export type SkipReason = (typeof skipReasons)[number]
+
+/** Milliseconds by which a slot may be late without counting as missed: another server takes over within this. */
+export const onTimeWithin = 60_000
+
+/** What is decided on; times in milliseconds since 1970. */
+export interface Present {
+  readonly scheduleId: number
+  readonly slots: Slots
+  readonly overlap: Overlap
+  readonly missed: Missed
+  readonly missedWithinSeconds: number
+  /** All slots up to here are done with. */
+  readonly cursor: number
+  /** The slot that waits for the end of a task, by QUEUE. */
+  readonly queued: number | null
+  /** Slots up to here may have run already, in what a restore from a backup has lost. */
+  readonly restoredAt: number | null
+  readonly isRunning: boolean
+  readonly now: number
+}
+
+export interface Skip extends SlotRange {
+  readonly why: SkipReason
+}
+
+/** What is to happen now, in one transaction. */
+export interface Decision {
+  /** The slot that runs; null: none. */
+  readonly run: number | null
+  readonly skip: readonly Skip[]
+  readonly cursor: number
+  readonly queued: number | null
+  /** When to look again; null: never, as there are no more slots. */
+  readonly dueAt: number | null
+}
+
+const one = (slot: number): SlotRange => ({ first: slot, last: slot, count: 1 })
+
+/** Those that are due, where the last may be put off by jitter. */
+function dueNow({ slots, scheduleId, cursor, now }: Present): SlotRange | null {
+  const passed = slots.within(cursor, now)
+  if (passed === null || slots.dueAt(scheduleId, passed.last) <= now) return passed
+  return slots.within(cursor, passed.last - 1)
+}
+
+/** Of slots that are due only the newest may run: each before it was missed, as its successor is due. */
+function splitNewest(due: SlotRange, slots: Slots): { newest: number; before: SlotRange | null } {
+  if (due.first === due.last) return { newest: due.last, before: null }
+  const before = due.count === 2 ? one(due.first) : slots.within(due.first - 1, due.last - 1)
+  return { newest: due.last, before }
+}
+
+function mayRun({ scheduleId, slots, missed, missedWithinSeconds, now }: Present, slot: number): boolean {
+  const late = now - slots.dueAt(scheduleId, slot)
+  return late <= onTimeWithin || (missed === 'ONCE' && late <= missedWithinSeconds * 1000)
+}
+
+/** What becomes of the slots of a schedule that are due (contract §14). At most one runs, and each is either run, queued or skipped. */
+export function decide(present: Present): Decision {
+  const { scheduleId, slots, overlap, restoredAt, isRunning } = present
+  const skip: Skip[] = []
+  let { queued, cursor } = present
+  let run: number | null = null
+  const isBeforeRestore = (slot: number) => restoredAt !== null && slot <= restoredAt
+  if (queued !== null && isBeforeRestore(queued)) {
+    skip.push({ ...one(queued), why: 'RESTORED' })
+    queued = null
+  } else if (queued !== null && !isRunning) {
+    run = queued
+    queued = null
+  }
+  const due = dueNow(present)
+  if (due !== null) {
+    cursor = due.last
+    const { newest, before } = splitNewest(due, slots)
+    const isRestored = isBeforeRestore(newest)
+    const why = isRestored ? 'RESTORED' : 'MISSED'
+    if (before !== null) skip.push({ ...before, why })
+    const isBusy = overlap !== 'ALLOW' && (isRunning || run !== null)
+    if (isRestored || !mayRun(present, newest)) skip.push({ ...one(newest), why })
+    else if (!isBusy && run === null) run = newest
+    else if ((overlap === 'QUEUE' || !isBusy) && queued === null) queued = newest
+    else skip.push({ ...one(newest), why: 'OVERLAP' })
+  }
+  const next = slots.next(cursor)
+  const nextDue = next === null ? null : slots.dueAt(scheduleId, next)
+  return { run, skip, cursor, queued, dueAt: queued === null ? nextDue : slots.dueAt(scheduleId, queued) }
+}

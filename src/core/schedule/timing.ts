@@ -1,0 +1,168 @@
+import type { FieldFault } from '../errors.ts'
+import { type CronSlots, parseCron, yearsToSlot } from './cron.ts'
+import { jitterOf } from './jitter.ts'
+import { unknownZone, zoneOf } from './zone.ts'
+
+/** When a schedule runs, as its record has it; times are ISO 8601. Exactly one of the first three is not null. */
+export interface Timing {
+  readonly cron: string | null
+  readonly everySeconds: number | null
+  readonly at: string | null
+  readonly timezone: string
+  readonly from: string | null
+  readonly until: string | null
+  readonly jitterSeconds: number
+  /** What slots of `everySeconds` are counted from. */
+  readonly base: string
+}
+
+/** Slots are milliseconds since 1970, before jitter. */
+export interface Slots {
+  /** The first after an instant; null: there is none. */
+  next(after: number): number | null
+  /** When a slot of this schedule is due: never after the next one. */
+  dueAt(scheduleId: number, slot: number): number
+  /** Those in (after, upTo]; null: none. */
+  within(after: number, upTo: number): SlotRange | null
+}
+
+/** Slots that follow each other; `count` is null where they are too many to count. */
+export interface SlotRange {
+  readonly first: number
+  readonly last: number
+  readonly count: number | null
+}
+
+/** Slots of a cron expression that are counted one by one. */
+const mostCounted = 200
+/** Slots over which the shortest interval of a cron expression is looked for. */
+const lookedAt = 64
+const second = 1000
+const steps = [3600, 86_400, 40 * 86_400, yearsToSlot * 366 * 86_400].map((seconds) => seconds * second)
+
+const timeOf = (text: string | null) => (text === null ? null : Date.parse(text))
+
+function everySlots(base: number, every: number): CronSlots {
+  return { next: (after) => base + (Math.floor((after - base) / every) + 1) * every }
+}
+
+/** What is wrong with a timing; empty: nothing. `now` is when it begins to hold. */
+export function timingFaults(timing: Timing, now: number): FieldFault[] {
+  const { cron, everySeconds, at, timezone, from, until, jitterSeconds } = timing
+  const given = [cron, everySeconds, at].filter((one) => one !== null).length
+  if (given !== 1) return [{ field: 'cron', message: 'give exactly one of cron, everySeconds and at' }]
+  const faults: FieldFault[] = []
+  const zone = zoneOf(timezone)
+  if (zone === null) faults.push({ field: 'timezone', message: unknownZone(timezone) })
+  else if (cron !== null) {
+    const parsed = parseCron(cron, zone)
+    if ('fault' in parsed) faults.push({ field: 'cron', message: parsed.fault })
+    else if (parsed.next(now) === null)
+      faults.push({ field: 'cron', message: `never comes: it has no slot in ${yearsToSlot} years` })
+  }
+  if (at !== null && Date.parse(at) <= now) faults.push({ field: 'at', message: 'is in the past' })
+  if (from !== null && until !== null && Date.parse(until) < Date.parse(from))
+    faults.push({ field: 'until', message: 'is before `from`' })
+  if (until !== null && Date.parse(until) <= now) faults.push({ field: 'until', message: 'is in the past' })
+  if (faults.length > 0) return faults
+  const slots = slotsOf(timing)
+  if (slots.next(now) === null)
+    return [
+      at !== null && from !== null && at < from
+        ? { field: 'at', message: 'is before `from`' }
+        : { field: 'until', message: 'leaves no slot: the first one comes after it' },
+    ]
+  const shortest = shortestInterval(slots, now)
+  if (jitterSeconds > 0 && shortest !== null && jitterSeconds * second >= shortest)
+    faults.push({
+      field: 'jitterSeconds',
+      message: `must be less than the interval, which is ${shortest / second} s`,
+    })
+  return faults
+}
+
+/** Null where there are no two slots. */
+function shortestInterval(slots: Slots, now: number): number | null {
+  let shortest: number | null = null
+  let before = slots.next(now)
+  for (let looked = 0; before !== null && looked < lookedAt; looked++) {
+    const next = slots.next(before)
+    if (next !== null && (shortest === null || next - before < shortest)) shortest = next - before
+    before = next
+  }
+  return shortest
+}
+
+/** As `slotsOf`; null for a timing that this program can't read, whose zones may be others than those of who wrote it. */
+export function slotsIfKnown(timing: Timing): Slots | null {
+  try {
+    return slotsOf(timing)
+  } catch {
+    return null
+  }
+}
+
+/** The slots of a timing without faults. @throws Error for one that has some. */
+export function slotsOf(timing: Timing): Slots {
+  const { everySeconds, jitterSeconds } = timing
+  const from = timeOf(timing.from)
+  const until = timeOf(timing.until)
+  const ticks = ticksOf(timing)
+
+  function next(after: number): number | null {
+    const slot = ticks.next(from === null ? after : Math.max(after, from - 1))
+    return slot === null || (until !== null && slot > until) ? null : slot
+  }
+
+  function counted(after: number, upTo: number): SlotRange | null {
+    const first = next(after)
+    if (first === null || first > upTo) return null
+    let last = first
+    for (let count = 1; ; count++) {
+      const slot = next(last)
+      if (slot === null || slot > upTo) return { first, last, count }
+      last = slot
+      if (count >= mostCounted) return { first, last: lastBefore(last, upTo), count: null }
+    }
+  }
+
+  /** The last slot up to an instant, from a slot that is too long before it. */
+  function lastBefore(slot: number, upTo: number): number {
+    for (const step of steps) {
+      let found = upTo - step <= slot ? slot : next(upTo - step)
+      if (found === null || found > upTo) continue
+      for (let later = next(found); later !== null && later <= upTo; later = next(later)) found = later
+      return found
+    }
+    return slot
+  }
+
+  return {
+    next,
+    dueAt(scheduleId, slot) {
+      const following = next(slot)
+      const bound = jitterSeconds * second
+      return slot + jitterOf(scheduleId, slot, following === null ? bound : Math.min(bound, following - slot))
+    },
+    within(after, upTo) {
+      if (everySeconds === null) return counted(after, upTo)
+      const first = next(after)
+      const end = until === null ? upTo : Math.min(upTo, until)
+      if (first === null || first > end) return null
+      const more = Math.floor((end - first) / (everySeconds * second))
+      return { first, last: first + more * everySeconds * second, count: more + 1 }
+    },
+  }
+}
+
+function ticksOf({ cron, everySeconds, at, timezone, base }: Timing): CronSlots {
+  if (everySeconds !== null) return everySlots(Date.parse(base), everySeconds * second)
+  if (at !== null) {
+    const slot = Date.parse(at)
+    return { next: (after) => (slot > after ? slot : null) }
+  }
+  const zone = zoneOf(timezone)
+  const parsed = zone === null ? { fault: unknownZone(timezone) } : parseCron(cron ?? '', zone)
+  if ('fault' in parsed) throw new Error(`cron ${cron}: ${parsed.fault}`)
+  return parsed
+}

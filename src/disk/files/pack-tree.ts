@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { closeSync, fstatSync, type Stats } from 'node:fs'
+import { type Headers, type Pack, pack } from 'tar-stream'
+import { Failure } from './failure.ts'
+import { type HeldDirectory, kindOf, textOf } from './held-directory.ts'
+import { assertOnDisk, bytesOf, hasChanged } from './reading.ts'
+
+/** How a tree of this host is sent. */
+interface Packing {
+  readonly follow: boolean
+  /** Hears of each file that changed while it was read. */
+  readonly changedAt: (path: string) => void
+}
+
+/** In the place of what a file has lost while it was read. */
+const filling = Buffer.alloc(65_536)
+
+const common = ({ mode, mtime }: Stats) => ({ mode: mode & 0o7777, mtime })
+
+/** Writes one tree into a tar, entry by entry. */
+class Packer {
+  readonly #tar: Pack
+  readonly #packing: Packing
+
+  constructor(tar: Pack, packing: Packing) {
+    this.#tar = tar
+    this.#packing = packing
+  }
+
+  /** `above`: the directories on the way, by what the system calls them, as a link may lead back to one. */
+  async directory(directory: HeldDirectory, prefix: string, above: readonly string[]): Promise<void> {
+    const { dev, ino } = directory.stat()
+    const own = `${dev} ${ino}`
+    if (above.includes(own)) throw new Failure(`${directory.path} leads to a directory that it lies in`)
+    for (const name of directory.names()) await this.entry(directory, name, prefix + name, [...above, own])
+  }
+
+  async entry(
+    directory: HeldDirectory,
+    name: string,
+    shown: string,
+    above: readonly string[],
+  ): Promise<void> {
+    const { follow } = this.#packing
+    const found = follow ? directory.statFollowed(name) : directory.lstat(name)
+    // It went while the directory was read.
+    if (found === null) return
+    if (found.isFile()) return this.#file(directory, name, shown)
+    if (found.isSymbolicLink()) {
+      const linkname = textOf(directory.readLink(name), directory.pathOf(name))
+      return this.#write({ ...common(found), name: shown, type: 'symlink', linkname })
+    }
+    if (!found.isDirectory())
+      throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, and no file, directory or symlink`)
+    await this.#write({ ...common(found), name: `${shown}/`, type: 'directory' })
+    const child = directory.child(name, follow)
+    try {
+      await this.directory(child, `${shown}/`, above)
+    } finally {
+      child.close()
+    }
+  }
+
+  /** A tar says the size first: what has shrunk since is filled up, and told. */
+  async #file(directory: HeldDirectory, name: string, shown: string): Promise<void> {
+    const fd = directory.openFile(name, this.#packing.follow)
+    try {
+      assertOnDisk(fd, directory.pathOf(name))
+      const before = fstatSync(fd, { bigint: true })
+      const found = fstatSync(fd)
+      await this.#write({ ...common(found), name: shown, type: 'file', size: found.size }, fd)
+      if (hasChanged(fd, before)) this.#packing.changedAt(directory.pathOf(name))
+    } finally {
+      closeSync(fd)
+    }
+  }
+
+  async #write(header: Headers, fd?: number): Promise<void> {
+    const sink = this.#tar.entry(header)
+    const done = once(sink, 'close')
+    // Where it breaks off, whoever reads the tar hears of it.
+    done.catch(() => undefined)
+    const size = header.size ?? 0
+    let sent = 0
+    const write = async (piece: Buffer) => {
+      if (!sink.write(piece)) await Promise.race([once(sink, 'drain'), done])
+    }
+    if (fd !== undefined)
+      for await (const piece of bytesOf(fd, size)) {
+        sent += piece.length
+        await write(piece)
+      }
+    for (let left = size - sent; left > 0; left -= filling.length)
+      await write(filling.subarray(0, Math.min(left, filling.length)))
+    sink.end()
+    await done
+  }
+}
+
+/** What goes to the top of a tree: something in a directory, under the name `shown`, or with `name` null all that is in that. */
+export interface TreeRoot {
+  readonly directory: HeldDirectory
+  readonly name: string | null
+  readonly shown: string
+}
+
+/** A tar of what these are, in their order. */
+export function treeOf(roots: readonly TreeRoot[], packing: Packing): AsyncIterable<Buffer> {
+  const tar = pack()
+  const packer = new Packer(tar, packing)
+  const fill = async () => {
+    for (const { directory, name, shown } of roots)
+      await (name === null ? packer.directory(directory, '', []) : packer.entry(directory, name, shown, []))
+    tar.finalize()
+  }
+  fill().catch((error: Error) => tar.destroy(error))
+  return tar
+}

@@ -1,0 +1,245 @@
+import { basename, dirname, join, normalize } from 'node:path'
+import { attributesFor } from './attributes.ts'
+import { entriesOf, judge, type TreeEntry } from './entries.ts'
+import { Failure } from './failure.ts'
+import { HeldDirectory, kindOf } from './held-directory.ts'
+import { backupName, formerOf, isSameText, sha256In } from './replacement.ts'
+import { type Placing, settle } from './settle.ts'
+import { longestText, whole } from './would.ts'
+
+/** Of directories that no entry of a tree says a mode of. */
+const usualMode = 0o755
+/** Without these its maker could not write in it. */
+const ownersMode = 0o700
+
+interface Step {
+  readonly name: string
+  readonly directory: HeldDirectory
+}
+
+/** Puts the entries of a tree below a directory, one after the other, each by its directory alone. */
+class TreeCopy {
+  readonly #placing: Placing
+  /** Null where it is not there yet, and nothing is to be written. */
+  readonly #root: HeldDirectory | null
+  readonly #isNewRoot: boolean
+  readonly #sums: ReadonlyMap<number, string>
+  /** From the root to the directory of the last entry. */
+  readonly #way: Step[] = []
+  /** Directories that get their mode in the end. */
+  readonly #late: { readonly names: readonly string[]; readonly mode: number }[] = []
+  changed: boolean
+
+  constructor(
+    placing: Placing,
+    { root, isNew }: { root: HeldDirectory | null; isNew: boolean },
+    sums: ReadonlyMap<number, string>,
+  ) {
+    this.#placing = placing
+    this.#root = root
+    this.#isNewRoot = isNew
+    this.#sums = sums
+    this.changed = isNew
+  }
+
+  async put(entry: TreeEntry): Promise<void> {
+    if (entry.kind === 'directory') return this.#putDirectory(entry)
+    const directory = this.#enter(entry.names.slice(0, -1))
+    return entry.kind === 'file' ? this.#putFile(entry, directory) : this.#putLink(entry, directory)
+  }
+
+  /** Gives the directories their modes that kept their maker out, and makes all names last. */
+  end(): void {
+    for (const { names, mode } of this.#late.toReversed()) this.#enter(names)?.settle(null, null, mode)
+    this.close()
+    this.#root?.sync()
+  }
+
+  close(): void {
+    while (this.#way.length > 0) this.#back()
+  }
+
+  #back(): void {
+    const step = this.#way.pop()
+    step?.directory.sync()
+    step?.directory.close()
+  }
+
+  get #here(): HeldDirectory | null {
+    return this.#way.at(-1)?.directory ?? this.#root
+  }
+
+  #pathOf(names: readonly string[]): string {
+    return join(this.#placing.copy.path, ...names)
+  }
+
+  /** The directory of these names, made where it is missing; null where it is, and nothing is to be written. */
+  #enter(names: readonly string[]): HeldDirectory | null {
+    let common = 0
+    while (common < this.#way.length && this.#way[common]?.name === names[common]) common += 1
+    while (this.#way.length > common) this.#back()
+    for (const [depth, name] of names.entries()) {
+      const parent = this.#here
+      if (depth < common) continue
+      if (parent === null) return null
+      const found = parent.lstat(name)
+      if (found === null) {
+        if (this.#placing.copy.check !== undefined) return null
+        this.#make(parent, name, names.slice(0, depth + 1), usualMode)
+      } else if (!found.isDirectory())
+        throw new Failure(
+          `${parent.pathOf(name)} is ${kindOf(found)}, and no directory: nothing of ${this.#pathOf(names)} is written`,
+        )
+      this.#way.push({ name, directory: parent.child(name) })
+    }
+    return this.#here
+  }
+
+  #make(parent: HeldDirectory, name: string, names: readonly string[], mode: number): void {
+    const { desk, wish } = this.#placing
+    desk.assertLeave()
+    parent.makeDirectory(name)
+    desk.report({ changed: true })
+    this.changed = true
+    const made = parent.child(name)
+    try {
+      const isLate = (mode & ownersMode) !== ownersMode
+      if (isLate) this.#late.push({ names, mode })
+      made.settle(wish.uid, wish.gid, isLate ? ownersMode : mode)
+    } finally {
+      made.close()
+    }
+  }
+
+  #putDirectory({ names, mode }: TreeEntry): void {
+    const name = names.at(-1)
+    const fresh = mode & 0o777
+    if (name === undefined) {
+      if (this.#isNewRoot && this.#root !== null) {
+        if ((fresh & ownersMode) === ownersMode) this.#root.settle(null, null, fresh)
+        else this.#late.push({ names, mode: fresh })
+      }
+      return this.#own(this.#root)
+    }
+    const parent = this.#enter(names.slice(0, -1))
+    if (parent?.lstat(name) != null) return this.#own(this.#enter(names))
+    this.changed = true
+    if (parent === null || this.#placing.copy.check !== undefined)
+      return this.#placing.say(`${this.#pathOf(names)} would be made`)
+    this.#make(parent, name, names, fresh)
+    return undefined
+  }
+
+  /** Of a directory that was there, only what is asked for is changed. */
+  #own(directory: HeldDirectory | null): void {
+    const { wish, copy, desk, say } = this.#placing
+    if (directory === null) return
+    const { uid, gid } = directory.stat()
+    if ((wish.uid ?? uid) === uid && (wish.gid ?? gid) === gid) return
+    this.changed = true
+    if (copy.check !== undefined) return say(`owner of ${directory.path} would change`)
+    desk.assertLeave()
+    directory.settle(wish.uid, wish.gid, null)
+    desk.report({ changed: true })
+    return undefined
+  }
+
+  async #putFile(entry: TreeEntry, directory: HeldDirectory | null): Promise<void> {
+    const { names, size, mode, index } = entry
+    const name = names.at(-1) ?? ''
+    const found = directory === null ? null : formerOf(directory, name)
+    const former = found?.isFile() === true ? found : null
+    const small = size <= longestText ? await whole(entry.pieces) : null
+    const isSize = directory !== null && former?.size === size
+    const isSame =
+      isSize &&
+      (small === null
+        ? (await sha256In(directory, name)) === this.#sums.get(index)
+        : isSameText(directory, name, small))
+    const place = {
+      path: this.#pathOf(names),
+      directory,
+      name,
+      former,
+      wanted: attributesFor(this.#placing.wish, former, mode),
+      isSameText: isSame,
+      size,
+    }
+    const pieces = () => (small === null ? entry.pieces : [small])
+    if (await settle(this.#placing, place, pieces)) this.changed = true
+    // The next entry begins where this one ends.
+    if (small === null) for await (const _ of entry.pieces);
+  }
+
+  #putLink({ names, target }: TreeEntry, directory: HeldDirectory | null): void {
+    const { copy, desk, wish, say } = this.#placing
+    const name = names.at(-1) ?? ''
+    const path = this.#pathOf(names)
+    const found = directory === null ? null : formerOf(directory, name)
+    const isSame = found?.isSymbolicLink() === true && directory?.readLink(name).equals(Buffer.from(target))
+    if (isSame === true && (wish.uid ?? found?.uid) === found?.uid && (wish.gid ?? found?.gid) === found?.gid)
+      return
+    this.changed = true
+    if (directory === null || copy.check !== undefined)
+      return say(`${path} would be ${found === null ? 'written' : 'replaced'}`)
+    const temporary = desk.reserve(directory)
+    try {
+      directory.makeLink(temporary, target)
+      if (wish.uid !== null || wish.gid !== null) directory.own(temporary, wish.uid ?? -1, wish.gid ?? -1)
+      desk.assertLeave()
+      if (copy.backup === true && found !== null) directory.link(name, backupName(name, desk.taskId))
+      directory.rename(temporary, name)
+      desk.report({ changed: true })
+    } finally {
+      directory.remove(temporary)
+    }
+    return say(`${path} ${found === null ? 'written' : 'replaced'}`)
+  }
+}
+
+/** The directory that a tree goes to. One that is missing is made, in a directory that is there. */
+function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; isNew: boolean } {
+  const path = normalize(copy.path).replace(/(?<=.)\/$/, '')
+  const isMeantAsDirectory = copy.path.endsWith('/')
+  if (path === '/') return { root: HeldDirectory.open(path), isNew: false }
+  const parent = HeldDirectory.open(dirname(path))
+  try {
+    const name = basename(path)
+    const found = parent.lstat(name)
+    // As any program does where a / says that it is to be a directory.
+    if (found?.isSymbolicLink() === true && isMeantAsDirectory)
+      return { root: HeldDirectory.open(path), isNew: false }
+    if (found !== null) {
+      if (found.isDirectory()) return { root: parent.child(name), isNew: false }
+      throw new Failure(`${path} is ${kindOf(found)}, and no directory`)
+    }
+    if (copy.check !== undefined) return { root: null, isNew: true }
+    desk.assertLeave()
+    parent.makeDirectory(name)
+    parent.sync()
+    desk.report({ changed: true })
+    const root = parent.child(name)
+    root.settle(wish.uid, wish.gid, usualMode)
+    return { root, isNew: true }
+  } finally {
+    parent.close()
+  }
+}
+
+/**
+ * Puts a tar in its place below a directory, each file of it whole; answers whether anything had to be changed. All of it is judged
+ * before anything is written.
+ */
+export async function putTree(placing: Placing, spool: number): Promise<boolean> {
+  const sums = await judge(spool)
+  const { root, isNew } = rootOf(placing)
+  const tree = new TreeCopy(placing, { root, isNew }, sums)
+  try {
+    for await (const entry of entriesOf(spool)) await tree.put(entry)
+    tree.end()
+    return tree.changed
+  } finally {
+    tree.close()
+    root?.close()
+  }
+}

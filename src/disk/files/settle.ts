@@ -1,0 +1,63 @@
+import { closeSync, fstatSync } from 'node:fs'
+import type { CopyOrder } from '../../core/protocol/messages.ts'
+import { apply, fits, type Wish } from './attributes.ts'
+import { Failure } from './failure.ts'
+import type { HeldDirectory } from './held-directory.ts'
+import { Replacement } from './replacement.ts'
+import type { Temporaries } from './temporaries.ts'
+import { type Comparison, sayWould } from './would.ts'
+
+/** What files are put in their places with. */
+export interface Placing {
+  readonly copy: Pick<CopyOrder, 'path' | 'backup' | 'check'>
+  readonly wish: Wish
+  readonly desk: Temporaries
+  /** For people who read what a copy did. */
+  readonly say: (line: string) => void
+}
+
+/** Makes one file what it is to be, or says what that would change; answers whether there was anything. */
+export async function settle(
+  { copy, desk, say }: Placing,
+  place: Comparison,
+  pieces: () => AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<boolean> {
+  const { path, directory, name, former, wanted, isSameText } = place
+  if (isSameText && former !== null && fits(wanted, former)) return false
+  if (directory === null || copy.check !== undefined) {
+    await sayWould(place, copy.check === 'DIFF' ? pieces() : null, say)
+    return true
+  }
+  // A second name may be anywhere: what it leads to is not changed.
+  if (isSameText && former?.nlink === 1) {
+    applyTo(place, directory, desk)
+    say(`owner or mode of ${path} changed`)
+    return true
+  }
+  const replacement = new Replacement(desk, directory, name)
+  try {
+    for await (const piece of pieces()) await replacement.write(piece)
+    await replacement.commit(wanted, { keepsFormer: copy.backup === true })
+  } finally {
+    await replacement.close()
+  }
+  say(`${path} ${former === null ? 'written' : 'replaced'}`)
+  return true
+}
+
+/** Owner and mode alone, of the very file that was compared. */
+function applyTo(
+  { name, former, wanted, path }: Comparison,
+  directory: HeldDirectory,
+  desk: Temporaries,
+): void {
+  const fd = directory.openFile(name)
+  try {
+    if (fstatSync(fd).ino !== former?.ino) throw new Failure(`${path} has just been replaced`)
+    desk.assertLeave()
+    apply(wanted, fd, path)
+    desk.report({ changed: true })
+  } finally {
+    closeSync(fd)
+  }
+}

@@ -1,0 +1,105 @@
+import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
+import { createTwoFilesPatch } from 'diff'
+import { type Attributes, fits } from './attributes.ts'
+import type { HeldDirectory } from './held-directory.ts'
+
+/** Bytes of either text that are compared line by line (contract §13). */
+export const longestText = 1024 * 1024
+/** Milliseconds for one comparison. */
+const patience = 10_000
+
+/** What is there, and what would take its place. */
+export interface Comparison {
+  /** As people know it. */
+  readonly path: string
+  /** Null where it is not there yet, and nothing is to be written. */
+  readonly directory: HeldDirectory | null
+  readonly name: string
+  /** The regular file that would be replaced. */
+  readonly former: Stats | null
+  readonly wanted: Attributes
+  readonly isSameText: boolean
+  /** Bytes that would be written. */
+  readonly size: number
+}
+
+const octal = (mode: number) => `0${(mode & 0o7777).toString(8)}`
+
+/** What of owner and mode would change, as people write it. */
+function attributeLines({ former, wanted, path }: Comparison): string[] {
+  if (former === null || fits(wanted, former)) return []
+  const { mode, uid, gid } = former
+  const lines: string[] = []
+  if (wanted.mode !== (mode & 0o7777)) lines.push(`mode of ${path}: ${octal(mode)} to ${octal(wanted.mode)}`)
+  const owner = `${wanted.uid ?? uid}:${wanted.gid ?? gid}`
+  if (owner !== `${uid}:${gid}`) lines.push(`owner of ${path}: ${uid}:${gid} to ${owner}`)
+  return lines
+}
+
+/** Null where it is none: it holds NUL, or is no UTF-8. */
+function textOf(bytes: Buffer): string | null {
+  if (bytes.includes(0)) return null
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+export async function whole(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = []
+  for await (const piece of pieces) all.push(piece)
+  return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
+}
+
+/** The present text of a file of at most 1 MiB, however large it has become. */
+export function readSmall(directory: HeldDirectory, name: string): Buffer {
+  const fd = directory.openFile(name)
+  try {
+    const bytes = Buffer.alloc(Math.min(longestText, fstatSync(fd).size))
+    let length = 0
+    for (let read = -1; read !== 0 && length < bytes.length; length += read)
+      read = readSync(fd, bytes, length, bytes.length - length, length)
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** How the text would change, as unified diff; a sentence where that can't be shown. */
+async function textLines(
+  comparison: Comparison,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<string> {
+  const { path, directory, name, former, size } = comparison
+  if (size > longestText || (former?.size ?? 0) > longestText)
+    return `${path} would change; more than 1 MiB is not shown`
+  const [old, fresh] = [
+    textOf(former === null || directory === null ? Buffer.alloc(0) : readSmall(directory, name)),
+    textOf(await whole(pieces)),
+  ]
+  if (old === null || fresh === null) return `${path} would change; it is no text`
+  const before = former === null ? '/dev/null' : path
+  const patch = createTwoFilesPatch(before, path, old, fresh, '', '', {
+    context: 3,
+    timeout: patience,
+  })
+  return (
+    patch?.slice(patch.indexOf('--- ')).trimEnd() ??
+    `${path} would change; the difference takes too long to find`
+  )
+}
+
+/** Says what a copy would change, in words; with the bytes that it would write, also how the text would change. */
+export async function sayWould(
+  comparison: Comparison,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer> | null,
+  say: (line: string) => void,
+): Promise<void> {
+  const { path, former, isSameText } = comparison
+  if (!isSameText) {
+    if (pieces !== null) say(await textLines(comparison, pieces))
+    else say(`${path} would be ${former === null ? 'written' : 'replaced'}`)
+  }
+  for (const line of attributeLines(comparison)) say(line)
+}

@@ -1,0 +1,181 @@
+import { constants } from 'node:fs'
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { Appender } from '../../../disk/appender.ts'
+import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
+import { type Files, WrongOffset } from '../../seams/files.ts'
+
+/** Finished bytes by what they are: each a further name of the files that have them. */
+const contentName = 'content'
+
+/** Bytes of one read: fifty readers at once have a buffer each. */
+const pieceBytes = 64 * 1024
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+const gone = (id: string, cause?: unknown) =>
+  new RsmError('gone', `the bytes of file ${id} are not on the server's disk`, { cause })
+
+/** A file each in `directory`; equal finished ones are one file of several names. */
+export async function openDirectoryFiles(directory: string): Promise<Files> {
+  const contents = join(directory, contentName)
+  await mkdir(contents, { recursive: true, mode: 0o700 })
+  const writers = new Map<string, number>()
+  const pathOf = (id: string) => join(directory, id)
+  const shared = createShared(contents)
+
+  async function add(handle: FileHandle, offset: number, bytes: AsyncIterable<Uint8Array>, id: string) {
+    const text = new Appender(handle.fd, offset)
+    let end = offset
+    try {
+      try {
+        for await (const piece of bytes) {
+          await text.write(piece)
+          end += piece.length
+          writers.set(id, end)
+        }
+      } finally {
+        // What came before a cut stays.
+        await text.end()
+      }
+    } catch (error) {
+      if (!isDiskFull(error)) throw error
+      throw new RsmError('unavailable', "the server's disk is full", { cause: error, retryAfter: 60 })
+    } finally {
+      await handle.datasync()
+    }
+    return end
+  }
+
+  async function size(id: string): Promise<number> {
+    const handle = await open(pathOf(id), constants.O_RDWR).catch((error: unknown) => {
+      if (isMissing(error)) return null
+      throw error
+    })
+    if (handle === null) return 0
+    try {
+      // What a former process has written may not be on disk yet.
+      await handle.datasync()
+      return (await handle.stat()).size
+    } finally {
+      await handle.close()
+    }
+  }
+
+  return {
+    async size(id) {
+      return writers.get(id) ?? (await size(id))
+    },
+    async append(id, offset, bytes) {
+      const other = writers.get(id)
+      if (other !== undefined) throw new WrongOffset(other)
+      writers.set(id, offset)
+      try {
+        const end = await size(id)
+        if (end !== offset) throw new WrongOffset(end)
+        const handle = await open(pathOf(id), constants.O_RDWR | constants.O_CREAT, 0o600)
+        try {
+          if (offset === 0) await syncDirectory(directory)
+          return await add(handle, offset, bytes, id)
+        } finally {
+          await handle.close()
+        }
+      } finally {
+        writers.delete(id)
+      }
+    },
+    async finish(id, content) {
+      if ((await size(id)) === 0) await (await open(pathOf(id), 'a', 0o600)).close()
+      if (content !== null) await shared.join(pathOf(id), content)
+      await syncDirectory(directory)
+    },
+    async *read(id, from, to) {
+      if (from === to) return
+      const handle = await open(pathOf(id), 'r').catch((error: unknown) => {
+        throw isMissing(error) ? gone(id, error) : error
+      })
+      try {
+        const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, to - from))
+        for (let at = from; at < to; ) {
+          const { bytesRead } = await handle.read(piece, 0, Math.min(piece.length, to - at), at)
+          if (bytesRead === 0) throw gone(id)
+          yield piece.subarray(0, bytesRead)
+          at += bytesRead
+        }
+      } finally {
+        await handle.close()
+      }
+    },
+    remove: (id) => shared.remove(pathOf(id)),
+    async ids() {
+      const names: string[] = []
+      for (const name of await readdir(directory))
+        if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
+        else if (name !== contentName) names.push(name)
+      return names
+    },
+  }
+}
+
+/** The further names of finished files, by what is in them. */
+function createShared(contents: string) {
+  let names: Promise<Map<number, string>> | null = null
+  let turn: Promise<unknown> = Promise.resolve()
+
+  /** Names by inode; what no file has any more is removed. */
+  async function look(): Promise<Map<number, string>> {
+    const found = new Map<number, string>()
+    for (const name of await readdir(contents)) {
+      const { ino, nlink } = await stat(join(contents, name))
+      if (nlink === 1) await rm(join(contents, name))
+      else found.set(ino, name)
+    }
+    return found
+  }
+
+  /** One after the other: a name that is looked at stays until the step on it is over. */
+  function inTurn<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
+    const done = turn.then(async () => {
+      names ??= look()
+      return work(await names)
+    })
+    turn = done.catch(() => undefined)
+    return done
+  }
+
+  return {
+    join: (path: string, content: string) =>
+      inTurn(async (names) => {
+        const common = join(contents, content)
+        const own = await stat(path)
+        if (names.get(own.ino) === content) return
+        const other = await stat(common).catch((error: unknown) => {
+          if (isMissing(error)) return null
+          throw error
+        })
+        if (other === null) {
+          await link(path, common)
+          names.set(own.ino, content)
+        } else if (other.size === own.size) {
+          const temporary = temporaryName(path)
+          await link(common, temporary)
+          await rename(temporary, path)
+        }
+        await syncDirectory(contents)
+      }),
+    remove: (path: string) =>
+      inTurn(async (names) => {
+        const found = await stat(path).catch((error: unknown) => {
+          if (isMissing(error)) return null
+          throw error
+        })
+        if (found === null) return
+        await rm(path)
+        const name = names.get(found.ino)
+        if (name === undefined || found.nlink > 2) return
+        await rm(join(contents, name))
+        names.delete(found.ino)
+      }),
+  }
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { RsmError } from '../../core/errors.ts'
+import { type Files, WrongOffset } from '../seams/files.ts'
+import type { Keys } from '../seams/keys.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import { opened, plainSize, sealed, sealedChunk, storedOffset } from './sealing.ts'
+
+/** The bytes of files as they were given, whether they are stored sealed or not. */
+export interface Contents {
+  /** The key of a new secret file, as its record holds it. */
+  newKey(id: string): string
+  /** Bytes that are durable; of a secret file whole chunks, until it ends. */
+  size(file: FileRecord): Promise<number>
+  /** As Files.append. `endsHere`: whether a file of so many bytes ends with these. */
+  append(
+    file: FileRecord,
+    offset: number,
+    bytes: AsyncIterable<Uint8Array>,
+    endsHere: (size: number) => boolean,
+  ): Promise<number>
+  /** As Files.read. */
+  read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
+}
+
+export function createContents(files: Files, keys: Pick<Keys, 'seal' | 'open'>): Contents {
+  const context = (id: string) => `files/${id}`
+
+  function keyOf({ id, sealedKey }: FileRecord): Buffer {
+    try {
+      return Buffer.from(keys.open(sealedKey ?? '', context(id)), 'base64')
+    } catch (cause) {
+      throw new RsmError('gone', `secret file ${id} can not be opened with the keys of this server`, {
+        cause,
+      })
+    }
+  }
+
+  const sizeOf = async (file: FileRecord): Promise<number> => {
+    const stored = await files.size(file.id)
+    return file.sealedKey === null ? stored : plainSize(stored)
+  }
+
+  return {
+    newKey: (id) => keys.seal(randomBytes(32).toString('base64'), context(id)),
+    size: sizeOf,
+    async append(file, offset, bytes, endsHere) {
+      if (file.sealedKey === null) return files.append(file.id, offset, bytes)
+      if (offset % sealedChunk !== 0) throw new WrongOffset(await sizeOf(file))
+      const chunk = offset / sealedChunk
+      const pieces = sealed({ id: file.id, key: keyOf(file) }, bytes, chunk, endsHere)
+      try {
+        return plainSize(await files.append(file.id, storedOffset(chunk), pieces))
+      } catch (error) {
+        throw error instanceof WrongOffset ? new WrongOffset(plainSize(error.offset)) : error
+      }
+    },
+    async *read(file, from, to) {
+      if (from === to) return
+      if (file.sealedKey === null) return yield* files.read(file.id, from, to)
+      const chunk = Math.floor(from / sealedChunk)
+      const end = Math.min(await files.size(file.id), storedOffset(Math.ceil(to / sealedChunk)))
+      const stored = files.read(file.id, storedOffset(chunk), end)
+      let at = chunk * sealedChunk
+      for await (const piece of opened({ id: file.id, key: keyOf(file) }, stored, chunk)) {
+        yield piece.subarray(Math.max(0, from - at), to - at)
+        at += piece.length
+      }
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import { invalid } from '../../core/errors.ts'
+import type { CopyOrder } from '../../core/protocol/messages.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import { opaqueId, timeOfId } from '../ids.ts'
+import type { LocalFacts } from '../local-facts.ts'
+import type { Log } from '../log.ts'
+import type { Files } from '../seams/files.ts'
+import type { Keys } from '../seams/keys.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import type { Store, Transaction } from '../seams/store.ts'
+import { createContents } from './contents.ts'
+import { type Arrival, createGrowing, type GrownFile, tooLarge } from './growing.ts'
+
+/** Bytes (contract §13). */
+export const defaultMaxFileSize = 2 * 1024 ** 3
+/** How long an upload is kept that no task needs (contract §13). */
+const keptFor = 24 * 3600_000
+/** Characters of an opaque id. */
+const idLength = 26
+
+interface Parts {
+  readonly store: Store
+  readonly files: Files
+  readonly keys: Keys
+  readonly facts: LocalFacts
+  readonly agreed: { age(): Age }
+  readonly clock: Clock
+  readonly log: Log
+  readonly maxFileSize: number
+}
+
+/** What somebody begins to send. */
+export interface NewFile {
+  readonly userId: number
+  readonly size: number | null
+  readonly sha256: string | null
+  readonly isSecret: boolean
+}
+
+/** The id of what a task has fetched from a host. */
+export const fetchedId = (taskId: string, hostId: number): string => `${taskId}-${hostId}`
+
+/** The files of a server: uploads for tasks, and what tasks have fetched. */
+export interface FileKeeper {
+  readonly maxFileSize: number
+  begin(file: NewFile): Promise<FileRecord>
+  /** One that a task fetches from a host: it begins, or goes on. */
+  fetched(task: { id: string; createdById: number }, hostId: number): Promise<FileRecord>
+  offset(file: FileRecord): Promise<number>
+  add(file: FileRecord, arrival: Arrival): Promise<GrownFile>
+  /** Bytes `from` up to, and without, `to`. */
+  read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
+  remove(file: FileRecord): Promise<void>
+  /** Removes what no task and no schedule needs any more. Answers how many. */
+  sweep(): Promise<number>
+}
+
+export function createFileKeeper(parts: Parts): FileKeeper {
+  const { store, files, keys, facts, agreed, clock, log, maxFileSize } = parts
+  const contents = createContents(files, keys)
+  const growing = createGrowing({
+    store,
+    contents,
+    finish: (id, content) => files.finish(id, content),
+    remove,
+    maxFileSize,
+  })
+
+  function recordOf(id: string, userId: number, taskId: string | null): FileRecord {
+    const now = clock.now()
+    return {
+      id,
+      userId,
+      size: null,
+      sha256: null,
+      isComplete: false,
+      sealedKey: null,
+      createdAt: isoTime(now),
+      expiresAt: isoTime(now + keptFor),
+      taskId,
+    }
+  }
+
+  /** Removes the record unless `isKept` says that something needs the file, and then its bytes. */
+  async function removeUnless(
+    id: string,
+    isKept: (tx: Transaction, file: FileRecord) => Promise<boolean>,
+  ): Promise<boolean> {
+    const isGone = await store.transact(async (tx) => {
+      await tx.lock(`files/${id}`)
+      const file = await tx.get('files', id)
+      if (!file || (await isKept(tx, file))) return false
+      tx.remove('files', id)
+      return true
+    })
+    if (isGone) await files.remove(id)
+    return isGone
+  }
+
+  async function remove({ id }: FileRecord): Promise<void> {
+    await removeUnless(id, () => Promise.resolve(false))
+  }
+
+  async function isNeeded(tx: Transaction, { id, taskId, sealedKey }: FileRecord): Promise<boolean> {
+    if (taskId !== null) return (await tx.get('tasks', taskId)) !== undefined
+    if ((await tx.find('schedules', 'fileId', id)).length > 0) return true
+    const tasks = await tx.find('tasks', 'fileId', id)
+    return sealedKey === null ? tasks.length > 0 : tasks.some(({ status }) => status === 'RUNNING')
+  }
+
+  async function removeOrphans(): Promise<void> {
+    const age = agreed.age()
+    const ids = await files.ids()
+    const records = await store.getMany('files', ids)
+    for (const [at, id] of ids.entries()) {
+      const made = timeOfId(id.slice(0, idLength))
+      if (records[at] === undefined && (made === null || age(made) >= keptFor)) await files.remove(id)
+    }
+  }
+
+  /** A secret file goes with the last task that needs it, and at once, unless a schedule names it (contract §13). */
+  async function taskEnded(taskId: string): Promise<void> {
+    const task = await store.get('tasks', taskId)
+    if (!task?.hasSecretFile) return
+    const fileId = task.copy?.file.fileId ?? task.stdin?.fileId
+    if (fileId !== undefined) await removeUnless(fileId, isNeeded)
+  }
+  facts.subscribe('taskEnded', ({ taskId }) => {
+    taskEnded(taskId).catch((error: unknown) =>
+      log.warn({ err: error, taskId }, 'the secret file of a task is removed within the hour'),
+    )
+  })
+
+  return {
+    maxFileSize,
+    async begin({ userId, size, sha256, isSecret }) {
+      if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize)
+      const id = opaqueId(clock.now())
+      const sealedKey = isSecret ? contents.newKey(id) : null
+      const file = { ...recordOf(id, userId, null), size, sha256, sealedKey }
+      await store.transact((tx) => tx.put('files', file))
+      return file
+    },
+    async fetched({ id: taskId, createdById }, hostId) {
+      const id = fetchedId(taskId, hostId)
+      const known = await store.get('files', id)
+      if (known) return known
+      const file = recordOf(id, createdById, taskId)
+      return store.transact(async (tx) => {
+        const other = await tx.get('files', id)
+        if (other) return other
+        tx.put('files', file)
+        return file
+      })
+    },
+    offset: (file) => growing.offset(file),
+    async add(file, arrival) {
+      const grown = await growing.add(file, arrival)
+      facts.publish('fileBytes', { direction: 'in', bytes: grown.offset - arrival.offset })
+      return grown
+    },
+    async *read(file, from, to) {
+      let bytes = 0
+      try {
+        for await (const piece of contents.read(file, from, to)) {
+          bytes += piece.length
+          yield piece
+        }
+      } finally {
+        facts.publish('fileBytes', { direction: 'out', bytes })
+      }
+    },
+    remove,
+    async sweep() {
+      const age = agreed.age()
+      const expired = { where: { before: { expiresAt: isoTime(clock.now()) } } }
+      let removed = 0
+      for (const { id, createdAt } of (await store.query('files', expired)).items)
+        if (age(Date.parse(createdAt)) >= keptFor && (await removeUnless(id, isNeeded))) removed++
+      await removeOrphans()
+      return removed
+    },
+  }
+}
+
+/**
+ * The file of a task that is being written: kept from being removed until the task is there.
+ * @throws RsmError `invalid`, naming `field`, where the user has no such file, or it is not whole
+ */
+export async function demandFile(
+  tx: Transaction,
+  fileId: string,
+  userId: number,
+  field: string,
+): Promise<void> {
+  await tx.lock(`files/${fileId}`)
+  wholeFile(await tx.get('files', fileId), userId, field)
+}
+
+/** @throws RsmError `invalid`, as `demandFile` */
+export function wholeFile(
+  file: FileRecord | undefined,
+  userId: number,
+  field: string,
+): { order: CopyOrder['file']; isSecret: boolean } {
+  if (!file || file.taskId !== null || file.userId !== userId)
+    throw invalid([{ field, message: 'is no file of yours: upload it first (POST /api/files)' }])
+  const { id: fileId, size, sha256, isComplete } = file
+  if (!isComplete || size === null || sha256 === null)
+    throw invalid([{ field, message: 'has not come in full yet: go on with its upload' }])
+  return { order: { fileId, size, sha256 }, isSecret: file.sealedKey !== null }
+}

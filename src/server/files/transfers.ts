@@ -1,0 +1,89 @@
+import { RsmError } from '../../core/errors.ts'
+import { isFinal } from '../../core/task/task.ts'
+import type { Clock } from '../clock.ts'
+import type { Executions } from '../seams/executions.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import type { TaskRecord } from '../seams/records/task.ts'
+import type { Shared } from '../seams/shared.ts'
+import type { Store } from '../seams/store.ts'
+import type { FileKeeper } from './files.ts'
+import { type Arrival, tooLarge } from './growing.ts'
+import { createRate, type Rate } from './rate.ts'
+
+/** Tasks whose bytes are bounded, at once; of more the oldest begins anew, with its burst. */
+const mostRates = 1000
+/** Milliseconds of bytes that may wait for their turn before more are refused, and seconds until one may ask again. */
+const longestBacklog = 20_000
+const askAgainAfter = 15
+
+interface Parts {
+  readonly store: Store
+  readonly executions: Pick<Executions, 'find'>
+  readonly files: FileKeeper
+  readonly shared: Pick<Shared, 'servers'> | null
+  readonly clock: Clock
+}
+
+/** Bytes between this server and agents (contract §13). */
+export interface Transfers {
+  /** What an agent may read: a file that an open execution on its host names. Errors: `not_found`. */
+  forAgent(hostId: number, fileId: string): Promise<{ file: FileRecord; rate: Rate | null }>
+  /**
+   * Takes bytes of what a task fetches from a host; answers where the next begin. `sha256`: of all of it, with the end. Errors:
+   * `not_found` where no execution there fetches; `unavailable` while the bound of the task keeps more from coming; as of
+   * FileKeeper.add.
+   */
+  fromAgent(hostId: number, taskId: string, arrival: Arrival & { sha256: string | null }): Promise<number>
+}
+
+export function createTransfers({ store, executions, files, shared, clock }: Parts): Transfers {
+  const rates = new Map<string, Rate>()
+
+  /** Of all servers together they let through what the task allows: each an equal share. */
+  async function rateOf({ id, limitRate }: TaskRecord): Promise<Rate | null> {
+    if (limitRate === undefined) return null
+    const known = rates.get(id)
+    if (known) return known
+    const living = shared === null ? 1 : (await shared.servers()).filter(({ isLiving }) => isLiving).length
+    const rate = createRate(limitRate / Math.max(1, living), () => clock.monotonic())
+    rates.set(id, rate)
+    const [oldest] = rates.keys()
+    if (rates.size > mostRates && oldest !== undefined) rates.delete(oldest)
+    return rate
+  }
+
+  async function isOpen(taskId: string, hostId: number): Promise<boolean> {
+    const found = await executions.find(taskId, hostId)
+    return found !== undefined && found.execution.sentAt !== null && !isFinal(found.execution.status)
+  }
+
+  return {
+    async forAgent(hostId, fileId) {
+      const where = { equals: { fileId, status: 'RUNNING' as const } }
+      for (const task of (await store.query('tasks', { where })).items) {
+        if (!(await isOpen(task.id, hostId))) continue
+        const file = await store.get('files', fileId)
+        if (file) return { file, rate: await rateOf(task) }
+      }
+      throw new RsmError('not_found', `No execution on this host needs file ${fileId}`)
+    },
+    async fromAgent(hostId, taskId, { sha256, ...arrival }) {
+      const task = await store.get('tasks', taskId)
+      if (!task?.fetch || task.status !== 'RUNNING' || !(await isOpen(taskId, hostId)))
+        throw new RsmError('not_found', `Task ${taskId} fetches nothing from this host`)
+      const rate = await rateOf(task)
+      if (rate !== null && rate.backlog > longestBacklog)
+        throw new RsmError('unavailable', `Task ${taskId} may not send faster`, { retryAfter: askAgainAfter })
+      if (arrival.length !== null && arrival.offset + arrival.length > files.maxFileSize)
+        throw tooLarge(files.maxFileSize)
+      const known = await files.fetched(task, hostId)
+      const file = sha256 === null ? known : { ...known, sha256 }
+      // The answer was lost, and the end comes again.
+      if (known.isComplete && arrival.end && known.sha256 === sha256) return known.size ?? 0
+      const { offset } = await files.add(file, arrival)
+      // The bytes are here: what waits is the answer, and with it the next ones.
+      if (rate !== null) await rate.take(offset - arrival.offset)
+      return offset
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { httpStatus, RsmError } from '../../core/errors.ts'
+
+/** What a route of bytes says of any other body. */
+export const notBytes = 'The body has to be application/octet-stream'
+
+/** An answer that already is an envelope. */
+export class Envelope {
+  readonly code: number
+  readonly message: string
+  readonly errors: readonly { field: string; message: string }[] | undefined
+  readonly data: object | undefined
+  constructor(code: number, message: string, { fields, data }: Pick<RsmError, 'fields' | 'data'>) {
+    this.code = code
+    this.message = message
+    this.errors = fields.length > 0 ? fields : undefined
+    this.data = data
+  }
+}
+
+const frameworkCodes: Record<string, [RsmError['code'], string]> = {
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body is not as long as its Content-Length says'],
+}
+
+/** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
+export function asRsmError(
+  error: FastifyError | RsmError,
+  { bodyLimit, config }: FastifyRequest['routeOptions'],
+): RsmError {
+  if (error instanceof RsmError) return error
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new RsmError(
+      'media_type',
+      config.operation?.bytes ? notBytes : 'The body has to be application/json',
+    )
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new RsmError('too_large', `The body is larger than ${bodyLimit} bytes`)
+  const known = frameworkCodes[error.code]
+  if (known) return new RsmError(known[0], known[1])
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return new RsmError('invalid', error.message)
+  return new RsmError('internal', 'Internal server error', { cause: error })
+}
+
+export function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
+  const status = httpStatus(error)
+  if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+  const message = error.code === 'internal' ? 'Internal server error' : error.message
+  return reply.code(status).send(new Envelope(status, message, error))
+}

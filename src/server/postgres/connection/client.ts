@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import pg from 'pg'
+import type { Place, StoreAddress, StoreTls } from './address.ts'
+
+/** Milliseconds: PostgreSQL ends a statement that takes longer … */
+const statementTimeout = 10_000
+/** … and this side stops waiting for one whose answer does not come, as behind a cut network. */
+const queryTimeout = 12_000
+/** Of a transaction whose server stands still: the locks that it holds keep others waiting until then. */
+const idleTimeout = 5_000
+
+const iso = (text: string) => new Date(text).toISOString()
+/** By the OID of the type. All numbers here stay below 2^53. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [20, Number],
+  [5069, Number],
+  [1184, iso],
+])
+const types: pg.CustomTypesConfig = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return parsers.get(oid) ?? pg.types.getTypeParser(oid, format)
+  },
+}
+
+const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
+  mode === 'disable'
+    ? false
+    : {
+        servername: host,
+        rejectUnauthorized: mode === 'verify-full',
+        ...(rootCert === undefined ? {} : { ca: readFileSync(rootCert, 'utf8') }),
+      }
+
+/**
+ * What a connection to this place is made with. `name`: of the server, as pg_stat_activity shows it; `isPatient`: statements
+ * take as long as they take.
+ */
+export function clientOptions(
+  address: StoreAddress,
+  place: Place,
+  name: string,
+  isPatient = false,
+): pg.ClientConfig {
+  const { user, database, password, tls, connectTimeout } = address
+  return {
+    host: place.host,
+    port: place.port,
+    user,
+    database,
+    ...(password === undefined ? {} : { password }),
+    ssl: tlsOptions(tls, place),
+    application_name: `rsm ${name}`.slice(0, 63),
+    connectionTimeoutMillis: connectTimeout,
+    ...(isPatient ? {} : { statement_timeout: statementTimeout, query_timeout: queryTimeout }),
+    idle_in_transaction_session_timeout: idleTimeout,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5_000,
+    types,
+  }
+}

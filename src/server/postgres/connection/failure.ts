@@ -1,0 +1,49 @@
+import pg from 'pg'
+import { RsmError } from '../../../core/errors.ts'
+
+/** Seconds after which a caller may try again. */
+const retryAfter = 2
+
+/** Classes and codes of SQLSTATE with which the server, not the statement, is at fault. */
+const awayClasses = new Set(['08', '53', '57', '58'])
+/** A standby; a primary that has become one; a statement that waited too long for a lock or was ended with its session. */
+const awayCodes = new Set(['25006', '25P03', '55P03', '57014'])
+/** Another transaction came first: the same work may be done again. */
+const againCodes = new Set(['40001', '40P01'])
+
+const codeOf = (error: unknown): string | null =>
+  error instanceof pg.DatabaseError ? (error.code ?? null) : null
+
+/** Whether the same transaction may be tried again at once. */
+export function isToBeRepeated(error: unknown): boolean {
+  return againCodes.has(codeOf(error) ?? '')
+}
+
+/**
+ * Whether PostgreSQL could not be asked, as it is away, a standby, or overloaded. All that comes without an SQLSTATE
+ * is of the connection: whether a statement that was under way was carried out is not known.
+ */
+export function isAway(error: unknown): boolean {
+  if (error instanceof RsmError) return error.code === 'unavailable'
+  const code = codeOf(error)
+  if (code === null) return isOfConnection(error)
+  return awayCodes.has(code) || awayClasses.has(code.slice(0, 2))
+}
+
+/** `pg` has no class of its own for these. */
+function isOfConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if ('syscall' in error || 'code' in error) return true
+  return /timeout|terminated|connection|not queryable|Client was closed/i.test(error.message)
+}
+
+/** What a caller of a seam hears: 503 with Retry-After. */
+export function unavailable(error: unknown): RsmError {
+  if (error instanceof RsmError) return error
+  const reason =
+    error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error)
+  return new RsmError('unavailable', `the store can not be reached just now: ${reason}`, {
+    retryAfter,
+    cause: error,
+  })
+}

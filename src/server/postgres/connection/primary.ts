@@ -1,0 +1,69 @@
+import pg from 'pg'
+import { RsmError } from '../../../core/errors.ts'
+import { type Place, refusedPooler, refusedStore, type StoreAddress } from './address.ts'
+import { clientOptions } from './client.ts'
+
+/** The oldest version that was tried. */
+const oldestVersion = 15
+/** SQLSTATEs that say that waiting is no help: a role, a password, a database. */
+const refusals = new Set(['28000', '28P01', '3D000', '42501'])
+
+interface Looked {
+  version: number
+  text: string
+  isReadOnly: boolean
+}
+
+async function look(client: pg.Client): Promise<Looked> {
+  const { rows } = await client.query<{ version: string; text: string; read_only: boolean }>(
+    `select current_setting('server_version_num') as version, current_setting('server_version') as text,
+      pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as read_only`,
+  )
+  const [row] = rows
+  return { version: Number(row?.version), text: row?.text ?? '', isReadOnly: row?.read_only === true }
+}
+
+/** Why this place is not the primary; null where it is. */
+async function faultOf(address: StoreAddress, place: Place, name: string): Promise<string | null> {
+  const client = new pg.Client(clientOptions(address, place, name))
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    const { version, text, isReadOnly } = await look(client)
+    if (Math.floor(version / 10_000) < oldestVersion)
+      throw refusedStore(
+        address,
+        `PostgreSQL ${text} is too old: rsm needs ${oldestVersion} or newer`,
+        'upgrade it with pg_upgradecluster or pg_dump, then start rsm again',
+      )
+    return isReadOnly ? 'it is a standby or read-only' : null
+  } catch (error) {
+    if (error instanceof RsmError) throw error
+    const { message, code } = error as Error & { code?: string }
+    // The first thing that pgbouncer says, as it comes by default.
+    if (message.includes('unsupported startup parameter')) throw refusedPooler(address)
+    if (code !== undefined && refusals.has(code)) throw refusedStore(address, message, hintOf(code))
+    return message || (code ?? 'no answer')
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+const hintOf = (code: string): string =>
+  code === '3D000'
+    ? 'create it with createdb, owned by the user of the URL'
+    : 'give the password with --store-password-file, or in ~/.pgpass, and look at pg_hba.conf'
+
+/**
+ * The first of the hosts that takes writes, as `target_session_attrs=read-write` of libpq.
+ * @throws RsmError `unavailable`, with what each of them answered
+ */
+export async function findPrimary(address: StoreAddress, name: string): Promise<Place> {
+  const faults: string[] = []
+  for (const place of address.places) {
+    const fault = await faultOf(address, place, name)
+    if (fault === null) return place
+    faults.push(`${place.host}:${place.port}: ${fault}`)
+  }
+  throw refusedStore(address, `no host takes writes (${faults.join('; ')})`)
+}

@@ -1,0 +1,62 @@
+import { reachOf } from '../../presence/known-host.ts'
+import type { JudgingOptions, KnownHosts } from '../../presence/known-hosts.ts'
+import type { Neighbours } from '../ownership/ownership.ts'
+import type { HostLinks } from './host-links.ts'
+import { type Part, parts, type Signs, signsOf } from './signs.ts'
+import type { Flush, KeptHost } from './table.ts'
+
+/** All that one server knows of the hosts of all servers. */
+export interface Fleet {
+  readonly options: JudgingOptions
+  readonly neighbours: Neighbours
+  readonly hosts: KnownHosts
+  readonly links: HostLinks
+  /** Hosts whose last heartbeat came to another server. */
+  readonly elsewhere: Set<number>
+  /** When what is known of a host last changed but for its heartbeats, milliseconds since 1970: what was kept before is older. */
+  readonly changedAt: Map<number, number>
+}
+
+/** Null where nothing is known. */
+export function toldOf(
+  { hosts, links, options }: Fleet,
+  hostId: number,
+  of: Iterable<Part>,
+): Partial<Signs> | null {
+  const known = hosts.entries.get(hostId)
+  return known ? signsOf(known, links.get(hostId), of, options.clock) : null
+}
+
+export function keptOf(fleet: Fleet, hostId: number): Omit<KeptHost, 'at'> | null {
+  const known = fleet.hosts.entries.get(hostId)
+  if (!known || known.heardAt === null) return null
+  const { status, reason } = known
+  const signs = signsOf(known, fleet.links.get(hostId), parts, fleet.options.clock)
+  return { hostId, status, reason, signs: signs as Signs }
+}
+
+export function reportOf({ hosts }: Fleet, hostId: number): Flush['reports'][number] | null {
+  const { metrics, metricsAt: at } = hosts.entries.get(hostId) ?? { metrics: null, metricsAt: 0 }
+  return metrics === null ? null : { hostId, at, metrics: JSON.stringify(metrics) }
+}
+
+/** Sets whether a host is connected by what is known of its link; false where nothing changes. */
+export function connectAnew({ hosts, links, options }: Fleet, hostId: number): boolean {
+  const known = hosts.entries.get(hostId)
+  const link = links.get(hostId)
+  if (!known || !link) return false
+  const connected = links.isConnected(hostId)
+  // Its server may have died, and could not say when.
+  const now = known.connected ? options.clock.now() : known.linkLostAt
+  const lostAt = link.isUp ? now : link.lostAt
+  const isSame = known.connected === connected && (connected || known.linkLostAt === lostAt)
+  known.connected = connected
+  if (!connected) known.linkLostAt = lostAt
+  return !isSame
+}
+
+/** Without judging it: as it was kept. */
+export function reachAsKept({ hosts, options }: Fleet, hostId: number): void {
+  const known = hosts.entry(hostId)
+  known.reachable = reachOf(known, options.clock, options.heartbeatInterval)
+}

@@ -1,0 +1,167 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import type { Database } from '../connection/database.ts'
+import { decodeIds, encodeIds } from '../hints/ids.ts'
+import { type Flush, forgetHeard, isEmpty, type KeptHost, readHeard, readHosts, writeFlush } from './table.ts'
+
+/** Milliseconds. */
+const flushEvery = 5_000
+/** What another server writes shows up so much later than what it tells of: two flushes and a slow statement. */
+const overlap = 15_000
+const forgetEvery = 60_000
+
+interface KeeperOptions {
+  database: Database
+  clock: Clock
+  log: Log
+  /** Milliseconds for which lists of who was heard are kept. */
+  keepHeard: number
+  /** Epoch of this server; 0 before it has joined. */
+  server: () => number
+  /** What is to be written of a host; null where nothing is known. */
+  keptOf: (hostId: number) => Omit<KeptHost, 'at'> | null
+  reportOf: (hostId: number) => Flush['reports'][number] | null
+  all: () => Iterable<number>
+  /** Whether the table has to be read, as the others are not heard. */
+  isDeaf: () => boolean
+}
+
+/** What is read from the tables. */
+export interface KeeperListener {
+  kept(host: KeptHost): void
+  heard(hostIds: readonly number[], at: number): void
+}
+
+/** What servers keep of hosts for those that start, and for those whom nothing was told. */
+export interface Keeper {
+  heard(hostId: number): void
+  changed(hostId: number): void
+  reported(hostId: number): void
+  gone(hostId: number): void
+  /** Reads what was written since it was read last; the first time all of it. */
+  read(): Promise<void>
+  /** Something may have been lost: reads now, and once what others have just heard is written. */
+  readTwice(): void
+  /** When it was last read, monotonic. */
+  readTo(): number
+  close(): Promise<void>
+}
+
+export function createKeeper(options: KeeperOptions, listener: KeeperListener): Keeper {
+  const { database, clock, log, keepHeard, server, keptOf, reportOf } = options
+  const startedAt = clock.monotonic()
+  let heard = new Set<number>()
+  let changed = new Set<number>()
+  let reported = new Set<number>()
+  let gone = new Set<number>()
+  /** The store's time; null before the first. */
+  let readTo: number | null = null
+  let readAt = Number.NEGATIVE_INFINITY
+  let forgotAt = startedAt
+  let last: Promise<void> = Promise.resolve()
+  let readsLeft = 0
+
+  async function flush(): Promise<void> {
+    const batch = { heard, changed, reported, gone }
+    heard = new Set()
+    changed = new Set()
+    reported = new Set()
+    gone = new Set()
+    if (Object.values(batch).every(({ size }) => size === 0)) return
+    const present = <T>(values: (T | null)[]) => values.filter((value): value is T => value !== null)
+    try {
+      await writeFlush(database, {
+        at: clock.now(),
+        server: server(),
+        hosts: present([...batch.changed].map(keptOf)),
+        gone: [...batch.gone],
+        heard: encodeIds(batch.heard),
+        reports: present([...batch.reported].map(reportOf)),
+      })
+    } catch (error) {
+      // Who was heard then is in memory; by the next flush it would be too old for its time.
+      for (const hostId of batch.changed) changed.add(hostId)
+      for (const hostId of batch.reported) reported.add(hostId)
+      for (const hostId of batch.gone) gone.add(hostId)
+      throw error
+    }
+  }
+
+  /** A server that has run for so long has judged, and written, who fell silent before. */
+  async function forget(): Promise<void> {
+    const now = clock.monotonic()
+    if (now - startedAt < keepHeard || now - forgotAt < forgetEvery) return
+    forgotAt = now
+    await forgetHeard(database, clock.now() - keepHeard)
+  }
+
+  async function read(): Promise<void> {
+    const asked = clock.monotonic()
+    const to = clock.now()
+    const since = readTo === null ? 0 : readTo - overlap
+    for await (const hosts of readHosts(database, since)) for (const host of hosts) listener.kept(host)
+    for (const { ids, at } of await readHeard(database, since)) {
+      listener.heard(decodeIds(ids), at)
+      await setImmediate()
+    }
+    readTo = to
+    readAt = asked
+  }
+
+  /** After a crash of PostgreSQL its unlogged tables are empty. */
+  async function writeAllWhereEmpty(): Promise<void> {
+    if (await isEmpty(database)) for (const hostId of options.all()) changed.add(hostId)
+  }
+
+  /** One after the other. */
+  function next(work: () => Promise<void>): Promise<void> {
+    const mine = last.catch(() => undefined).then(work)
+    last = mine
+    return mine
+  }
+
+  async function tick(): Promise<void> {
+    await flush()
+    if (readsLeft > 0 || options.isDeaf()) {
+      readsLeft = Math.max(0, readsLeft - 1)
+      await writeAllWhereEmpty()
+      await read()
+    }
+    await forget()
+  }
+
+  let isTicking = false
+  function tickNow(): void {
+    if (isTicking) return
+    isTicking = true
+    next(tick)
+      .catch((error: unknown) => log.debug({ err: error }, 'what is known of hosts could not be kept'))
+      .finally(() => {
+        isTicking = false
+      })
+  }
+  const timer = setInterval(tickNow, flushEvery).unref()
+
+  return {
+    heard: (hostId) => void heard.add(hostId),
+    changed: (hostId) => void changed.add(hostId),
+    reported: (hostId) => void reported.add(hostId),
+    gone(hostId) {
+      for (const set of [heard, changed, reported]) set.delete(hostId)
+      gone.add(hostId)
+    },
+    read: () => next(read),
+    readTwice() {
+      readsLeft = 2
+      tickNow()
+    },
+    readTo: () => readAt,
+    async close() {
+      clearInterval(timer)
+      await next(flush).catch((error: unknown) =>
+        log.warn({ err: error }, 'the last known status of hosts could not be kept'),
+      )
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import { RsmError } from '../../../core/errors.ts'
+import type { Database } from '../connection/database.ts'
+
+/** Bytes of one question; chunks are read whole, so that an answer may be somewhat larger. */
+const readBytes = 1024 * 1024
+const checkBytes = 16 * 1024 * 1024
+
+const damaged = (session: string, place: string) =>
+  new RsmError('gone', `the recording of terminal session ${session} is damaged: ${place}`, {
+    hint: 'put it back from a backup',
+  })
+
+/** SQLSTATEs of rows that can't be read: corrupted data or indexes. */
+const isCorrupt = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && String(error.code).startsWith('XX')
+
+interface Place {
+  readonly key: number
+  readonly session: string
+}
+
+/**
+ * Looks through what should be `size` bytes.
+ * @throws RsmError `gone` with the place where they are not what was written
+ */
+export async function verifyChunks(database: Database, { key, session }: Place, size: number): Promise<void> {
+  for (let at = 0; at < size; ) {
+    const rows = await database
+      .ask<{ start: number; size: number; sound: boolean }>(
+        'api',
+        `select start, length(data) as size, sum = substring(sha256(data) for 8) as sound from rsm.recording_chunks
+         where recording = $1 and start >= $2 and start < $3 order by start`,
+        [key, at, Math.min(at + checkBytes, size)],
+      )
+      .catch((error: unknown) => {
+        throw isCorrupt(error) ? damaged(session, `bytes from ${at}: ${(error as Error).message}`) : error
+      })
+    if (rows.length === 0) throw damaged(session, `it ends at byte ${at}, not ${size}`)
+    for (const { start, size: length, sound } of rows) {
+      if (start !== at) throw damaged(session, `bytes ${at} to ${start} are missing`)
+      if (!sound) throw damaged(session, `bytes ${start} to ${start + length}`)
+      at += length
+    }
+  }
+}
+
+/** The first `size` bytes; without it all that is there, whatever becomes of it meanwhile. */
+export async function* readChunks(
+  database: Database,
+  { key, session }: Place,
+  size?: number,
+): AsyncGenerator<Buffer> {
+  const end = size ?? Number.MAX_SAFE_INTEGER
+  for (let at = 0; at < end; ) {
+    const rows = await database.ask<{ data: Buffer }>(
+      'api',
+      'select data from rsm.recording_chunks where recording = $1 and start >= $2 and start < $3 order by start',
+      [key, at, Math.min(at + readBytes, end)],
+    )
+    if (rows.length === 0) {
+      if (size === undefined) return
+      throw damaged(session, `it ends at byte ${at}, not ${size}`)
+    }
+    const block = Buffer.concat(rows.map(({ data }) => data))
+    yield block.subarray(0, end - at)
+    at += block.length
+  }
+}

@@ -1,0 +1,118 @@
+import type { TaskResult } from '../../core/task/task.ts'
+import { isoTime } from '../clock.ts'
+import { resultOf } from '../executions/shown.ts'
+import type { Results, TaskRemains } from '../seams/results.ts'
+import type { Database } from './connection/database.ts'
+
+const day = 24 * 3600_000
+/** Results that one statement writes. */
+const rowsAtOnce = 5000
+
+/** The texts of a row of rsm.remains. */
+export interface Texts {
+  script: string
+  gates: TaskRemains['gates'] | null
+}
+
+/** The values of its columns, but for `aside_at`. */
+export const remainsOf = (taskId: string, { script, gates }: Omit<TaskRemains, 'results'>) => [
+  taskId,
+  JSON.stringify(script),
+  gates ? JSON.stringify(gates) : null,
+]
+
+export const textsIn = ({ script, gates }: Texts): Omit<TaskRemains, 'results'> => ({
+  script,
+  ...(gates && { gates }),
+})
+
+/** Results in PostgreSQL: a row a host, which the end of a task moves here as its execution was. `outputs`: what orphans leave, too. */
+export function createPostgresResults(
+  database: Database,
+  outputs: { forget(taskId: string): Promise<void> },
+): Results {
+  const ask = <R extends object>(name: string, text: string, values: readonly unknown[]) =>
+    database.ask<R>('api', { name: `results ${name}`, text }, values)
+
+  async function forget(taskId: string): Promise<void> {
+    await ask(
+      'forget',
+      `with results as (delete from rsm.results where task_id = $1) delete from rsm.remains where task_id = $1`,
+      [taskId],
+    )
+  }
+
+  return {
+    async write(taskId, { results, ...texts }) {
+      await database.transaction('api', async (ask) => {
+        await ask('delete from rsm.results where task_id = $1', [taskId])
+        await ask(
+          `insert into rsm.remains(task_id, script, gates) values ($1, $2, $3)
+          on conflict (task_id) do update set script = excluded.script, gates = excluded.gates, aside_at = null`,
+          remainsOf(taskId, texts),
+        )
+        for (let at = 0; at < results.length; at += rowsAtOnce)
+          await ask(
+            `insert into rsm.results(task_id, host_id, position, rec)
+            select $1, (rec->>'hostId')::bigint, $3 + place, rec from jsonb_array_elements($2::jsonb) with ordinality as r(rec, place)`,
+            [taskId, JSON.stringify(results.slice(at, at + rowsAtOnce)), at],
+          )
+      })
+    },
+    async read(taskId) {
+      const [remains] = await ask<Texts>(
+        'script',
+        'select script, gates from rsm.remains where task_id = $1 and aside_at is null',
+        [taskId],
+      )
+      if (!remains) return null
+      const rows = await ask<{ rec: TaskResult }>(
+        'read',
+        'select rec from rsm.results where task_id = $1 order by position',
+        [taskId],
+      )
+      return { ...textsIn(remains), results: rows.map(({ rec }) => resultOf(rec)) }
+    },
+    async has(taskId, hostId) {
+      const [remains] = await ask<{ has: boolean }>(
+        'has',
+        `select exists (select from rsm.results r where r.task_id = m.task_id and r.host_id = $2) as has
+        from rsm.remains m where task_id = $1 and aside_at is null`,
+        [taskId, hostId],
+      )
+      return remains?.has ?? null
+    },
+    forget,
+    async list() {
+      const rows = await ask<{ task_id: string }>(
+        'list',
+        'select task_id from rsm.remains where aside_at is null order by task_id',
+        [],
+      )
+      return rows.map(({ task_id }) => task_id)
+    },
+    orphans: {
+      async moveAside(taskIds, now) {
+        const at = isoTime(now)
+        await ask('aside', 'update rsm.remains set aside_at = $2 where task_id = any($1::text[])', [
+          taskIds,
+          at,
+        ])
+        return `rsm.remains, aside_at = ${at}`
+      },
+      async sweep(days, age) {
+        if (days === 0) return
+        const rows = await ask<{ task_id: string; aside_at: string }>(
+          'orphans',
+          'select task_id, aside_at from rsm.remains where aside_at is not null',
+          [],
+        )
+        for (const { task_id, aside_at } of rows)
+          if (age(Date.parse(aside_at)) >= days * day) {
+            await outputs.forget(task_id)
+            await forget(task_id)
+          }
+      },
+    },
+  }
+}

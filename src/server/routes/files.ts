@@ -1,0 +1,54 @@
+import { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
+import type { RouteDependencies } from './dependencies.ts'
+import { bodyOf } from './operation/bytes.ts'
+import { operation } from './operation/operation.ts'
+import { fileIdOf } from './operation/path.ts'
+
+const execute = { users: 'execute' } as const
+const tag = 'files' as const
+
+export function fileRoutes(app: AppInstance, { services: { files } }: RouteDependencies): void {
+  app.post(
+    '/api/files',
+    operation({
+      id: 'createFile',
+      tag,
+      summary: 'Upload a file for tasks: all of it, or without a body its beginning',
+      allow: execute,
+      query: FileQuery,
+      bytes: true,
+      answer: File,
+      created: true,
+      audit: { action: 'file.upload', object: 'file' },
+    }),
+    (request) => files.create(userOf(request), request.query, bodyOf(request)),
+  )
+  app.get(
+    '/api/files/:fileId',
+    operation({
+      id: 'getFile',
+      tag,
+      summary: 'How far an upload of yours is',
+      allow: execute,
+      answer: File,
+    }),
+    (request) => files.get(userOf(request), fileIdOf(request)),
+  )
+  app.put(
+    '/api/files/:fileId',
+    operation({
+      id: 'appendFile',
+      tag,
+      summary:
+        'Go on with an upload of yours, where it ends; any other offset is a 409 that says where that is',
+      allow: execute,
+      query: FilePartQuery,
+      bytes: true,
+      answer: File,
+      errors: ['conflict'],
+    }),
+    (request) => files.append(userOf(request), fileIdOf(request), request.query, bodyOf(request)),
+  )
+}

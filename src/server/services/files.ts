@@ -1,0 +1,66 @@
+import { RsmError } from '../../core/errors.ts'
+import type { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import type { UserCaller } from '../access/caller.ts'
+import { type FileKeeper, fetchedId } from '../files/files.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import { type Context, notFound } from './context.ts'
+
+/** Bytes that come with a request; `length` is null where it does not say how many. */
+export interface Body {
+  readonly bytes: AsyncIterable<Uint8Array>
+  readonly length: number | null
+}
+
+/** Uploads of a user, and what tasks have fetched. Another user's upload is `not_found`. */
+export interface FileService {
+  /** Begins an upload where nothing comes with the request, else takes all of it. */
+  create(caller: UserCaller, query: FileQuery, body: Body): Promise<File>
+  append(caller: UserCaller, fileId: string, query: FilePartQuery, body: Body): Promise<File>
+  get(caller: UserCaller, fileId: string): Promise<File>
+  /** What a task has fetched from a host, once it is whole. Errors: `not_found`. */
+  fetched(taskId: string, hostId: number): Promise<FileRecord>
+}
+
+export function createFileService({
+  store,
+  files,
+}: Pick<Context, 'store'> & { files: FileKeeper }): FileService {
+  async function find({ id: userId }: UserCaller, fileId: string): Promise<FileRecord> {
+    const file = await store.get('files', fileId)
+    if (!file || file.taskId !== null || file.userId !== userId) throw notFound('file', fileId)
+    return file
+  }
+
+  function show(file: FileRecord, offset: number): File {
+    const { id: fileId, size, sha256, isComplete, sealedKey, createdAt, expiresAt } = file
+    return { fileId, size, offset, sha256, isComplete, isSecret: sealedKey !== null, createdAt, expiresAt }
+  }
+
+  return {
+    async create({ id: userId }, { size = null, sha256 = null, secret = false }, { bytes, length }) {
+      const begun = await files.begin({ userId, size, sha256, isSecret: secret })
+      if (length === 0 && size !== 0) return show(begun, 0)
+      try {
+        const { file, offset } = await files.add(begun, { bytes, length, offset: 0, end: true })
+        return show(file, offset)
+      } catch (error) {
+        // Nobody knows its id.
+        await files.remove(begun)
+        throw error
+      }
+    },
+    async append(caller, fileId, { offset, end = false }, body) {
+      const grown = await files.add(await find(caller, fileId), { ...body, offset, end })
+      return show(grown.file, grown.offset)
+    },
+    async get(caller, fileId) {
+      const file = await find(caller, fileId)
+      return show(file, await files.offset(file))
+    },
+    async fetched(taskId, hostId) {
+      const file = await store.get('files', fetchedId(taskId, hostId))
+      if (file?.isComplete) return file
+      throw new RsmError('not_found', `Task ${taskId} has no file of host ${hostId}`)
+    },
+  }
+}

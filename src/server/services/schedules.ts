@@ -1,0 +1,246 @@
+import { isDeepStrictEqual } from 'node:util'
+import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
+import type { Schedule, SchedulePatch } from '../../core/protocol/http/schedules.ts'
+import { slotsOf, timingFaults } from '../../core/schedule/timing.ts'
+import type { ScheduleService } from '../../core/services.ts'
+import type { UserCaller } from '../access/caller.ts'
+import { isoTime } from '../clock.ts'
+import type { ScheduleRecord } from '../seams/records/schedule.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
+import { patchedMap } from './merge-patch.ts'
+import { storePage } from './paging.ts'
+import { putSlots, ranByHand, skippedSlot } from './schedules/history.ts'
+import {
+  dueAtOf,
+  isTimedAnew,
+  runsOther,
+  type Said,
+  saidAfter,
+  saidBy,
+  showSchedule,
+  showSlot,
+} from './schedules/record.ts'
+import { demandWriter, ownedBy } from './schedules/standing.ts'
+import {
+  checkedOrder,
+  keepFileOf,
+  openSecrets,
+  type Secrets,
+  sealSecrets,
+  taskOf,
+} from './schedules/task-of.ts'
+import { stillAllowed } from './still-allowed.ts'
+import { resolveTarget } from './tasks/new-task.ts'
+import { createStart } from './tasks/start-task.ts'
+import type { Starter } from './tasks.ts'
+
+/** Bounds what one pass of all servers together has to look through. */
+const mostSchedules = 10_000
+const defaultCount = 5
+
+/** The faults of a body that `work` finds, where it finds some. */
+async function faultsOf(work: () => Promise<unknown>): Promise<readonly FieldFault[]> {
+  try {
+    await work()
+    return []
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'invalid') return error.fields
+    throw error
+  }
+}
+
+/** Schedules (contract §14). What they do by themselves is in schedules/planner.ts. */
+export function createSchedules(context: Context): ForCallers<ScheduleService, Starter> {
+  const { store, clock } = context
+  const { startPlanned } = createStart(context)
+
+  async function show(record: ScheduleRecord): Promise<Schedule> {
+    const { lastRun } = record
+    return showSchedule(record, lastRun?.taskId ? await store.get('tasks', lastRun.taskId) : undefined)
+  }
+
+  async function get(id: number): Promise<ScheduleRecord> {
+    const record = await store.get('schedules', id)
+    if (!record) throw notFound('schedule', id)
+    return record
+  }
+
+  /** Throws `invalid` with all that is wrong; a target that names no host just now is none of it. Null: that stays as it is. */
+  async function check(
+    said: Said & Pick<ScheduleRecord, 'ownerId'>,
+    secretParams: Secrets | null,
+    isTimed: boolean,
+  ): Promise<void> {
+    const faults: FieldFault[] = isTimed ? timingFaults(said, clock.now()) : []
+    if (secretParams !== null) faults.push(...(await runFaults(said, secretParams)))
+    if (faults.length > 0) throw invalid(faults)
+  }
+
+  async function runFaults(
+    said: Said & Pick<ScheduleRecord, 'ownerId'>,
+    secretParams: Secrets,
+  ): Promise<FieldFault[]> {
+    const { scriptId, script, copy, target, ownerId } = said
+    const faults: FieldFault[] = []
+    if ([scriptId, script, copy].filter((action) => action !== null).length !== 1)
+      faults.push({ field: 'scriptId', message: 'give exactly one of scriptId, script and copy' })
+    else {
+      const isSecret = Object.keys(secretParams).length > 0
+      const options = { ...said.options, ...(isSecret && { secretParams: { ...secretParams } }) }
+      faults.push(...(await faultsOf(() => checkedOrder(context, said, options, ownerId))))
+    }
+    faults.push(...(await faultsOf(() => resolveTarget(context, target, 'target'))))
+    return faults
+  }
+
+  /** None where the server has another key now: they have to be given again. */
+  function secretsOf(record: ScheduleRecord): Secrets {
+    try {
+      return openSecrets(context, record)
+    } catch (error) {
+      if (error instanceof RsmError && error.code === 'gone') return {}
+      throw error
+    }
+  }
+
+  /** What a patch makes of a schedule; `secrets`: those with which it has to be judged anew, or null. */
+  function afterPatch(
+    caller: UserCaller,
+    former: ScheduleRecord,
+    patch: SchedulePatch,
+  ): { next: ScheduleRecord; secrets: Secrets | null; isTimed: boolean } {
+    const at = context.time()
+    const said = saidAfter(former, patch, at)
+    const lifts = former.suspended !== null && patch.enabled === true
+    const takesOver = lifts || patch.secretParams !== undefined || runsOther(former, said)
+    const isOthers = takesOver && former.ownerId !== caller.id
+    const isJudged = takesOver || !isDeepStrictEqual(said.options, former.options)
+    const kept = isOthers ? {} : secretsOf(former)
+    const secrets = isJudged ? patchedMap(patch.secretParams, { ...kept }) : null
+    const isTimed = isTimedAnew(former, said)
+    const begins = isTimed || lifts || (said.enabled && !former.enabled)
+    const next: ScheduleRecord = {
+      ...former,
+      ...said,
+      ...(takesOver && ownedBy(caller)),
+      ...(takesOver && sealSecrets(context, former.id, secrets ?? {})),
+      suspended: takesOver ? null : former.suspended,
+      cursor: begins || (takesOver && former.suspended !== null) ? at : former.cursor,
+      queued: begins || !said.enabled ? null : former.queued,
+      revision: former.revision + 1,
+      updatedAt: at,
+    }
+    return { next, secrets, isTimed }
+  }
+
+  /** Resolves with null where it has changed since it was read. */
+  async function write(
+    caller: UserCaller,
+    former: ScheduleRecord,
+    given: ScheduleRecord,
+  ): Promise<ScheduleRecord | null> {
+    return store.transact(async (tx) => {
+      if (runsOther(former, given)) await keepFileOf(tx, given)
+      const current = await tx.get('schedules', former.id)
+      if (!current) throw notFound('schedule', former.id)
+      await demandWriter(tx, caller, current)
+      if (current.revision !== former.revision) return null
+      const isAnew = given.cursor !== former.cursor
+      const cursor = isAnew ? given.cursor : current.cursor
+      const queued = given.queued === null ? null : current.queued
+      const { lastRun } = current
+      const next = { ...given, cursor, queued, lastRun }
+      const stored = { ...next, dueAt: dueAtOf(next, slotsOf(next)) }
+      tx.put('schedules', stored)
+      if (current.queued !== null && queued === null) {
+        const slot = Date.parse(current.queued)
+        const why = stored.enabled ? 'CHANGED' : 'PAUSED'
+        const skip = { first: slot, last: slot, count: 1, why } as const
+        await putSlots(tx, stored.id, [skippedSlot(stored.id, skip, stored.updatedAt)])
+      }
+      return stored
+    })
+  }
+
+  return {
+    async list(_, query) {
+      const where = {
+        equals: { name: query.name?.toLowerCase() },
+        contains: { fields: ['name'], text: query.search },
+      } as const
+      return storePage(store, 'schedules', query, { where }, (items) => Promise.all(items.map(show)))
+    },
+    get: async (_, id) => show(await get(id)),
+    async create(caller, input) {
+      const at = context.time()
+      const said = saidBy(input, at)
+      const { secretParams = {} } = input
+      await check({ ...said, ownerId: caller.id }, secretParams, true)
+      if ((await store.query('schedules', { limit: 0 })).total >= mostSchedules)
+        throw new RsmError('conflict', `There are ${mostSchedules} schedules; remove some first`)
+      const record = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'execute')
+        const id = await tx.nextId('schedules')
+        const blank = { suspended: null, queued: null, dueAt: null, lastRun: null, revision: 0 }
+        const made = { ...said, ...ownedBy(caller), ...sealSecrets(context, id, secretParams), ...blank }
+        const created: ScheduleRecord = { id, ...made, cursor: at, createdAt: at, updatedAt: at }
+        const stored = { ...created, dueAt: dueAtOf(created, slotsOf(created)) }
+        await keepFileOf(tx, stored)
+        tx.put('schedules', stored)
+        return stored
+      })
+      return show(record)
+    },
+    async update(caller, id, patch) {
+      for (;;) {
+        const former = await get(id)
+        // Before its secrets are opened and judged.
+        await demandWriter(store, caller, former)
+        const { next, secrets, isTimed } = afterPatch(caller, former, patch)
+        await check(next, secrets, isTimed)
+        const stored = await write(caller, former, next)
+        if (stored) return show(stored)
+      }
+    },
+    async remove(caller, id) {
+      await store.transact(async (tx) => {
+        const record = await tx.get('schedules', id)
+        if (!record) throw notFound('schedule', id)
+        await demandWriter(tx, caller, record)
+        tx.remove('schedules', id)
+        for (const slot of await tx.find('slots', 'scheduleId', id)) tx.remove('slots', slot.id)
+      })
+      return { id }
+    },
+    async run(caller, id) {
+      const schedule = await get(id)
+      const task = await taskOf(context, schedule)
+      const origin = { schedule, plannedAt: null }
+      const { record } = await startPlanned(caller, task, origin, async (tx, { id: taskId, createdAt }) => {
+        const current = await tx.get('schedules', id)
+        if (!current) throw notFound('schedule', id)
+        await stillAllowed(tx, caller, 'execute')
+        tx.put('schedules', { ...current, lastRun: { taskId, at: createdAt } })
+        await putSlots(tx, id, [ranByHand(id, createdAt, caller.username, taskId)])
+        return null
+      })
+      await caller.started?.(record.id, false)
+      const { status } = await context.engine.summary(record)
+      return { taskId: record.id, status, hostCount: record.hostCount, replayedAfterSeconds: null }
+    },
+    async next(_, id, { count = defaultCount }) {
+      const slots = slotsOf(await get(id))
+      const next: string[] = []
+      for (let slot = slots.next(clock.now()); slot !== null; slot = slots.next(slot)) {
+        next.push(isoTime(slot))
+        if (next.length >= count) break
+      }
+      return { next }
+    },
+    async history(_, id, query) {
+      await get(id)
+      const where = { equals: { scheduleId: id } }
+      return storePage(store, 'slots', query, { where, order: 'desc' }, (items) => items.map(showSlot))
+    },
+  }
+}

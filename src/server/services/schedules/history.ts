@@ -1,0 +1,58 @@
+import type { Skip } from '../../../core/schedule/decide.ts'
+import { isoTime } from '../../clock.ts'
+import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
+import type { Transaction } from '../../seams/store.ts'
+
+/** Entries that are kept of a schedule: the newest. */
+const mostSlots = 100
+/** Those that may be over, after a schedule has written several at once. */
+const trimmedAtOnce = 10
+
+export const slotId = (scheduleId: number, plannedAt: string): string => `${scheduleId}/${plannedAt}`
+
+const blank = { by: null, taskId: null, why: null, error: null } as const
+
+/** Of a slot that was run. */
+export function ranSlot(
+  { id: scheduleId }: Pick<ScheduleRecord, 'id'>,
+  plannedAt: string,
+  at: string,
+  end: { taskId: string } | { error: string },
+): SlotRecord {
+  const outcome = 'taskId' in end ? 'STARTED' : 'FAILED'
+  const slot = { id: slotId(scheduleId, plannedAt), scheduleId, plannedAt, firstAt: plannedAt, count: 1, at }
+  return { ...slot, ...blank, outcome, ...end }
+}
+
+/** Of what a user ran by hand; the task's id keeps it apart from a slot of that moment. */
+export function ranByHand(scheduleId: number, at: string, by: string, taskId: string): SlotRecord {
+  const slot = { scheduleId, plannedAt: at, firstAt: at, count: 1, at }
+  return { ...slot, ...blank, id: `${slotId(scheduleId, at)}/${taskId}`, outcome: 'STARTED', by, taskId }
+}
+
+/** Of slots that were skipped together. */
+export function skippedSlot(scheduleId: number, { first, last, count, why }: Skip, at: string): SlotRecord {
+  const plannedAt = isoTime(last)
+  const slot = {
+    id: slotId(scheduleId, plannedAt),
+    scheduleId,
+    plannedAt,
+    firstAt: isoTime(first),
+    count,
+    at,
+  }
+  return { ...slot, ...blank, outcome: 'SKIPPED', why }
+}
+
+/** Writes down what became of slots, and lets go of the oldest. */
+export async function putSlots(
+  tx: Transaction,
+  scheduleId: number,
+  slots: readonly SlotRecord[],
+): Promise<void> {
+  for (const slot of slots) tx.put('slots', slot)
+  if (slots.length === 0) return
+  const where = { equals: { scheduleId } }
+  const past = { where, order: 'desc', offset: mostSlots, limit: trimmedAtOnce } as const
+  for (const { id } of (await tx.query('slots', past)).items) tx.remove('slots', id)
+}

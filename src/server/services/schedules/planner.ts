@@ -1,0 +1,176 @@
+import type { AuditLog } from '../../seams/audit-log.ts'
+import type { Member, Ownership } from '../../seams/ownership.ts'
+import type { Context } from '../context.ts'
+import { createSlotTurn, type Turn } from './slot-turn.ts'
+
+/** Milliseconds: a clock that was set, and a wake-up that was lost, are noticed within this. */
+const longestWait = 1000
+const shortestWait = 20
+/** Schedules that are looked at together: their transactions share a commit. */
+const atOnce = 50
+/** What one server does at a time, among the names of tasks. */
+const pass = 'schedules'
+
+interface PlannerDependencies {
+  context: Context
+  ownership: Ownership
+  member: Member
+  audit: Pick<AuditLog, 'refusal'>
+}
+
+/** Runs schedules at their slots. Any server of a store may do it; one does at a time, and each slot is run once whatever happens. */
+export interface Planner {
+  start(): void
+  /** Resolves when what is under way has ended. */
+  stop(): Promise<void>
+}
+
+export function createPlanner({ context, ownership, member, audit }: PlannerDependencies): Planner {
+  const { store, clock, log } = context
+  const turn = createSlotTurn(context)
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | null = null
+  let isStopped = true
+  /** Milliseconds since 1970; null: nothing is due until something changes. */
+  let nextDue: number | null = 0
+  /** The schedules have changed since they were looked at. */
+  let isStale = true
+  /** Whose schedules have to be judged anew; `judgesAll`: everybody's. */
+  const owners = new Set<number>()
+  let judgesAll = true
+  let restore: { isOpen: boolean; confirmedAt: number | null } | null = null
+
+  const hasNews = () => isStale || judgesAll || owners.size > 0
+  const wake = () => {
+    isStale = true
+    schedule(shortestWait)
+  }
+  store.watch('schedules', wake)
+  store.watch('runs', () => {
+    restore = null
+  })
+  store.watch('users', (id) => {
+    if (id === null) judgesAll = true
+    else owners.add(id)
+    wake()
+  })
+  store.watch('tokens', (id) => {
+    // Notes of their use come in here, too; only one that is gone takes something along.
+    if (id === null) judgesAll = true
+    else void noteToken(id)
+  })
+
+  async function noteToken(id: number): Promise<void> {
+    const token = await store.get('tokens', id).catch(() => undefined)
+    if (token) return
+    judgesAll = true
+    wake()
+  }
+
+  /** While a restore waits for a person nothing runs; what was due before its end may have run in what was lost. */
+  async function restoreNow() {
+    if (restore !== null) return restore
+    const notes = (await store.query('runs')).items.flatMap((run) => run.restore ?? [])
+    const confirmed = notes.flatMap(({ confirmedAt }) =>
+      confirmedAt === null ? [] : Date.parse(confirmedAt),
+    )
+    const isOpen = notes.some(({ confirmedAt }) => confirmedAt === null)
+    restore = { isOpen, confirmedAt: confirmed.length === 0 ? null : Math.max(...confirmed) }
+    return restore
+  }
+
+  async function judge(): Promise<void> {
+    const all = judgesAll
+    judgesAll = false
+    const changed = [...owners]
+    owners.clear()
+    if (all) {
+      for (let offset = 0; ; offset += atOnce) {
+        const { items } = await store.query('schedules', { offset, limit: atOnce })
+        for (const record of items) await turn.judge(record)
+        if (items.length < atOnce) return
+      }
+    }
+    for (const id of changed)
+      for (const record of await store.find('schedules', 'ownerId', id)) await turn.judge(record)
+  }
+
+  /** Looks at all that is due. Answers how many of them wait for something else than the time. */
+  async function lookAtAll(restoredAt: number | null): Promise<number> {
+    for (let waiting = 0; ; ) {
+      isStale = false
+      const query = { order: 'dueAt', offset: waiting, limit: atOnce } as const
+      const { items } = await store.query('schedules', query)
+      const now = clock.now()
+      const due = items.filter(({ dueAt }) => dueAt !== null && Date.parse(dueAt) <= now)
+      if (due.length === 0 || isStopped) {
+        const next = items.find(({ dueAt }) => dueAt !== null)?.dueAt ?? null
+        nextDue = next === null ? null : Date.parse(next)
+        return waiting
+      }
+      const turns = await Promise.all(
+        due.map((record) =>
+          turn.look(record, restoredAt).catch((error: unknown): Turn => {
+            log.warn({ err: error, schedule: record.name }, 'a schedule could not be looked at; trying again')
+            return 'WAITS'
+          }),
+        ),
+      )
+      waiting += turns.filter((one) => one === 'WAITS').length
+    }
+  }
+
+  async function doPass(): Promise<number> {
+    // Nothing is run that could not be written down.
+    if (store.readOnlyReason !== null || audit.refusal !== null) return 1
+    const { isOpen, confirmedAt } = await restoreNow()
+    if (isOpen) return 1
+    const [mine] = await ownership.claim(member, [pass])
+    if (mine === undefined) return 1
+    try {
+      await judge()
+      return await lookAtAll(confirmedAt)
+    } finally {
+      await ownership.release(member, [pass])
+    }
+  }
+
+  let waiting = 0
+  function tick(): void {
+    if (isStopped || running) return
+    const isDue = hasNews() || waiting > 0 || (nextDue !== null && nextDue <= clock.now())
+    if (!isDue) return schedule(longestWait)
+    running = doPass()
+      .then((left) => {
+        waiting = left
+      })
+      .catch((error: unknown) => {
+        waiting = 1
+        if (!isStopped) log.warn({ err: error }, 'schedules could not be looked at; trying again')
+      })
+      .finally(() => {
+        running = null
+        schedule(hasNews() && waiting === 0 ? shortestWait : longestWait)
+      })
+  }
+
+  function schedule(most: number): void {
+    if (isStopped || running) return
+    clearTimeout(timer)
+    const left = nextDue === null ? most : Math.min(most, nextDue - clock.now())
+    // What is due and waits is asked again no more often.
+    timer = setTimeout(tick, left > 0 ? left : waiting > 0 ? most : 0)
+  }
+
+  return {
+    start() {
+      isStopped = false
+      schedule(shortestWait)
+    },
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

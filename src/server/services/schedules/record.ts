@@ -1,0 +1,157 @@
+import { isDeepStrictEqual } from 'node:util'
+import type {
+  Schedule,
+  ScheduleCreate,
+  SchedulePatch,
+  ScheduleSlot,
+} from '../../../core/protocol/http/schedules.ts'
+import { runOptions } from '../../../core/protocol/http/tasks.ts'
+import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedule/timing.ts'
+import { isoTime } from '../../clock.ts'
+import { only } from '../../only.ts'
+import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
+import { patched, patchedMap } from '../merge-patch.ts'
+
+/** What a user says of a schedule. */
+export type Said = Timing &
+  Pick<
+    ScheduleRecord,
+    | 'name'
+    | 'scriptId'
+    | 'script'
+    | 'copy'
+    | 'target'
+    | 'options'
+    | 'enabled'
+    | 'overlap'
+    | 'missed'
+    | 'missedWithinSeconds'
+  >
+
+const optionNames = Object.keys(runOptions) as (keyof typeof runOptions)[]
+const defaults = { overlap: 'SKIP', missed: 'ONCE', missedWithinSeconds: 3600, jitterSeconds: 0 } as const
+
+/** Times as records have them, whatever zone they were given in. */
+const utc = (time: string | null | undefined) => (time ? isoTime(Date.parse(time)) : (time ?? null))
+
+/** `at`: when it is written, from which slots without `from` are counted. */
+export function saidBy(input: ScheduleCreate, at: string): Said {
+  const from = utc(input.from)
+  const given = optionNames.filter((name) => input[name] !== undefined).map((name) => [name, input[name]])
+  return {
+    ...defaults,
+    ...only({ ...defaults, ...input }, 'overlap', 'missed', 'missedWithinSeconds', 'jitterSeconds'),
+    name: input.name,
+    cron: input.cron ?? null,
+    everySeconds: input.everySeconds ?? null,
+    at: utc(input.at),
+    timezone: input.timezone ?? 'UTC',
+    from,
+    until: utc(input.until),
+    base: from ?? at,
+    scriptId: input.scriptId ?? null,
+    script: input.script ?? null,
+    copy: input.copy ?? null,
+    target: input.target,
+    options: { ...Object.fromEntries(given), params: input.params ?? {} },
+    enabled: input.enabled ?? true,
+  }
+}
+
+const kinds = ['cron', 'everySeconds', 'at'] as const
+const actions = ['scriptId', 'script', 'copy'] as const
+const timings = [...kinds, 'timezone', 'from', 'until', 'jitterSeconds'] as const
+
+/** What is said after a patch. A timing that changes starts anew `at` that time. */
+export function saidAfter(former: ScheduleRecord, patch: SchedulePatch, at: string): Said {
+  const isTimed = kinds.some((kind) => patch[kind] !== undefined)
+  const acts = actions.some((action) => patch[action] !== undefined)
+  const from = patch.from === undefined ? former.from : utc(patch.from)
+  const timing = {
+    cron: isTimed ? (patch.cron ?? null) : former.cron,
+    everySeconds: isTimed ? (patch.everySeconds ?? null) : former.everySeconds,
+    at: isTimed ? utc(patch.at) : former.at,
+    timezone: patched(patch.timezone, former.timezone, 'UTC'),
+    from,
+    until: patch.until === undefined ? former.until : utc(patch.until),
+    jitterSeconds: patched(patch.jitterSeconds, former.jitterSeconds, defaults.jitterSeconds),
+  }
+  const isSame = isDeepStrictEqual(timing, only(former, ...timings))
+  return {
+    name: patch.name ?? former.name,
+    ...timing,
+    base: isSame ? former.base : (from ?? at),
+    scriptId: acts ? (patch.scriptId ?? null) : former.scriptId,
+    script: acts ? (patch.script ?? null) : former.script,
+    copy: acts ? (patch.copy ?? null) : former.copy,
+    target: patch.target ?? former.target,
+    options: optionsAfter(former.options, patch),
+    enabled: patch.enabled ?? former.enabled,
+    overlap: patched(patch.overlap, former.overlap, defaults.overlap),
+    missed: patched(patch.missed, former.missed, defaults.missed),
+    missedWithinSeconds: patched(
+      patch.missedWithinSeconds,
+      former.missedWithinSeconds,
+      defaults.missedWithinSeconds,
+    ),
+  }
+}
+
+function optionsAfter(former: Said['options'], patch: SchedulePatch): Said['options'] {
+  const options: Record<string, unknown> = { ...former }
+  for (const name of optionNames) {
+    const value = patch[name]
+    if (value === null) delete options[name]
+    else if (value !== undefined) options[name] = value
+  }
+  return { ...options, params: patchedMap(patch.params, former.params ?? {}) }
+}
+
+/** Whether a change of timing starts it anew. */
+export const isTimedAnew = (former: Timing, next: Timing): boolean =>
+  !isDeepStrictEqual(only(former, ...timings), only(next, ...timings))
+
+/** Whether it runs something else, elsewhere, as someone else: then whoever changed it becomes the owner (contract §14). */
+export function runsOther(former: Said, next: Said): boolean {
+  const acts = ({ scriptId, script, copy, target, options }: Said) => {
+    const { runAs, params, stdin, verify, rollback } = options
+    return { scriptId, script, copy, target, runAs, params, stdin, verify, rollback }
+  }
+  return !isDeepStrictEqual(acts(former), acts(next))
+}
+
+/** When it is looked at next. */
+export function dueAtOf(
+  record: Pick<ScheduleRecord, 'id' | 'enabled' | 'suspended' | 'cursor' | 'queued'>,
+  slots: Slots,
+): string | null {
+  if (!record.enabled || record.suspended !== null) return null
+  const slot = record.queued === null ? slots.next(Date.parse(record.cursor)) : Date.parse(record.queued)
+  return slot === null ? null : isoTime(slots.dueAt(record.id, slot))
+}
+
+/** `last`: the task of its last run, where that is still there. */
+export function showSchedule(record: ScheduleRecord, last: TaskRecord | undefined): Schedule {
+  const { options, lastRun, enabled, suspended, cursor } = record
+  const { params = {}, ...given } = options
+  const status = lastRun?.taskId === null ? 'FAILED' : last?.status
+  return {
+    ...only(record, 'id', 'name', ...timings, ...actions, 'target'),
+    params,
+    secretParams: record.secretParamNames,
+    ...given,
+    ...only(record, 'enabled', 'overlap', 'missed', 'missedWithinSeconds'),
+    nextAt: isoOrNull(
+      enabled && suspended === null ? (slotsIfKnown(record)?.next(Date.parse(cursor)) ?? null) : null,
+    ),
+    lastTask: lastRun && status ? { ...lastRun, status } : null,
+    ...only(record, 'suspended', 'owner', 'createdAt', 'updatedAt'),
+  }
+}
+
+const isoOrNull = (time: number | null) => (time === null ? null : isoTime(time))
+
+export function showSlot(slot: SlotRecord): ScheduleSlot {
+  return only(slot, 'plannedAt', 'firstAt', 'count', 'at', 'outcome', 'why', 'error', 'taskId', 'by')
+}

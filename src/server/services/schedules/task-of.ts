@@ -1,0 +1,87 @@
+import { RsmError } from '../../../core/errors.ts'
+import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
+import { demandFile } from '../../files/files.ts'
+import type { ScheduleRecord } from '../../seams/records/schedule.ts'
+import type { Transaction } from '../../seams/store.ts'
+import type { Context } from '../context.ts'
+import { checkedCopy, stdinOf } from '../tasks/files-of-task.ts'
+import { checkedRun, hostsOf } from '../tasks/new-task.ts'
+import { adHocScript, type ScriptToRun, storedScript } from '../tasks/script-to-run.ts'
+import type { NewTask } from '../tasks/start-task.ts'
+
+const sealedFor = (scheduleId: number) => `schedules/${scheduleId}/secretParams`
+
+export type Secrets = Readonly<Record<string, string>>
+
+export function sealSecrets({ keys }: Pick<Context, 'keys'>, scheduleId: number, secrets: Secrets) {
+  const names = Object.keys(secrets)
+  const sealed = names.length === 0 ? null : keys.seal(JSON.stringify(secrets), sealedFor(scheduleId))
+  return { secretParams: sealed, secretParamNames: names }
+}
+
+/** @throws RsmError `gone` where the server has another key than the one that sealed them. */
+export function openSecrets(
+  { keys }: Pick<Context, 'keys'>,
+  { id, secretParams }: Pick<ScheduleRecord, 'id' | 'secretParams'>,
+): Secrets {
+  if (secretParams === null) return {}
+  try {
+    return JSON.parse(keys.open(secretParams, sealedFor(id))) as Secrets
+  } catch (cause) {
+    const message = 'its secret params were sealed with another key, and have to be given again'
+    throw new RsmError('gone', message, { cause })
+  }
+}
+
+/** What runs: the stored script as it is now, or the schedule's own. */
+async function scriptOf(
+  context: Context,
+  { scriptId, script }: Pick<ScheduleRecord, 'scriptId' | 'script'>,
+): Promise<ScriptToRun | Awaited<ReturnType<typeof storedScript>>> {
+  return script ? adHocScript(script, 'script') : storedScript(context, scriptId ?? 0, 'scriptId')
+}
+
+function optionsOf(
+  context: Pick<Context, 'keys'>,
+  record: Pick<ScheduleRecord, 'id' | 'options' | 'secretParams'>,
+): ExecutionOptions {
+  const secretParams = openSecrets(context, record)
+  return Object.keys(secretParams).length === 0 ? record.options : { ...record.options, secretParams }
+}
+
+type Ordered = Pick<ScheduleRecord, 'scriptId' | 'script' | 'copy' | 'target'>
+
+/** What a schedule of this owner runs, and how, without the hosts. Throws `invalid` with all that is wrong with it. */
+export async function checkedOrder(
+  context: Context,
+  ordered: Ordered,
+  options: ExecutionOptions,
+  ownerId: number,
+): Promise<Omit<NewTask, 'hostIds' | 'clusterId'>> {
+  const { copy, target } = ordered
+  if (copy === null) {
+    const checked = await checkedRun(context, await scriptOf(context, ordered), options)
+    return { ...checked, ...(await stdinOf(context, options, ownerId)) }
+  }
+  const { params = {}, ...others } = options
+  const given = Object.keys(params).length === 0 ? others : options
+  return checkedCopy(context, { ...given, copy, target }, ownerId)
+}
+
+/** The task that a schedule starts now. Throws `invalid` where the script, the file or the hosts are no longer what it names. */
+export async function taskOf(context: Context, record: ScheduleRecord): Promise<NewTask> {
+  const checked = await checkedOrder(context, record, optionsOf(context, record), record.ownerId)
+  return { ...checked, ...(await hostsOf(context, record.target, 'target')) }
+}
+
+/** The file that a schedule names, and keeps, with the field that names it; null where it names none. */
+function fileOf({ copy, options }: Pick<ScheduleRecord, 'copy' | 'options'>) {
+  if (copy !== null) return { fileId: copy.fileId, field: 'copy.fileId' }
+  return options.stdin ? { fileId: options.stdin.fileId, field: 'stdin.fileId' } : null
+}
+
+/** Keeps the file of a schedule that is being written. Errors: `invalid` where its owner has no such file. */
+export async function keepFileOf(tx: Transaction, record: ScheduleRecord): Promise<void> {
+  const file = fileOf(record)
+  if (file) await demandFile(tx, file.fileId, record.ownerId, file.field)
+}

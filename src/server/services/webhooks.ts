@@ -1,0 +1,172 @@
+import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
+import type { Delivery, Webhook, WebhookCreate, WebhookPatch } from '../../core/protocol/http/webhooks.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
+import { resolveInSlices } from '../../core/selector/resolve.ts'
+import type { WebhookService } from '../../core/services.ts'
+import { secretFault } from '../../core/webhooks/webhook.ts'
+import { only } from '../only.ts'
+import type { DeliveryRecord, WebhookRecord } from '../seams/records/webhook.ts'
+import { inTurns } from '../slices.ts'
+import { offlineNow } from '../webhooks/hosts.ts'
+import { eventIdOf, queueOf } from '../webhooks/queue.ts'
+import { secretContext } from '../webhooks/sender.ts'
+import { newSecret } from '../webhooks/sign.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
+import { patched } from './merge-patch.ts'
+import { storePage } from './paging.ts'
+import { stillAllowed } from './still-allowed.ts'
+
+/** Each has a queue of its own, and may take one connection at a time. */
+const mostWebhooks = 100
+
+const show = (record: WebhookRecord): Webhook =>
+  only(
+    record,
+    'id',
+    'name',
+    'url',
+    'events',
+    'selector',
+    'format',
+    'enabled',
+    'owner',
+    'createdAt',
+    'updatedAt',
+  )
+
+function showDelivery(record: DeliveryRecord): Delivery {
+  const shown = only(
+    record,
+    'event',
+    'at',
+    'data',
+    'status',
+    'tries',
+    'nextAt',
+    'lastStatus',
+    'lastError',
+    'endedAt',
+  )
+  return { id: eventIdOf(record), ...shown }
+}
+
+export function createWebhooks(context: Context): ForCallers<WebhookService> {
+  const { store, fleet, keys, judge, webhookEvents, deliveries } = context
+
+  async function check({ url, selector, secret }: WebhookCreate | WebhookPatch): Promise<void> {
+    const faults: FieldFault[] = []
+    const note = (field: string, message: string | null) => {
+      if (message !== null) faults.push({ field, message })
+    }
+    if (url !== undefined) note('url', judge.urlFault(url))
+    if (typeof secret === 'string') note('secret', secretFault(secret))
+    if (typeof selector === 'string')
+      try {
+        await inTurns(
+          resolveInSlices(parseSelector(selector, 'selector'), await fleet.directory(), {
+            strictness: 'names',
+          }),
+        )
+      } catch (error) {
+        if (!(error instanceof RsmError && error.code === 'invalid')) throw error
+        faults.push(...error.fields)
+      }
+    if (faults.length > 0) throw invalid(faults)
+  }
+
+  async function found(id: number): Promise<Readonly<WebhookRecord>> {
+    const record = await store.get('webhooks', id)
+    if (!record) throw notFound('webhook', id)
+    return record
+  }
+
+  return {
+    async list(_, query) {
+      const where = { equals: { name: query.name?.toLowerCase() } }
+      return storePage(store, 'webhooks', query, { where }, (items) => items.map(show))
+    },
+    get: async (_, id) => show(await found(id)),
+    async create(caller, input) {
+      await check(input)
+      const made = input.secret === undefined ? newSecret() : null
+      const at = context.time()
+      const offline = await offlineNow(context)
+      const record = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
+        if ((await tx.query('webhooks', { limit: 0 })).total >= mostWebhooks)
+          throw new RsmError('conflict', `there are ${mostWebhooks} webhooks, and more can not be`)
+        const id = await tx.nextId('webhooks')
+        const created: WebhookRecord = {
+          id,
+          name: input.name,
+          url: input.url,
+          events: input.events,
+          selector: input.selector ?? null,
+          secret: keys.seal(made ?? input.secret ?? '', secretContext(id)),
+          format: input.format ?? 'JSON',
+          enabled: input.enabled ?? true,
+          owner: caller.username,
+          createdAt: at,
+          updatedAt: at,
+          offline,
+        }
+        tx.put('webhooks', created)
+        return created
+      })
+      await webhookEvents.known()
+      return { ...show(record), secret: made }
+    },
+    async update(caller, id, patch) {
+      await found(id)
+      await check(patch)
+      const made = patch.secret === null ? newSecret() : null
+      const given = made ?? patch.secret ?? null
+      // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
+      const isAnew = patch.selector !== undefined || patch.events !== undefined || patch.enabled !== undefined
+      const offline = isAnew ? await offlineNow(context) : null
+      const record = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
+        const current = await tx.get('webhooks', id)
+        if (!current) throw notFound('webhook', id)
+        const next: WebhookRecord = {
+          ...current,
+          name: patch.name ?? current.name,
+          url: patch.url ?? current.url,
+          events: patch.events ?? current.events,
+          selector: patched(patch.selector, current.selector, null),
+          secret: given === null ? current.secret : keys.seal(given, secretContext(id)),
+          format: patched(patch.format, current.format, 'JSON'),
+          enabled: patch.enabled ?? current.enabled,
+          updatedAt: context.time(),
+          offline: offline ?? current.offline,
+        }
+        tx.put('webhooks', next)
+        return next
+      })
+      await webhookEvents.known()
+      return { ...show(record), secret: made }
+    },
+    async remove(_, id) {
+      await store.transact(async (tx) => {
+        if (!(await tx.get('webhooks', id))) throw notFound('webhook', id)
+        tx.remove('webhooks', id)
+        for (const delivery of await tx.find('deliveries', 'webhookId', id))
+          tx.remove('deliveries', delivery.id)
+      })
+      await webhookEvents.known()
+      return { id }
+    },
+    async test(_, id) {
+      const outcome = await deliveries.test(await found(id))
+      if (outcome === null) throw new RsmError('unavailable', 'the server is shutting down')
+      return { delivered: outcome.error === null, ...outcome }
+    },
+    async deliveries(_, id, query) {
+      await found(id)
+      const { status } = query
+      const equals = status === undefined ? { webhookId: id } : { queue: queueOf(id, status) }
+      const sought = { where: { equals }, order: 'desc' } as const
+      return storePage(store, 'deliveries', query, sought, (items) => items.map(showDelivery))
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import { RsmError } from '../../core/errors.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
+import type { TerminalsState } from './state.ts'
+import { takeUp } from './take-up.ts'
+import type { LiveTerminal } from './terminal.ts'
+import { ended } from './terminal-end.ts'
+
+/** Milliseconds between looks for sessions that nobody has: most are taken up by the server that their agent links to. */
+const lookEvery = 30_000
+
+const isNamedBy = (link: AgentLink, id: string): boolean =>
+  link.hello?.terminals?.some(({ sessionId }) => sessionId === id) === true
+
+/** A terminal of this server and the agent of its host, which has linked: either goes on with what the other one has. */
+export function meet(terminal: LiveTerminal, link: AgentLink): void {
+  if (isNamedBy(link, terminal.record.id)) terminal.linked(link)
+  else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))
+}
+
+/**
+ * The terminal as this server has it. Null where it has none, or has it no more: another server has taken it up while this
+ * one was away past its lease, so that it is let go here. Throws where the store can't be asked.
+ */
+export async function kept(state: TerminalsState, id: string): Promise<LiveTerminal | null> {
+  const { terminals, openings, saving, ownership, member, log } = state
+  const terminal = terminals.get(id)
+  if (!terminal || terminal.end || openings.has(id)) return terminal ?? null
+  if (await ownership.holds(member, id)) return terminals.get(id) ?? null
+  // Two may have asked at once.
+  if (terminals.get(id) === terminal) {
+    log.info({ sessionId: id }, 'a terminal session goes on at another server')
+    terminals.delete(id)
+    saving.forget(terminal)
+    terminal.suspend('the session goes on at another server')
+    // What it has not written yet the agent sends again.
+    void terminal.recording?.end().catch(() => undefined)
+  }
+  return null
+}
+
+/** Goes on with a session that no server has, where the agent of its host is linked here too. */
+async function goOn(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
+  const { id, hostId } = record
+  if ((await state.ownership.claim(state.member, [id])).length === 0)
+    throw new RsmError('unavailable', `The server of terminal session ${id} can not be reached just now`, {
+      retryAfter: 1,
+    })
+  const terminal = await takeUp(state, record)
+  const link = state.agents.get(hostId)
+  if (link && !terminal.end) meet(terminal, link)
+  return terminal
+}
+
+/**
+ * Goes on with an open session, as `find` finds it; null where there is none. Whoever asks meanwhile waits for the same.
+ * Errors: `unavailable` while another server owns it.
+ */
+export async function adopt(
+  state: TerminalsState,
+  id: string,
+  find: () => Promise<TerminalRecord | null | undefined> = () => state.store.get('terminals', id),
+): Promise<LiveTerminal | null> {
+  const { adopting, saving } = state
+  const present = adopting.get(id)
+  if (present) return present
+  const adopt = async () => {
+    const own = await kept(state, id)
+    if (own) return own
+    const record = await find()
+    const isOpen = record?.status === 'OPEN' && !saving.closing(id) && !state.unremoved.has(id)
+    return isOpen ? goOn(state, record) : null
+  }
+  const adopted = adopt()
+  adopting.set(id, adopted)
+  return adopted.finally(() => adopting.delete(id))
+}
+
+/** Takes up the sessions that nobody has: of servers that are gone, and of a former process. */
+export async function adoptAll(state: TerminalsState): Promise<void> {
+  const { store, relay, terminals, log } = state
+  for (const { id } of await store.find('terminals', 'status', 'OPEN')) {
+    if (terminals.has(id)) continue
+    try {
+      if (!(await relay.having(id))) await adopt(state, id)
+    } catch (error) {
+      log.warn({ err: error, sessionId: id }, 'an open terminal session could not be taken up')
+    }
+  }
+}
+
+/** The same again and again, until it is stopped. */
+export function adoptRegularly(state: TerminalsState): { stop(): Promise<void> } {
+  let adopting: Promise<void> | null = null
+  const timer = setInterval(() => {
+    adopting ??= adoptAll(state)
+      .catch((error: unknown) =>
+        state.log.warn({ err: error }, 'could not look for sessions that nobody has'),
+      )
+      .finally(() => {
+        adopting = null
+      })
+  }, lookEvery).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await adopting
+    },
+  }
+}

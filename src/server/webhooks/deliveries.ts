@@ -1,0 +1,219 @@
+import { setMaxListeners } from 'node:events'
+import type { RecordEvent } from '../audit/server-facts.ts'
+import type { Clock } from '../clock.ts'
+import { ascendFrom } from '../ids.ts'
+import type { LocalFacts } from '../local-facts.ts'
+import type { Log } from '../log.ts'
+import type { Member, Ownership } from '../seams/ownership.ts'
+import type { Store } from '../seams/store.ts'
+import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Webhook, WebhookEvents } from './events.ts'
+import { createHostWatch } from './hosts.ts'
+import { createPace } from './pace.ts'
+import type { Outcome } from './post.ts'
+import { clearQueue, eventIdOf, type QueueParts, webhookIdOf, workOff } from './queue.ts'
+import type { Sender } from './sender.ts'
+
+/** Milliseconds between looks at what is due again. */
+const lookEvery = 500
+/** Milliseconds between claims of webhooks that no living server owns. */
+const claimEvery = 2_000
+/** Milliseconds after which every queue is looked at, whatever was heard of it. */
+const lookAtAllEvery = 60_000
+/** Milliseconds after which a look that failed, or that a restore forbids, is taken again. */
+const retryAfter = 5_000
+/** Milliseconds between looks at which hosts are offline, at most. */
+const hostsEvery = 5_000
+
+interface Parts {
+  readonly store: Store
+  readonly webhookEvents: WebhookEvents
+  readonly sender: Sender
+  readonly fleet: Pick<Fleet, 'directory'>
+  readonly ownership: Ownership
+  readonly member: Member
+  readonly holdsLease: () => boolean
+  /** Whether a restore holds work: then nothing is sent (contract §9b "Time"). */
+  readonly isHeld: () => Promise<boolean>
+  readonly facts: LocalFacts
+  readonly record: RecordEvent
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds for which a host has to be offline, and back, until that is told. */
+  readonly hostGrace: { readonly offline: number; readonly online: number }
+}
+
+/** The webhooks that this server owns, and what it sends for them. */
+export interface Deliveries {
+  /** Sends what waits, from now on. */
+  start(): void
+  /** Sends a test; null: this server stops. */
+  test(webhook: Webhook): Promise<Outcome | null>
+  /** Deliveries that wait for the webhooks of this server. */
+  waiting(): number
+  /** Nothing is sent any more; what was under way is sent again, by whoever owns the webhook next. */
+  stop(): Promise<void>
+}
+
+interface Owned {
+  /** There may be something to do that was not looked at. */
+  isStale: boolean
+  /** Milliseconds since 1970; null: when an event comes. */
+  wakeAt: number | null
+  waiting: number
+  running: Promise<void> | null
+}
+
+const ownedAs = (webhookId: number) => `webhook/${webhookId}`
+
+export function createDeliveries(parts: Parts): Deliveries {
+  const { store, webhookEvents, sender, ownership, member, holdsLease, facts, clock, log } = parts
+  const owned = new Map<number, Owned>()
+  const stopping = new AbortController()
+  // Each try listens.
+  setMaxListeners(0, stopping.signal)
+  const pace = createPace()
+  const hosts = createHostWatch(parts)
+  const webhookOf = (id: number) => webhookEvents.all().find((webhook) => webhook.id === id)
+
+  const queue: QueueParts = {
+    store,
+    clock,
+    async send(webhook, delivery) {
+      await pace()
+      return stopping.signal.aborted ? null : sender.send(webhook, delivery, stopping.signal)
+    },
+    mayGoOn: (webhookId) => !stopping.signal.aborted && owned.has(webhookId) && holdsLease(),
+    counted: (outcome, count) => facts.publish('webhook', { outcome, count }),
+    gaveUp({ id, name }, oldest, count, message) {
+      const object = { type: 'webhook', id, name }
+      return parts.record('webhook.giveUp', object, 'FAILED', { message, count, first: eventIdOf(oldest) })
+    },
+  }
+
+  async function work(webhookId: number, state: Owned): Promise<void> {
+    try {
+      if (await parts.isHeld()) {
+        state.isStale = false
+        state.wakeAt = clock.now() + retryAfter
+        return
+      }
+      while (state.isStale && queue.mayGoOn(webhookId)) {
+        state.isStale = false
+        const left = await workOff(queue, webhookId, () => webhookOf(webhookId))
+        state.waiting = left.waiting
+        state.wakeAt = left.wakeAt
+      }
+    } catch (error) {
+      if (!stopping.signal.aborted)
+        log.warn({ err: error, webhookId }, 'a look at a webhook failed; trying again')
+      state.wakeAt = clock.now() + retryAfter
+    }
+  }
+
+  function look(webhookId: number, state: Owned): void {
+    if (state.running || stopping.signal.aborted) return
+    state.isStale = true
+    state.wakeAt = null
+    state.running = work(webhookId, state).finally(() => {
+      state.running = null
+    })
+  }
+
+  function lookAtDue(): void {
+    for (const [webhookId, state] of owned)
+      if (state.isStale || (state.wakeAt !== null && state.wakeAt <= clock.now())) look(webhookId, state)
+  }
+
+  /** Ids that are made here come after those that wait, even where the clock was ahead. */
+  async function ascend(webhookId: number): Promise<void> {
+    const where = { equals: { webhookId } }
+    const [newest] = (await store.query('deliveries', { where, order: 'desc', limit: 1 })).items
+    if (newest) ascendFrom(eventIdOf(newest))
+  }
+
+  async function claim(): Promise<void> {
+    await webhookEvents.known()
+    const ids = webhookEvents.all().map(({ id }) => id)
+    const mine = ids.length === 0 ? [] : await ownership.claim(member, ids.map(ownedAs))
+    for (const id of owned.keys()) {
+      if (mine.includes(ownedAs(id))) continue
+      owned.delete(id)
+      if (ids.includes(id)) continue
+      await ownership.release(member, [ownedAs(id)])
+      await clearQueue(store, id)
+    }
+    for (const id of ids) {
+      if (!mine.includes(ownedAs(id)) || owned.has(id)) continue
+      await ascend(id)
+      const state: Owned = { isStale: true, wakeAt: null, waiting: 0, running: null }
+      owned.set(id, state)
+      look(id, state)
+    }
+  }
+
+  /** One at a time; what fails is tried again with the next. */
+  function every(
+    milliseconds: number,
+    what: () => Promise<void>,
+    name: string,
+  ): { stop(): Promise<void>; now(): void } {
+    let running: Promise<void> | null = null
+    const now = () => {
+      running ??= what()
+        .catch((error: unknown) => log.warn({ err: error }, `${name} failed; trying again`))
+        .finally(() => {
+          running = null
+        })
+    }
+    const timer = setInterval(now, milliseconds).unref()
+    return {
+      now,
+      async stop() {
+        clearInterval(timer)
+        await running
+      },
+    }
+  }
+
+  let ends: (() => Promise<void> | void)[] = []
+
+  return {
+    start() {
+      const claims = every(claimEvery, claim, 'claiming webhooks')
+      const hostLooks = every(
+        Math.min(hostsEvery, parts.hostGrace.offline),
+        () => hosts.look([...owned.keys()].flatMap((id) => webhookOf(id) ?? [])),
+        'looking at hosts for webhooks',
+      )
+      const looks = setInterval(lookAtDue, lookEvery).unref()
+      const looksAtAll = setInterval(() => {
+        for (const state of owned.values()) state.isStale = true
+      }, lookAtAllEvery).unref()
+      store.watch('webhooks', () => claims.now())
+      store.watch('deliveries', (id) => {
+        for (const webhookId of id === null ? owned.keys() : [webhookIdOf(id)]) {
+          const state = owned.get(webhookId)
+          if (!state) continue
+          state.isStale = true
+          // One that waits for its next try is only counted, with the next look.
+          if (state.wakeAt === null) look(webhookId, state)
+        }
+      })
+      claims.now()
+      ends = [
+        () => claims.stop(),
+        () => hostLooks.stop(),
+        () => clearInterval(looks),
+        () => clearInterval(looksAtAll),
+      ]
+    },
+    test: (webhook) => sender.test(webhook, stopping.signal),
+    waiting: () => [...owned.values()].reduce((sum, { waiting }) => sum + waiting, 0),
+    async stop() {
+      stopping.abort()
+      for (const end of ends) await end()
+      for (const { running } of owned.values()) await running
+    },
+  }
+}

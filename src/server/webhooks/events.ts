@@ -1,0 +1,178 @@
+import type { Directory } from '../../core/selector/directory.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
+import { resolveInSlices } from '../../core/selector/resolve.ts'
+import { hasId } from '../../core/task/id-set.ts'
+import type { EventData, WebhookEvent } from '../../core/webhooks/webhook.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import { opaqueId } from '../ids.ts'
+import type { Log } from '../log.ts'
+import type { TaskRecord } from '../seams/records/task.ts'
+import type { WebhookRecord } from '../seams/records/webhook.ts'
+import type { Store, Transaction } from '../seams/store.ts'
+import type { Fleet } from '../services/hosts/fleet.ts'
+import { inTurns } from '../slices.ts'
+
+export type Webhook = Readonly<WebhookRecord>
+
+/** Which hosts the selectors of webhooks name, by the webhook's id; one without a selector is not in it, and hears of every host. */
+export type Reach = ReadonlyMap<number, ReadonlySet<number>>
+
+/** Writes events for the webhooks that want them, in the transaction of what happened (contract §16). */
+export interface WebhookEvents {
+  /** All webhooks, as this server knows them: within a second of what another one has changed. */
+  all(): readonly Webhook[]
+  /** Whether an enabled webhook wants one of these; without, nothing has to be made ready for `write`. */
+  wants(...types: readonly WebhookEvent[]): boolean
+  /** Whom the selectors of all webhooks name now; to be asked before a transaction that writes an event about hosts. */
+  reach(): Promise<Reach>
+  /**
+   * Adds the event to what the transaction puts, once for each enabled webhook that wants it. `about`: of an event about
+   * hosts, which go before selectors; without it every webhook of the type gets the event.
+   */
+  write(
+    tx: Pick<Transaction, 'put'>,
+    type: WebhookEvent,
+    data: EventData,
+    about?: { reach: Reach; hostIds: readonly number[] },
+  ): void
+  /** Adds the event for this webhook, if it wants it. */
+  writeTo(tx: Pick<Transaction, 'put'>, webhook: Webhook, type: WebhookEvent, data: EventData): void
+  /** What is to be written with the end of a task; null where nobody wants to hear of it. */
+  endOfTask(): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
+  /** Resolves when what was written before the call is known. */
+  known(): Promise<void>
+}
+
+export async function createWebhookEvents({
+  store,
+  fleet,
+  clock,
+  log,
+}: {
+  store: Store
+  fleet: Pick<Fleet, 'directory'>
+  clock: Clock
+  log: Log
+}): Promise<WebhookEvents> {
+  let webhooks: readonly Webhook[] = []
+  let reading: Promise<void> | null = null
+  let isStale = true
+
+  async function readWhileStale(): Promise<void> {
+    while (isStale) {
+      isStale = false
+      try {
+        webhooks = (await store.query('webhooks')).items
+      } catch (error) {
+        isStale = true
+        throw error
+      }
+    }
+  }
+  function known(): Promise<void> {
+    reading ??= readWhileStale().finally(() => {
+      reading = null
+    })
+    return reading
+  }
+  store.watch('webhooks', () => {
+    isStale = true
+    known().catch((error: unknown) => log.warn({ err: error }, 'webhooks could not be read; trying again'))
+  })
+  await known()
+
+  /** What selectors come to, as long as the fleet stays as it is. */
+  const named = new WeakMap<Directory, Map<string, Promise<ReadonlySet<number>>>>()
+
+  async function selected(selector: string, directory: Directory): Promise<ReadonlySet<number>> {
+    const hosts = await inTurns(resolveInSlices(parseSelector(selector), directory, { strictness: 'none' }))
+    return new Set(hosts.map(({ id }) => id))
+  }
+
+  const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent) => enabled && events.includes(type)
+  const wanting = (type: WebhookEvent) => webhooks.filter((webhook) => wantsIt(webhook, type))
+  const wants = (...types: readonly WebhookEvent[]) => types.some((type) => wanting(type).length > 0)
+
+  async function reach(): Promise<Reach> {
+    const sets = new Map<number, ReadonlySet<number>>()
+    if (webhooks.every(({ selector }) => selector === null)) return sets
+    const directory = await fleet.directory()
+    const known = named.get(directory) ?? new Map<string, Promise<ReadonlySet<number>>>()
+    named.set(directory, known)
+    for (const { id, selector } of webhooks) {
+      if (selector === null) continue
+      const hosts = known.get(selector) ?? selected(selector, directory)
+      known.set(selector, hosts)
+      try {
+        sets.set(id, await hosts)
+      } catch (error) {
+        log.warn({ err: error, webhookId: id }, 'the selector of a webhook fails: it hears of no host')
+        sets.set(id, new Set())
+      }
+    }
+    return sets
+  }
+
+  function put(
+    tx: Pick<Transaction, 'put'>,
+    { id: webhookId }: Webhook,
+    event: WebhookEvent,
+    data: EventData,
+  ) {
+    const now = clock.now()
+    tx.put('deliveries', {
+      id: `${webhookId}/${opaqueId(now)}`,
+      webhookId,
+      event,
+      at: isoTime(now),
+      data,
+      status: 'WAITING',
+      tries: 0,
+      nextAt: null,
+      lastStatus: null,
+      lastError: null,
+      endedAt: null,
+    })
+  }
+
+  return {
+    all: () => webhooks,
+    wants,
+    reach,
+    known,
+    write(tx, type, data, about) {
+      for (const webhook of wanting(type)) {
+        const names = about?.reach.get(webhook.id) ?? null
+        if (names === null || about?.hostIds.some((id) => names.has(id))) put(tx, webhook, type, data)
+      }
+    },
+    writeTo(tx, webhook, type, data) {
+      if (wantsIt(webhook, type)) put(tx, webhook, type, data)
+    },
+    async endOfTask() {
+      if (!wants('task.failed', 'task.ended')) return null
+      const sets = await reach()
+      return (tx, ended) => {
+        const data = dataOf(ended)
+        const isFailed = ended.status === 'FAILED'
+        for (const type of isFailed ? (['task.failed', 'task.ended'] as const) : (['task.ended'] as const))
+          for (const webhook of wanting(type))
+            if (concerns(ended, sets.get(webhook.id) ?? null)) put(tx, webhook, type, data)
+      }
+    },
+  }
+}
+
+/** Whether the task is on one of the hosts; records of older servers do not say where they are. */
+function concerns({ hostSet }: TaskRecord, names: ReadonlySet<number> | null): boolean {
+  if (names === null || hostSet === undefined) return true
+  for (const id of names) if (hasId(hostSet, id)) return true
+  return false
+}
+
+/** What is told of a task; never its text or its params, which may hold secrets. */
+function dataOf(task: TaskRecord): EventData {
+  const { id, status, type, scriptName, createdBy, hostCount, completedAt, duration } = task
+  const counts = Object.fromEntries(Object.entries(task.counts ?? {}).filter(([, count]) => count > 0))
+  return { taskId: id, status, type, script: scriptName, createdBy, hostCount, counts, completedAt, duration }
+}

@@ -1,0 +1,111 @@
+import type { SelectorHost } from '../../core/selector/directory.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { foldIds, unfoldIds } from '../../core/task/id-set.ts'
+import { toldTogether } from '../../core/webhooks/told-together.ts'
+import type { EventData } from '../../core/webhooks/webhook.ts'
+import type { Clock } from '../clock.ts'
+import type { Store } from '../seams/store.ts'
+import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Reach, Webhook, WebhookEvents } from './events.ts'
+
+interface Parts {
+  readonly store: Store
+  readonly webhookEvents: WebhookEvents
+  readonly fleet: Pick<Fleet, 'directory'>
+  readonly clock: Clock
+  readonly hostGrace: { readonly offline: number; readonly online: number }
+}
+
+/** Since when hosts have been other than a webhook was told, by the monotonic clock. */
+interface Since {
+  readonly offline: Map<number, number>
+  readonly online: Map<number, number>
+}
+
+const hostEvents = ['host.offline', 'host.online'] as const
+
+const wantsHosts = ({ enabled, events }: Webhook) =>
+  enabled && hostEvents.some((event) => events.includes(event))
+
+/** Keeps only those of `ids`, with the time since when they are there. */
+function follow(since: Map<number, number>, ids: ReadonlySet<number>, now: number): void {
+  for (const id of since.keys()) if (!ids.has(id)) since.delete(id)
+  for (const id of ids) if (!since.has(id)) since.set(id, now)
+}
+
+const isAway = ({ status }: SelectorHost) => status === 'OFFLINE'
+
+/** Those of the hosts that have, or had, an agent: any other was never there. */
+async function withAgent(store: Store, ids: readonly number[]): Promise<number[]> {
+  if (ids.length === 0) return []
+  const records = await store.getMany('hosts', ids)
+  return ids.filter((_, at) => (records[at]?.agent ?? null) !== null)
+}
+
+/** The hosts that are offline now, folded: to a webhook that is made or changed just now they are no news. */
+export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'>): Promise<string> {
+  const { hosts } = await fleet.directory()
+  const away = hosts.filter(isAway).map(({ id }) => id)
+  return foldIds(await withAgent(store, away))
+}
+
+/**
+ * Tells webhooks which hosts are offline and back, those that change together as one event (contract §16). What a webhook was
+ * told is in its record.
+ */
+export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }: Parts) {
+  const sinces = new Map<number, Since>()
+
+  async function lookFor(webhook: Webhook, hosts: readonly SelectorHost[], reach: Reach): Promise<void> {
+    const names = reach.get(webhook.id) ?? null
+    const seen = names === null ? hosts : hosts.filter(({ id }) => names.has(id))
+    const since = sinces.get(webhook.id) ?? { offline: new Map(), online: new Map() }
+    sinces.set(webhook.id, since)
+    const now = clock.monotonic()
+    const isTold = new Set(unfoldIds(webhook.offline))
+    const away = seen.flatMap((host) => (isAway(host) && !isTold.has(host.id) ? [host.id] : []))
+    const back = seen.flatMap((host) => (!isAway(host) && isTold.has(host.id) ? [host.id] : []))
+    follow(since.offline, new Set(await withAgent(store, away)), now)
+    follow(since.online, new Set(back), now)
+    const told = {
+      gone: toldTogether(since.offline, now, hostGrace.offline),
+      back: toldTogether(since.online, now, hostGrace.online),
+    }
+    if (told.gone.length > 0 || told.back.length > 0) await tell(webhook, told, seen)
+  }
+
+  /** Writes down which hosts the webhook counts as offline, with the events that say so. */
+  async function tell(
+    { id }: Webhook,
+    { gone, back }: { gone: readonly number[]; back: readonly number[] },
+    hosts: readonly SelectorHost[],
+  ): Promise<void> {
+    const nameOf = new Map(hosts.map((host) => [host.id, host.hostname]))
+    const dataOf = (ids: readonly number[]): EventData => ({
+      nodes: foldNodeset(ids.flatMap((each) => nameOf.get(each) ?? [])),
+      count: ids.length,
+    })
+    const leaving = new Set(back)
+    await store.transact(async (tx) => {
+      const current = await tx.get('webhooks', id)
+      if (!current) return
+      const before = unfoldIds(current.offline).filter((each) => !leaving.has(each))
+      tx.put('webhooks', { ...current, offline: foldIds([...before, ...gone]) })
+      if (gone.length > 0) webhookEvents.writeTo(tx, current, 'host.offline', dataOf(gone))
+      if (back.length > 0) webhookEvents.writeTo(tx, current, 'host.online', dataOf(back))
+    })
+    await webhookEvents.known()
+  }
+
+  return {
+    /** Looks at the hosts once, for those of these webhooks that want to hear of them. */
+    async look(webhooks: readonly Webhook[]): Promise<void> {
+      const wanting = webhooks.filter(wantsHosts)
+      for (const id of sinces.keys()) if (!wanting.some((webhook) => webhook.id === id)) sinces.delete(id)
+      if (wanting.length === 0) return
+      const { hosts } = await fleet.directory()
+      const reach = await webhookEvents.reach()
+      for (const webhook of wanting) await lookFor(webhook, hosts, reach)
+    },
+  }
+}

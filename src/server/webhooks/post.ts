@@ -1,0 +1,148 @@
+import { once } from 'node:events'
+import {
+  type IncomingMessage,
+  Agent as PlainAgent,
+  request as plainRequest,
+  type RequestOptions,
+} from 'node:http'
+import { Agent, request as tlsRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { serverVersion } from '../version.ts'
+import type { Judge } from './judge.ts'
+import { type JudgedAddress, judgedAddresses } from './lookup.ts'
+
+/** Milliseconds from the first look at a name to the end of the answer (contract §16). */
+const longestTry = 10_000
+/** Of an answer. */
+const mostRead = 64 * 1024
+/** Milliseconds for which a connection waits for the next event. */
+const keptFor = 4_000
+
+/** What came of one try; `error` is null where the receiver has it. */
+export interface Outcome {
+  readonly status: number | null
+  readonly error: string | null
+}
+
+export interface Sending {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Post {
+  /** Never rejects. Null: `stop` has ended it. */
+  (sending: Sending, stop: AbortSignal): Promise<Outcome | null>
+  close(): void
+}
+
+/** The lookup of a socket: it gets what was judged, and asks nobody. */
+const answering =
+  (addresses: readonly JudgedAddress[]): LookupFunction =>
+  (_, { all }, done) => {
+    const [first] = addresses
+    if (all) done(null, [...addresses])
+    else done(null, first?.address ?? '', first?.family ?? 0)
+  }
+
+/** Reads what there is of an answer, up to a bound: a connection that is read to its end can be used again. */
+async function readSome(answer: IncomingMessage): Promise<void> {
+  let bytes = 0
+  for await (const chunk of answer) {
+    bytes += (chunk as Buffer).length
+    if (bytes > mostRead) return
+  }
+}
+
+const verdict = (status: number): string | null =>
+  status >= 200 && status < 300
+    ? null
+    : status >= 300 && status < 400
+      ? `the receiver answered ${status}: redirects are not followed`
+      : `the receiver answered ${status}`
+
+/** Sends to webhooks: to addresses that were judged, with TLS verified, past all proxies, following nothing. */
+export function createPost(judge: Judge): Post {
+  const agents = {
+    'http:': new PlainAgent({ keepAlive: true, timeout: keptFor }),
+    'https:': new Agent({ keepAlive: true, timeout: keptFor }),
+  }
+
+  /** Resolves when the answer was read, whose status `heard` gets before; rejects with why there is none. */
+  async function ask(
+    url: URL,
+    options: RequestOptions,
+    body: string,
+    heard: (status: number) => void,
+  ): Promise<void> {
+    const asking = url.protocol === 'https:' ? tlsRequest(url, options) : plainRequest(url, options)
+    // Of errors that come after the answer nobody else hears.
+    asking.on('error', () => undefined)
+    asking.end(body)
+    let answer: IncomingMessage
+    try {
+      ;[answer] = (await once(asking, 'response')) as [IncomingMessage]
+    } catch (error) {
+      // The receiver may have closed the kept connection in this very moment.
+      const isStale = asking.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+      if (isStale) return ask(url, { ...options, agent: false }, body, heard)
+      throw error
+    }
+    heard(answer.statusCode ?? 0)
+    await readSome(answer)
+  }
+
+  async function attempt(
+    { url: text, headers, body }: Sending,
+    signal: AbortSignal,
+    heard: (status: number) => void,
+  ): Promise<void> {
+    const url = new URL(text)
+    const addresses = await judgedAddresses(judge, url)
+    if (signal.aborted) return
+    const options: RequestOptions & { rejectUnauthorized: true } = {
+      method: 'POST',
+      agent: agents[url.protocol as keyof typeof agents],
+      lookup: answering(addresses),
+      rejectUnauthorized: true,
+      signal,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'user-agent': `rsm/${serverVersion()}`,
+        ...headers,
+      },
+    }
+    await ask(url, options, body, heard)
+  }
+
+  async function post(sending: Sending, stop: AbortSignal): Promise<Outcome | null> {
+    const over = new AbortController()
+    const end = () => over.abort()
+    const timer = setTimeout(end, longestTry)
+    stop.addEventListener('abort', end)
+    let status: number | null = null
+    try {
+      const trying = attempt(sending, over.signal, (heard) => {
+        status = heard
+      })
+      // A name service knows no signal.
+      await Promise.race([trying, once(over.signal, 'abort').then(() => undefined)])
+    } catch (error) {
+      if (status === null && !over.signal.aborted)
+        return { status, error: error instanceof Error ? error.message : String(error) }
+    } finally {
+      clearTimeout(timer)
+      stop.removeEventListener('abort', end)
+    }
+    // What it says beyond its status counts for nothing, not even where it breaks off.
+    if (status !== null) return { status, error: verdict(status) }
+    return stop.aborted ? null : { status, error: `no answer within ${longestTry / 1000} s` }
+  }
+
+  return Object.assign(post, {
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy()
+    },
+  })
+}

@@ -1,0 +1,157 @@
+import { isTimeOver, nextTry } from '../../core/webhooks/tries.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { DeliveryRecord } from '../seams/records/webhook.ts'
+import type { Store } from '../seams/store.ts'
+import type { Webhook } from './events.ts'
+import type { Outcome } from './post.ts'
+
+/** Deliveries that wait for a webhook; past it the oldest are given up (contract §16). */
+const mostWaiting = 10_000
+/** Ended deliveries of a webhook that are kept, to be looked at. */
+const mostEnded = 100
+/** Deliveries that are read, or written, at a time. */
+const atOnce = 100
+
+export type Delivery = Readonly<DeliveryRecord>
+
+export interface QueueParts {
+  readonly store: Store
+  readonly clock: Clock
+  /** Sends a delivery; null: this server stops. */
+  send(webhook: Webhook, delivery: Delivery): Promise<Outcome | null>
+  /** Whether this server may still send for the webhook. */
+  mayGoOn(webhookId: number): boolean
+  /** Hears of each try, by its outcome, and of what was given up. */
+  counted(outcome: 'delivered' | 'failed' | 'gave_up', count: number): void
+  gaveUp(webhook: Webhook, oldest: Delivery, count: number, why: string): Promise<void>
+}
+
+/** What a look at a queue has left: how many wait, and when there is something to do again; null: when an event comes. */
+export interface Left {
+  readonly waiting: number
+  readonly wakeAt: number | null
+}
+
+/** What `webhookId/eventId` is of: the id that a receiver sees. */
+export const eventIdOf = ({ id }: Pick<Delivery, 'id'>): string => id.slice(id.indexOf('/') + 1)
+
+export const webhookIdOf = (id: string): number => Number(id.slice(0, id.indexOf('/')))
+
+export const queueOf = (webhookId: number, status: Delivery['status']): string => `${webhookId}/${status}`
+
+/** Tries what waits for a webhook, one after the other in the order of the events, until it is empty or has to wait. */
+export async function workOff(
+  parts: QueueParts,
+  webhookId: number,
+  current: () => Webhook | undefined,
+): Promise<Left> {
+  const { store, clock } = parts
+  for (;;) {
+    const where = { equals: { queue: queueOf(webhookId, 'WAITING') } }
+    const { items, total } = await store.query('deliveries', { where, limit: atOnce })
+    const webhook = current()
+    const [oldest] = items
+    if (!webhook || !oldest || !parts.mayGoOn(webhookId)) return { waiting: total, wakeAt: null }
+    const late = items.filter(({ at }) => isTimeOver(Date.parse(at), clock.now()))
+    const over = items.slice(0, Math.max(0, total - mostWaiting))
+    if (over.length > 0 || late.length > 0) {
+      const why = over.length > 0 ? `more than ${mostWaiting} deliveries wait` : 'its time is over'
+      await giveUp(parts, webhook, over.length > 0 ? over : late, why)
+      continue
+    }
+    if (!webhook.enabled) return { waiting: total, wakeAt: null }
+    let waiting = total
+    for (const delivery of items) {
+      const dueAt = delivery.nextAt === null ? null : Date.parse(delivery.nextAt)
+      if (dueAt !== null && dueAt > clock.now()) return { waiting, wakeAt: dueAt }
+      const now = current()
+      if (!now?.enabled || !parts.mayGoOn(webhookId)) return { waiting, wakeAt: null }
+      const outcome = await parts.send(now, delivery)
+      if (outcome === null) return { waiting, wakeAt: null }
+      const next = afterTry(delivery, outcome, clock.now())
+      await write(store, [next])
+      parts.counted(outcome.error === null ? 'delivered' : 'failed', 1)
+      if (next.status === 'GAVE_UP') await tellGivenUp(parts, now, [next], 'its time is over')
+      else if (next.nextAt !== null) return { waiting, wakeAt: Date.parse(next.nextAt) }
+      waiting--
+    }
+    await prune(store, webhookId)
+  }
+}
+
+/** What a delivery is after a try at `now`. */
+function afterTry(delivery: Delivery, { status, error }: Outcome, now: number): DeliveryRecord {
+  const tries = delivery.tries + 1
+  const tried = { ...delivery, tries, lastStatus: status, lastError: error }
+  const end = { nextAt: null, endedAt: isoTime(now) }
+  if (error === null) return { ...tried, ...end, status: 'DELIVERED' }
+  const next = nextTry(tries, Date.parse(delivery.at), now)
+  return next === null ? { ...tried, ...end, status: 'GAVE_UP' } : { ...tried, nextAt: isoTime(next) }
+}
+
+/** Writes those that still wait; the others have gone with their webhook, or another server was faster. */
+async function write(store: Store, next: readonly DeliveryRecord[]): Promise<void> {
+  await store.transact(async (tx) => {
+    const now = await tx.getMany(
+      'deliveries',
+      next.map(({ id }) => id),
+    )
+    for (const [at, record] of next.entries()) if (now[at]?.status === 'WAITING') tx.put('deliveries', record)
+  })
+}
+
+async function giveUp(
+  parts: QueueParts,
+  webhook: Webhook,
+  deliveries: readonly Delivery[],
+  why: string,
+): Promise<void> {
+  const endedAt = isoTime(parts.clock.now())
+  await write(
+    parts.store,
+    deliveries.map((each) => ({ ...each, status: 'GAVE_UP', nextAt: null, endedAt })),
+  )
+  await tellGivenUp(parts, webhook, deliveries, why)
+  await prune(parts.store, webhook.id)
+}
+
+async function tellGivenUp(
+  parts: QueueParts,
+  webhook: Webhook,
+  deliveries: readonly Delivery[],
+  why: string,
+): Promise<void> {
+  const [oldest] = deliveries
+  if (!oldest) return
+  parts.counted('gave_up', deliveries.length)
+  await parts.gaveUp(webhook, oldest, deliveries.length, why)
+}
+
+/** Removes all but the last of those that have ended. */
+async function prune(store: Store, webhookId: number): Promise<void> {
+  for (const status of ['DELIVERED', 'GAVE_UP'] as const) {
+    const where = { equals: { queue: queueOf(webhookId, status) } }
+    const { items } = await store.query('deliveries', {
+      where,
+      order: 'desc',
+      offset: mostEnded,
+      limit: 10 * atOnce,
+    })
+    if (items.length > 0) await removeDeliveries(store, items)
+  }
+}
+
+export async function removeDeliveries(store: Store, deliveries: readonly Delivery[]): Promise<void> {
+  await store.transact((tx) => {
+    for (const { id } of deliveries) tx.remove('deliveries', id)
+  })
+}
+
+/** Removes all that a webhook had which is no more. */
+export async function clearQueue(store: Store, webhookId: number): Promise<void> {
+  for (;;) {
+    const { items } = await store.query('deliveries', { where: { equals: { webhookId } }, limit: 5 * atOnce })
+    if (items.length === 0) return
+    await removeDeliveries(store, items)
+  }
+}

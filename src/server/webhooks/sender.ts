@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.ts'
+import { opaqueId } from '../ids.ts'
+import type { Keys } from '../seams/keys.ts'
+import { bodyOf, type Told } from './body.ts'
+import type { Webhook } from './events.ts'
+import type { Outcome, Post } from './post.ts'
+import { type Delivery, eventIdOf } from './queue.ts'
+import { signed } from './sign.ts'
+
+/** What the sealed secret of a webhook is bound to. */
+export const secretContext = (webhookId: number): string => `webhooks/${webhookId}/secret`
+
+const noSecret: Outcome = {
+  status: null,
+  error: 'its secret can not be opened, as the key that sealed it is gone: give it a new one',
+}
+
+export interface Sender {
+  send(webhook: Webhook, delivery: Delivery, stop: AbortSignal): Promise<Outcome | null>
+  /** Sends an event of the type `webhook.test`, which is in no queue. */
+  test(webhook: Webhook, stop: AbortSignal): Promise<Outcome | null>
+}
+
+export function createSender({ post, keys, clock }: { post: Post; keys: Keys; clock: Clock }): Sender {
+  function secretOf({ id, secret }: Webhook): string | null {
+    try {
+      return secret === null ? null : keys.open(secret, secretContext(id))
+    } catch {
+      return null
+    }
+  }
+
+  async function sendTold(
+    webhook: Webhook,
+    id: string,
+    told: Told,
+    stop: AbortSignal,
+  ): Promise<Outcome | null> {
+    const secret = secretOf(webhook)
+    if (secret === null) return noSecret
+    const body = bodyOf(webhook.format, told)
+    return post({ url: webhook.url, headers: signed(secret, id, clock.now(), body), body }, stop)
+  }
+
+  return {
+    send(webhook, delivery, stop) {
+      const { event: type, at, data } = delivery
+      return sendTold(webhook, eventIdOf(delivery), { type, at, data }, stop)
+    },
+    test(webhook, stop) {
+      const now = clock.now()
+      const told = { type: 'webhook.test', at: new Date(now).toISOString(), data: { name: webhook.name } }
+      return sendTold(webhook, opaqueId(now), told, stop)
+    },
+  }
+}

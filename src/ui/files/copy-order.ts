@@ -1,0 +1,66 @@
+import { basename } from 'node:path'
+import { invalid, RsmError } from '../../core/errors.ts'
+import type { Copy } from '../../core/protocol/http/files.ts'
+import { expandPath, pathFault } from '../../core/task/remote-path.ts'
+import { type CopyFlags, parseMode, parseOwner } from '../flags/copy.ts'
+import { given, ifGiven } from '../flags/given.ts'
+
+/** Bytes of a text whose changes are shown (contract §13). */
+const longestDiff = 1024 * 1024
+
+/** Errors: `invalid`, naming `field`. */
+export function checkPath(field: string, path: string, kind: Copy['kind']): void {
+  const expanded = expandPath(path, 'host')
+  const message =
+    expanded === null
+      ? 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
+      : pathFault(expanded, kind)
+  if (message !== null) throw invalid([{ field, message }])
+}
+
+/** The own name of something local; empty where only what is in it is meant. */
+export const nameOf = (source: string): string =>
+  source.endsWith('/') || /^(?:.*\/)?\.{1,2}$/.test(source) ? '' : basename(source)
+
+/** Where something goes: into a directory, under its own name. Errors: `invalid`, `usage`. */
+export function pathOnHosts(path: string, source: string, kind: Copy['kind']): string {
+  if (path.endsWith('/') && source === '-')
+    throw new RsmError('usage', `${path} is a directory, and stdin has no name: add the name of the file`)
+  // A percent sign in the path of a copy stands for something.
+  const whole = path.endsWith('/') ? path + nameOf(source).replaceAll('%', '%%') : path
+  checkPath('copy.path', whole, kind)
+  return whole
+}
+
+/** What the options say of a copy. Errors: `usage`. */
+export function readCopyOptions(
+  flags: CopyFlags,
+): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
+  const { backup, diff, secret } = flags
+  if (diff && secret)
+    throw new RsmError('usage', '--diff would show what is secret', { hint: 'use --dry-run' })
+  return {
+    ...given({ mode: ifGiven(flags.mode, parseMode) }),
+    ...ifGiven(flags.owner, parseOwner),
+    ...(backup && { backup }),
+    ...(diff ? { check: 'DIFF' as const } : flags['dry-run'] && { check: 'CHANGED' as const }),
+  }
+}
+
+/** Options that would have no effect in this direction: somebody relies on them. Errors: `usage`. */
+export function refuseOptions(
+  flags: CopyFlags,
+  names: readonly (keyof CopyFlags)[],
+  direction: 'to' | 'from',
+): void {
+  const useless = names.find((name) => flags[name] !== undefined && flags[name] !== false)
+  if (useless !== undefined) throw new RsmError('usage', `--${useless} is for copies ${direction} hosts`)
+}
+
+/** Before a large file is sent for nothing. Errors: `usage`. */
+export function refuseLongDiff(name: string, size: number | null): void {
+  if (size !== null && size > longestDiff)
+    throw new RsmError('usage', `--diff is for text up to 1 MiB, and ${name} has ${size} bytes`, {
+      hint: 'use --dry-run',
+    })
+}

@@ -1,0 +1,37 @@
+import type { BaseCommand } from '../command/base-command.ts'
+import { sinkOf } from '../output/sink.ts'
+import { StatusLine } from '../output/status-line.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { isWatched } from '../text/screen.ts'
+import { transferText } from './transfer-text.ts'
+
+/** What people see of bytes that come or go. */
+export interface TransferProgress {
+  /** `size` is null where only its end says it. */
+  readonly at: (bytes: number, size: number | null) => void
+  readonly cut: (why: string) => void
+  readonly end: () => void
+}
+
+/** A line on the terminal; `what` is `sending app.conf`. */
+export function showTransfer({ globals }: BaseCommand, what: string): TransferProgress {
+  const began = performance.now()
+  const shown = sanitizeLine(what)
+  let bytes = 0
+  let size: number | null = null
+  const text = () => `${shown}: ${transferText(bytes, size, performance.now() - began)}`
+  const isDrawn = process.stderr.isTTY && isWatched() && !globals.quiet && !globals.json
+  const line = isDrawn ? new StatusLine(process.stderr, text) : undefined
+  const stderr = sinkOf(process.stderr, { dispensable: true })
+  const guarded = line?.guard(stderr) ?? stderr
+  return {
+    at(now, of) {
+      bytes = now
+      size = of
+    },
+    cut(why) {
+      if (!globals.quiet) void guarded.write(`rsm: ${sanitizeLine(why)}; ${shown} goes on where it was cut\n`)
+    },
+    end: () => line?.end(),
+  }
+}

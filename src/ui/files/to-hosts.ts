@@ -1,0 +1,70 @@
+import { statSync } from 'node:fs'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Copy } from '../../core/protocol/http/files.ts'
+import { whyUnreadable } from '../../disk/unreadable.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import type { CopyFlags } from '../flags/copy.ts'
+import type { StdinReader } from '../input/stdin.ts'
+import type { Transfer } from '../task/runnable.ts'
+import type { ToHosts } from './arguments.ts'
+import { pathOnHosts, readCopyOptions, refuseLongDiff, refuseOptions } from './copy-order.ts'
+import { sendSource } from './send.ts'
+import { fileSource, type LocalSource, stdinSource } from './source.ts'
+
+/** Errors: `usage` for one that is not there, and for directories that are not meant. */
+function areTree(sources: readonly string[], isRecursive: boolean): boolean {
+  const directory = sources.find((source) => {
+    if (source === '-') return false
+    try {
+      return statSync(source).isDirectory()
+    } catch (error) {
+      throw new RsmError('usage', `cannot read ${source}: ${whyUnreadable(error)}`, { cause: error })
+    }
+  })
+  if (directory !== undefined && !isRecursive)
+    throw new RsmError('usage', `${directory} is a directory`, { hint: 'copy it with all that is in it: -r' })
+  return directory !== undefined || sources.length > 1
+}
+
+async function sourceOf(
+  sources: readonly string[],
+  kind: Copy['kind'],
+  stdin: StdinReader,
+): Promise<LocalSource> {
+  if (kind === 'TREE') return (await import('./tree-source.ts')).treeSource(sources)
+  const [source = ''] = sources
+  return source === '-' ? stdinSource(stdin, 'what is copied') : fileSource(source)
+}
+
+/** What `cp` does with local files. All that is local is looked at, and nothing sent. Errors: `usage`, `invalid`. */
+export async function toHosts(
+  command: BaseCommand,
+  client: () => Promise<Client>,
+  { sources, to }: ToHosts,
+  flags: CopyFlags,
+  stdin: StdinReader,
+): Promise<Transfer> {
+  refuseOptions(flags, ['follow'], 'from')
+  const how = readCopyOptions(flags)
+  if (sources.length > 1 && sources.includes('-'))
+    throw new RsmError('usage', 'stdin is copied alone, not beside files')
+  const kind = areTree(sources, flags.recursive) ? 'TREE' : 'FILE'
+  if (kind === 'TREE' && flags.diff)
+    throw new RsmError('usage', '--diff is of one file', { hint: 'use --dry-run' })
+  const [source = ''] = sources
+  const path = pathOnHosts(to.path, sources.length > 1 ? './' : source, kind)
+  const local = await sourceOf(sources, kind, stdin)
+  return {
+    type: 'COPY',
+    text: `copy ${local.name} to ${path}`,
+    params: [],
+    prepare: async () => {
+      if (flags.diff) refuseLongDiff(source, local.size)
+      const { fileId, size: bytes } = await sendSource(command, await client(), local, flags.secret)
+      const sourceMode = local.mode === undefined ? {} : { sourceMode: local.mode }
+      return { body: { copy: { fileId, path, kind, ...sourceMode, ...how } }, bytes }
+    },
+    close: local.close,
+  }
+}

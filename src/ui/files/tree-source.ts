@@ -1,0 +1,67 @@
+import { realpathSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { partsOf } from '../../client/upload.ts'
+import { RsmError } from '../../core/errors.ts'
+import { Failure } from '../../disk/files/failure.ts'
+import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { type TreeRoot, treeOf } from '../../disk/files/pack-tree.ts'
+import { nameOf } from './copy-order.ts'
+import type { LocalSource } from './source.ts'
+
+const explained = (error: unknown) =>
+  error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
+
+/** Beside what else goes into the tree. */
+interface Named {
+  readonly source: string
+  /** Empty: what is in it goes to the top. */
+  readonly name: string
+}
+
+/** Errors: `usage`. */
+function rootOf({ source, name }: Named): TreeRoot {
+  // What was named is meant, also where it is a symlink; those below it are copied as such.
+  const path = realpathSync(source)
+  try {
+    return name === ''
+      ? { directory: HeldDirectory.open(path), name: null, shown: '' }
+      : { directory: HeldDirectory.open(dirname(path)), name: basename(path), shown: name }
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
+/**
+ * Directories and files as one tree, made while it is sent; a directory alone is the tree itself. Errors: `usage` where two would
+ * have one name, and as it is read where something in it can't be read, is none of file, directory and symlink, or changes meanwhile.
+ */
+export function treeSource(sources: readonly string[]): LocalSource {
+  const isAlone = sources.length === 1
+  const named = sources.map((source) => ({ source, name: isAlone ? '' : nameOf(source) }))
+  const twice = named.find(
+    ({ name }, at) => name !== '' && named.some((other, i) => i < at && other.name === name),
+  )
+  if (twice !== undefined) throw new RsmError('usage', `two sources have the name ${twice.name}`)
+  for (const { source, name } of named)
+    if (name === '' && !statSync(source).isDirectory())
+      throw new RsmError('usage', `${source} is no directory`)
+  const roots = named.map(rootOf)
+  const changedAt = (path: string) => {
+    throw new Failure(`${path} changed while it was read; run it again`)
+  }
+  async function* bytes(): AsyncGenerator<Buffer> {
+    try {
+      yield* treeOf(roots, { follow: false, changedAt })
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+  return {
+    name: sources.join(', '),
+    size: null,
+    parts: () => partsOf(bytes()),
+    close: async () => {
+      for (const { directory } of roots.splice(0)) directory.close()
+    },
+  }
+}

@@ -1,0 +1,93 @@
+import { boolean, string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import type { FlagsOf } from './given.ts'
+import { runFlags } from './run.ts'
+
+/** What is for scripts, and what means something else in a copy. */
+const {
+  param: _param,
+  'secret-param': _secret,
+  workdir: _workdir,
+  limit: _limit,
+  plan: _plan,
+  diff: _diff,
+  ...taskFlags
+} = runFlags
+
+const helpGroup = 'COPY'
+
+export const copyFlags = {
+  recursive: boolean({ helpGroup, char: 'r', description: 'directories with all that is in them' }),
+  follow: boolean({ helpGroup, char: 'L', description: 'from hosts: what symlinks lead to, not the links' }),
+  mode: string({
+    helpGroup,
+    helpValue: 'MODE',
+    description: "permissions, like 0640 (default: of the file replaced, else of the source's)",
+  }),
+  owner: string({
+    helpGroup,
+    helpValue: 'USER[:GROUP]',
+    description: 'owner (default: of the file replaced, else the user who writes it)',
+  }),
+  backup: boolean({ helpGroup, description: 'keep the file replaced, as NAME.rsm-TASK' }),
+  'dry-run': boolean({ helpGroup, description: 'write nothing; say which hosts would change' }),
+  diff: boolean({ helpGroup, description: 'write nothing; show how the text would change' }),
+  secret: boolean({
+    helpGroup,
+    description: 'keep it sealed on the server, and only until the task ends',
+  }),
+  'limit-rate': string({
+    helpGroup,
+    helpValue: 'BYTES',
+    description: 'at most so many bytes a second to all hosts together, like 500K or 10M',
+  }),
+  ...taskFlags,
+  plan: boolean({ helpGroup: 'RUN', description: 'show hosts and batches; ask no host' }),
+}
+
+export type CopyFlags = FlagsOf<typeof copyFlags>
+
+/** The options of a task without those that are only for scripts. */
+export const withoutScripts = {
+  param: undefined,
+  'secret-param': undefined,
+  workdir: undefined,
+  limit: undefined,
+  diff: false,
+} as const
+
+const rateUnits: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+
+/** Bytes a second of `500K`, `10M`, `1G`. Errors: `usage`. */
+export function parseRate(text: string): number {
+  const [, digits = '', unit = ''] = /^([1-9]\d{0,12})([KMG]?)$/i.exec(text) ?? []
+  const rate = Number(digits) * (rateUnits[unit.toUpperCase()] ?? 1)
+  if (rate >= 16 * 1024 && rate <= 1024 ** 4) return rate
+  throw new RsmError(
+    'usage',
+    `--limit-rate takes bytes a second from 16K to 1024G, not ${text || 'nothing'}`,
+    {
+      hint: 'for example: --limit-rate 500K, --limit-rate 10M',
+    },
+  )
+}
+
+export function parseMode(text: string): string {
+  if (/^[0-7]{3,4}$/.test(text)) return text
+  throw new RsmError('usage', `--mode takes an octal number of 3 or 4 digits, not ${text || 'nothing'}`, {
+    hint: 'for example: --mode 0640',
+  })
+}
+
+/** Names or numbers, as the server takes them. */
+const account = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\$?|[0-9]{1,10})$/
+
+export function parseOwner(text: string): { owner?: string; group?: string } {
+  const [owner = '', group, ...rest] = text.split(':')
+  const isGroupOnly = owner === '' && group !== undefined
+  const isRight =
+    rest.length === 0 && (isGroupOnly || account.test(owner)) && (group === undefined || account.test(group))
+  if (!isRight)
+    throw new RsmError('usage', `--owner takes USER, USER:GROUP or :GROUP, not ${text || 'nothing'}`)
+  return { ...(owner !== '' && { owner }), ...(group !== undefined && { group }) }
+}

@@ -1,0 +1,40 @@
+import { string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { parseDuration } from '../input/values.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
+
+const run = { helpGroup: 'RUN' } as const
+
+/** What runs on each host after the script (contract §15). */
+export const gateFlags = {
+  verify: string({
+    ...run,
+    helpValue: 'FILE|NAME',
+    description: 'on each host after success: it has to succeed, too',
+  }),
+  'verify-retries': string({ ...run, helpValue: 'N', description: 'try that up to N times again' }),
+  'verify-interval': string({ ...run, helpValue: 'TIME', description: 'between two tries (default: 5s)' }),
+  rollback: string({
+    ...run,
+    helpValue: 'FILE|NAME',
+    description: 'on each host that failed, or timed out, or could not be verified',
+  }),
+}
+
+export type GateFlags = FlagsOf<typeof gateFlags>
+
+function retries(text: string): number {
+  if (/^\d{1,4}$/.test(text) && Number(text) <= 1000) return Number(text)
+  throw new RsmError('usage', `--verify-retries takes a number from 0 to 1000, not ${text}`)
+}
+
+/** How often and when it is verified. Errors: `usage`, also of what would have no effect. */
+export function readVerifyTimes(flags: GateFlags): { retries?: number; intervalSeconds?: number } {
+  const useless = (['verify-retries', 'verify-interval'] as const).find((name) => flags[name] !== undefined)
+  if (flags.verify === undefined && useless !== undefined)
+    throw new RsmError('usage', `--${useless} is for --verify FILE|NAME`)
+  return given({
+    retries: ifGiven(flags['verify-retries'], retries),
+    intervalSeconds: ifGiven(flags['verify-interval'], parseDuration),
+  })
+}

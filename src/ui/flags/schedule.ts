@@ -1,0 +1,113 @@
+import { string } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
+import type { ScheduleCreate } from '../../core/protocol/http/schedules.ts'
+import { meansFile, scriptTypeNames } from '../input/script-file.ts'
+import { parseTime, parseWholeSeconds } from '../input/values.ts'
+import { findScript } from '../names/names.ts'
+import { fileRunnable } from '../task/runnable.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
+
+const when = { helpGroup: 'WHEN' } as const
+
+/** When a schedule runs, and what becomes of slots that can't (contract §14). */
+export const timingFlags = {
+  cron: string({
+    ...when,
+    helpValue: 'EXPRESSION',
+    exclusive: ['every', 'at'],
+    description: "five fields, like '30 3 * * 1-5', or @hourly, @daily, @weekly, @monthly",
+  }),
+  every: string({
+    ...when,
+    helpValue: 'TIME',
+    exclusive: ['at'],
+    description: 'again and again, like 90s or 6h',
+  }),
+  at: string({ ...when, helpValue: 'TIME', description: "once, like '2026-11-24 03:30'" }),
+  tz: string({
+    ...when,
+    helpValue: 'ZONE',
+    description: 'time zone of --cron, like Europe/Berlin (default: UTC)',
+  }),
+  from: string({ ...when, helpValue: 'TIME', description: 'not before' }),
+  until: string({ ...when, helpValue: 'TIME', description: 'not after' }),
+  jitter: string({
+    ...when,
+    helpValue: 'TIME',
+    description: 'put each run off by up to this, less than the interval',
+  }),
+  overlap: string({
+    ...when,
+    options: ['skip', 'queue', 'allow'],
+    description: 'while its last task runs: skip the slot (default), hold one, or run',
+  }),
+  missed: string({
+    ...when,
+    options: ['skip', 'once'],
+    description: 'what no server was there for: skip, or run the newest (default)',
+  }),
+  'missed-within': string({
+    ...when,
+    helpValue: 'TIME',
+    description: 'once: only if it is no older (default: 1h)',
+  }),
+}
+
+/** What runs: a stored script, or the text of a file. */
+export const scheduledScriptFlags = {
+  script: string({
+    helpGroup: 'RUN',
+    helpValue: 'FILE|NAME',
+    description: 'run this file, or the stored script as it is then',
+  }),
+  type: string({
+    helpGroup: 'RUN',
+    options: scriptTypeNames,
+    description: 'interpreter of a file (default: bash)',
+  }),
+}
+
+type Timing = Pick<
+  ScheduleCreate,
+  | 'cron'
+  | 'everySeconds'
+  | 'at'
+  | 'timezone'
+  | 'from'
+  | 'until'
+  | 'jitterSeconds'
+  | 'overlap'
+  | 'missed'
+  | 'missedWithinSeconds'
+>
+
+/** What the options say of its times; what they leave out, the server decides. */
+export function readTiming(flags: FlagsOf<typeof timingFlags> & { readonly utc: boolean }): Timing {
+  const time = (option: string, text: string | undefined) =>
+    ifGiven(text, (typed) => parseTime(option, typed, flags.utc))
+  return given({
+    cron: flags.cron,
+    everySeconds: ifGiven(flags.every, (text) => parseWholeSeconds('--every', text)),
+    at: time('--at', flags.at),
+    timezone: flags.tz,
+    from: time('--from', flags.from),
+    until: time('--until', flags.until),
+    jitterSeconds: ifGiven(flags.jitter, (text) => parseWholeSeconds('--jitter', text)),
+    overlap: flags.overlap?.toUpperCase() as Timing['overlap'],
+    missed: flags.missed?.toUpperCase() as Timing['missed'],
+    missedWithinSeconds: ifGiven(flags['missed-within'], (text) =>
+      parseWholeSeconds('--missed-within', text),
+    ),
+  })
+}
+
+/** A file is read now; a stored script is only named, and read at each run. */
+export async function readScheduledScript(
+  client: Client,
+  { script, type }: FlagsOf<typeof scheduledScriptFlags>,
+  notice: (text: string) => void,
+): Promise<Pick<ScheduleCreate, 'script' | 'scriptId'>> {
+  if (script === undefined) return {}
+  if (!meansFile(script)) return { scriptId: (await findScript(client, script)).id }
+  return { script: (await fileRunnable(script, type, notice)).script }
+}

@@ -1,0 +1,68 @@
+import type { Schedule, ScheduleSlot } from '../../core/protocol/http/schedules.ts'
+import type { AdHocScript } from '../../core/protocol/http/tasks.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { showTime } from '../text/time.ts'
+
+/** `30 3 * * 1-5 Europe/Berlin`, `every 90 s`, `at 2026-11-24 03:30:00Z` */
+export function timingOf({ cron, everySeconds, at, timezone }: Schedule, utc: boolean): string {
+  if (cron !== null) return timezone === 'UTC' ? cron : `${cron} ${timezone}`
+  return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${everySeconds} s`
+}
+
+/** Why it does not run by itself; null where it does. */
+export function restOf({
+  enabled,
+  suspended,
+  nextAt,
+}: Pick<Schedule, 'enabled' | 'suspended' | 'nextAt'>): 'SUSPENDED' | 'PAUSED' | 'OVER' | null {
+  if (suspended !== null) return 'SUSPENDED'
+  if (!enabled) return 'PAUSED'
+  return nextAt === null ? 'OVER' : null
+}
+
+/** When it runs next, or why it does not. */
+export const nextOf = (schedule: Schedule, utc: boolean): string =>
+  restOf(schedule)?.toLowerCase() ?? showTime(schedule.nextAt, utc)
+
+/** The targets, as a person would write them. */
+export function targetOf({ target: { selector, clusterId, hostIds } }: Schedule): string {
+  if (selector !== undefined) return selector
+  return clusterId === undefined ? (hostIds ?? []).map((id) => `@id:${id}`).join(',') : `cluster ${clusterId}`
+}
+
+/** What it runs. */
+export function actionOf({ script, scriptId, copy }: Schedule): string {
+  if (copy !== null) return `copy of file ${copy.fileId} to ${sanitizeLine(copy.path)}`
+  return nameOf({ script, scriptId })
+}
+
+/** What follows on its script; null where nothing does. */
+export const gateOf = (gate: Schedule['verify' | 'rollback']): string | null =>
+  gate === undefined ? null : nameOf(gate)
+
+function nameOf({ script, scriptId }: { script?: AdHocScript | null; scriptId?: number | null }): string {
+  if (script == null) return `stored script ${scriptId}`
+  const line = script.content.split('\n').find((text) => text.trim() !== '' && !text.startsWith('#'))
+  return sanitizeLine(script.name ?? line ?? '')
+}
+
+/** What became of a slot: a task, an error, or why it was skipped. */
+export function outcomeOf({ outcome, taskId, error, why, by }: ScheduleSlot): string {
+  if (outcome === 'STARTED') return by === null ? `task ${taskId}` : `task ${taskId}, run by ${by}`
+  return outcome === 'FAILED' ? sanitizeLine(error ?? '') : `skipped: ${(why ?? '').toLowerCase()}`
+}
+
+/** A time as a clock in the zone shows it, with its offset: `2026-11-24 03:30:00+01:00`. */
+export function timeIn(zone: string, iso: string): string {
+  const date = new Date(iso)
+  const parts = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    dateStyle: 'short',
+    timeStyle: 'medium',
+  }).format(date)
+  const [day = '', time = ''] = parts.split(', ')
+  const offset = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' }).format(date)
+  const [, ahead = ''] = /GMT([+-]\d\d:\d\d)/.exec(offset) ?? []
+  return `${day} ${time}${ahead === '' ? 'Z' : ahead}`
+}

@@ -1,0 +1,22 @@
+import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Column } from '../text/table.ts'
+import { showTime } from '../text/time.ts'
+
+/** The servers of a store, a row each. */
+export function serverColumns(utc: boolean): readonly Column<Server>[] {
+  return [
+    { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), keep: true },
+    { heading: 'VERSION', value: ({ version }) => version },
+    { heading: 'ADDRESS', value: ({ address }) => address },
+    { heading: 'STARTED', value: ({ startedAt }) => showTime(startedAt, utc), spare: true },
+    { heading: 'LEASE UNTIL', value: ({ leaseUntil }) => showTime(leaseUntil, utc), spare: true },
+    { heading: 'LINKS', value: ({ links }) => links },
+    { heading: 'TASKS', value: ({ tasks }) => tasks },
+    {
+      heading: 'FAULTS',
+      value: ({ faults }) => (faults.length === 0 ? null : faults.join('; ')),
+      tone: ({ faults }) => (faults.length === 0 ? undefined : 'red'),
+      wrap: true,
+    },
+  ]
+}

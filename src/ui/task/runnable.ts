@@ -1,0 +1,89 @@
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import type { DeclaredParam } from '../../core/script/front-matter.ts'
+import type { ScriptType } from '../../core/script/script-form.ts'
+import { copyTimeout, upgradeTimeout } from '../../core/task/plan.ts'
+import { readScriptFile, scriptType } from '../input/script-file.ts'
+import type { PlannedScript } from './plan-view.ts'
+
+type Declaring = { readonly text: string; readonly params: readonly DeclaredParam[] }
+
+/** A stored script, or a text of one's own; `params` are those that it declares. */
+export type RunnableScript = Declaring &
+  (
+    | {
+        readonly scriptId: number
+        readonly name: string
+        readonly type: ScriptType
+        readonly timeout: number | null
+      }
+    | { readonly script: NonNullable<TaskCreate['script']> }
+  )
+
+type OwnScript = Extract<RunnableScript, { script: unknown }>
+
+/** A file or a tree that goes to hosts or comes from them; `text` says so. */
+export interface Transfer extends Declaring {
+  readonly type: 'COPY' | 'FETCH'
+  /** Brings to the server what the task needs; `bytes` is what each host gets. */
+  readonly prepare: (
+    hostCount: number,
+  ) => Promise<{ body: Pick<TaskCreate, 'copy' | 'fetch'>; bytes?: number }>
+  /** Brings from the server what the task has fetched. */
+  readonly received?: (task: Task) => Promise<void>
+  /** Of what was opened here, whatever became of it. */
+  readonly close?: () => Promise<void>
+}
+
+/** What is to run. */
+export type Runnable =
+  | RunnableScript
+  | Transfer
+  | (Declaring & { readonly upgrade: NonNullable<TaskCreate['upgrade']> })
+
+/** Errors: `usage` where what it says of itself can't be read. */
+export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<RunnableScript> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
+  const { params } = readFrontMatter(content, name)
+  return { scriptId: id, name, text: content, params, type, timeout }
+}
+
+/** The script of a file or of stdin, with the settings in its comments; options win. */
+export async function scriptRunnable(
+  content: string,
+  path: string,
+  fileName: string | undefined,
+  type: string | undefined,
+  notice: (text: string) => void,
+): Promise<OwnScript> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
+  const { params, ...said } = readFrontMatter(content, path || 'the script on stdin', notice)
+  const name = said.name ?? fileName
+  const script = {
+    content,
+    type: scriptType(type ?? said.type, content, path),
+    ...(name === undefined ? {} : { name }),
+    ...(said.timeout === undefined ? {} : { timeout: said.timeout }),
+  }
+  return { script, text: content, params }
+}
+
+/** The script of a file. Errors: `usage` where it can't be read. */
+export async function fileRunnable(
+  path: string,
+  type: string | undefined,
+  notice: (text: string) => void,
+): Promise<OwnScript> {
+  const { text, name } = readScriptFile(path)
+  return scriptRunnable(text, path, name, type, notice)
+}
+
+export function planned(runnable: Runnable): PlannedScript {
+  if ('scriptId' in runnable) return runnable
+  if ('upgrade' in runnable)
+    return { name: runnable.text, type: 'UPGRADE', timeout: upgradeTimeout, text: '' }
+  if ('prepare' in runnable)
+    return { name: runnable.text, type: runnable.type, timeout: copyTimeout, text: '' }
+  const { type = 'BASH', name = null, timeout = null } = runnable.script
+  return { name, type, timeout, text: runnable.text }
+}

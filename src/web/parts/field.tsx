@@ -1,0 +1,121 @@
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { type FieldFault, RsmError } from '../../core/errors.ts'
+import { shortened } from '../../core/text/shortened.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { said } from '../api.ts'
+
+/** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */
+export interface FormFaults {
+  readonly at: readonly FieldFault[]
+  readonly rest: string
+}
+
+const noFaults: FormFaults = { at: [], rest: '' }
+/** Of what is said at one field, in characters. */
+const longestSaid = 400
+
+/** The faults of the form around a field. */
+export const FaultsOfForm = createContext<readonly FieldFault[]>([])
+
+const isWithin = (name: string, field: string) => field === name || field.startsWith(`${name}.`)
+
+/** Opens what hides a field: an invalid one can have no focus in there. */
+function reveal(field: Element): void {
+  for (let at = field.parentElement; at !== null; at = at.parentElement)
+    if (at instanceof HTMLDetailsElement) at.open = true
+}
+
+/** A form whose faults stand at their fields. `fail` takes what it was refused with, `clear` forgets that. */
+export function useFormFaults() {
+  const form = useRef<HTMLFormElement>(null)
+  const [faults, setFaults] = useState(noFaults)
+  useLayoutEffect(() => {
+    if (faults.at.length === 0) return
+    const faulty = [...(form.current?.querySelectorAll('[data-faulty]') ?? [])]
+    for (const field of faulty) reveal(field)
+    faulty[0]?.querySelector<HTMLElement>('input, select, textarea')?.focus()
+  }, [faults])
+
+  function fail(error: unknown): void {
+    const names = [...(form.current?.querySelectorAll<HTMLElement>('[data-field]') ?? [])].map(
+      ({ dataset }) => dataset.field ?? '',
+    )
+    const fields = error instanceof RsmError ? error.fields : []
+    const at = fields.filter(({ field }) => names.some((name) => isWithin(name, field)))
+    const others = fields.filter((fault) => !at.includes(fault))
+    if (at.length === 0 || !(error instanceof RsmError)) setFaults({ at: [], rest: said(error) })
+    else
+      setFaults({
+        at,
+        rest: others.length === 0 ? '' : said(new RsmError(error.code, error.message, { fields: others })),
+      })
+  }
+
+  return {
+    form,
+    faults,
+    fail,
+    clear: () => setFaults(noFaults),
+    /** Of the form, in its capture phase. */
+    onInvalidCapture: (event: Event) => {
+      if (event.target instanceof Element) reveal(event.target)
+    },
+  }
+}
+
+/** `must be …`, or `FOO: must be …` of a part of the field. */
+const messageOf =
+  (name: string) =>
+  ({ field, message }: FieldFault) =>
+    field === name ? message : `${field.slice(name.length + 1)}: ${message}`
+
+/** What is wrong with the field that the API calls so; undefined where nothing is. */
+export function useFault(name: string): string | undefined {
+  const faults = useContext(FaultsOfForm).filter(({ field }) => isWithin(name, field))
+  if (faults.length === 0) return undefined
+  return shortened(sanitizeLine([...new Set(faults.map(messageOf(name)))].join('; ')), longestSaid)
+}
+
+/** What a control of a form is given by its field. */
+interface ControlProps {
+  name: string
+  'aria-invalid': boolean | undefined
+  'aria-describedby': string | undefined
+}
+
+interface FieldProps {
+  label: ComponentChildren
+  /** What the API calls it, and the form where `control` says nothing else. */
+  name: string
+  control?: string
+  /** What it is for; stands below. */
+  hint?: string
+  class?: string
+  children: (given: ControlProps) => ComponentChildren
+}
+
+/** A control with its label, and below it what is wrong with it. */
+export function Field({ label, name, control = name, hint = '', class: kind = '', children }: FieldProps) {
+  const fault = useFault(name)
+  const [hintId, faultId] = [useId(), useId()]
+  const about = [hint === '' ? '' : hintId, fault === undefined ? '' : faultId].filter(Boolean).join(' ')
+  return (
+    <div class={`field ${kind}`} data-field={name} data-faulty={fault === undefined ? undefined : ''}>
+      <label>
+        {label}
+        {children({
+          name: control,
+          'aria-invalid': fault === undefined ? undefined : true,
+          'aria-describedby': about === '' ? undefined : about,
+        })}
+      </label>
+      {hint !== '' && <small id={hintId}>{hint}</small>}
+      {fault !== undefined && (
+        <p id={faultId} role="alert" class="fault">
+          {fault}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,55 @@
+import { type Inputs, useEffect, useRef, useState } from 'preact/hooks'
+import { mendable } from '../../core/errors.ts'
+import { pause } from '../../net/backoff.ts'
+import { said } from '../api.ts'
+
+/** Milliseconds between two reads of what no event tells of. */
+const interval = 5_000
+
+interface Read<T> {
+  /** Undefined before the first answer. */
+  value: T | undefined
+  fault: string
+}
+
+export interface Polled<T> extends Read<T> {
+  /** Reads once more, and not only after the interval. */
+  again: () => void
+}
+
+/** What `read` answers, read again and again, and anew when `inputs` change. What was known is kept over a cut. */
+export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> {
+  const [known, setKnown] = useState<Read<T>>({ value: undefined, fault: '' })
+  const wake = useRef(() => {})
+  useEffect(() => {
+    const leave = new AbortController()
+    const { signal } = leave
+    let rest = leave
+    async function look(): Promise<void> {
+      try {
+        const value = await read()
+        if (!signal.aborted) setKnown({ value, fault: '' })
+      } catch (error) {
+        const fault = said(error)
+        const isKept = mendable(error)
+        if (!signal.aborted) setKnown(({ value }) => ({ value: isKept ? value : undefined, fault }))
+      }
+    }
+    async function follow(): Promise<void> {
+      while (!signal.aborted) {
+        // Made before the read: what is asked for meanwhile may be newer than its answer.
+        rest = new AbortController()
+        const woken = rest.signal
+        await look()
+        if (!signal.aborted) await pause(interval, woken)
+      }
+    }
+    wake.current = () => rest.abort()
+    void follow()
+    return () => {
+      leave.abort()
+      rest.abort()
+    }
+  }, inputs)
+  return { ...known, again: () => wake.current() }
+}

@@ -1,0 +1,135 @@
+import { useId } from 'preact/hooks'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import { defaultInterval, longestInterval, mostRetries } from '../../core/task/gates.ts'
+import { defaultTimeout } from '../../core/task/plan.ts'
+import { Choice } from '../parts/choice.tsx'
+import { Field } from '../parts/field.tsx'
+import { Interpreter } from './script-fields.tsx'
+import { StoredScript } from './stored-script.tsx'
+
+export type GateName = 'verify' | 'rollback'
+
+/** What of a gate is not text: where its script comes from, and which stored one is chosen. */
+export interface ChosenGate {
+  readonly source: 'none' | 'command' | 'stored'
+  readonly scriptId: number | undefined
+}
+
+export const noGate: ChosenGate = { source: 'none', scriptId: undefined }
+
+const about: Record<GateName, { title: string; says: string; script: string; placeholder: string }> = {
+  verify: {
+    title: 'Verify',
+    says: 'Runs on each host after the script. A host on which it fails has failed, and stops the batches that follow.',
+    script: 'Script that verifies',
+    placeholder: 'curl -fsS localhost:8080/health',
+  },
+  rollback: {
+    title: 'Roll back',
+    says: 'Runs on each host that failed, timed out or could not be verified. The host stays failed.',
+    script: 'Script that rolls back',
+    placeholder: 'ln -sfn previous /srv/app/current && systemctl restart app',
+  },
+}
+
+const sources = [
+  ['none', 'Nothing'],
+  ['command', 'A command'],
+  ['stored', 'A stored script'],
+] as const
+
+interface GateFieldsProps {
+  gate: GateName
+  scripts: readonly Script[]
+  chosen: ChosenGate
+  onChange: (chosen: ChosenGate) => void
+}
+
+/** How often and for how long it is verified. */
+function VerifyTimes({ timeout }: { timeout: number }) {
+  return (
+    <>
+      <Field name="verify.retries" label="Tries after the first">
+        {(given) => <input {...given} type="number" min="0" max={mostRetries} placeholder="0" />}
+      </Field>
+      <Field name="verify.intervalSeconds" label="Seconds between tries">
+        {(given) => (
+          <input
+            {...given}
+            type="number"
+            min="0"
+            max={longestInterval}
+            step="any"
+            placeholder={`${defaultInterval}`}
+          />
+        )}
+      </Field>
+      <Field name="verify.timeout" label="Timeout of a try in seconds">
+        {(given) => <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />}
+      </Field>
+    </>
+  )
+}
+
+/** A script that runs on each host after the task's own: what verifies it, or what undoes it (contract §15). */
+export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps) {
+  const { title, says, script: label, placeholder } = about[gate]
+  const titleId = useId()
+  const { source, scriptId } = chosen
+  const script = source === 'stored' ? scripts.find(({ id }) => id === scriptId) : undefined
+  const timeout = script?.timeout ?? defaultTimeout
+  return (
+    <div class="gate" role="group" aria-labelledby={titleId} data-field={gate}>
+      <h2 id={titleId}>{title}</h2>
+      <small>{says}</small>
+      <Choice
+        label={`What is to ${title.toLowerCase()}`}
+        options={sources}
+        chosen={source}
+        onChoose={(wanted) => onChange({ source: wanted, scriptId: undefined })}
+      />
+      {source === 'stored' && (
+        <StoredScript
+          name={`${gate}.scriptId`}
+          label={label}
+          scripts={scripts}
+          script={script}
+          onChoose={(id) => onChange({ source, scriptId: id })}
+        />
+      )}
+      {source === 'command' && (
+        <Field
+          name={`${gate}.script.content`}
+          label={`Command that ${gate === 'verify' ? 'verifies' : 'rolls back'}`}
+        >
+          {(given) => (
+            <textarea
+              {...given}
+              class="code"
+              rows={3}
+              required
+              spellcheck={false}
+              placeholder={placeholder}
+            />
+          )}
+        </Field>
+      )}
+      {source !== 'none' && (
+        <div class="columns">
+          {source === 'command' && <Interpreter name={`${gate}.script.type`} />}
+          {gate === 'verify' && <VerifyTimes timeout={timeout} />}
+          {gate === 'rollback' && source === 'command' && (
+            <Field name="rollback.script.timeout" label="Timeout in seconds">
+              {(given) => (
+                <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />
+              )}
+            </Field>
+          )}
+        </div>
+      )}
+      {gate === 'rollback' && script && (
+        <small>{`Timeout: ${timeout === 0 ? 'none' : `${timeout} s`}, its own`}</small>
+      )}
+    </div>
+  )
+}

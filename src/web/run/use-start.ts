@@ -1,0 +1,99 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { invalid, RsmError } from '../../core/errors.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { asksFirst } from '../../core/task/consent.ts'
+import { call, newKey } from '../api.ts'
+import { go } from '../route.ts'
+import { fleetSize, namedHosts } from './named-hosts.ts'
+import { type Progress, upload } from './upload.ts'
+
+/** A task that is to start, and the file that has to be on the server first. */
+export interface Order {
+  readonly body: TaskCreate
+  readonly file: File | undefined
+}
+
+/** What waits for an answer: the hosts it would run on are those that were asked about, whoever joins meanwhile. */
+export interface Asked extends Order {
+  readonly hosts: readonly Host[]
+  readonly isFleet: boolean
+}
+
+/** What is wrong with the file itself stands at its field. */
+function atFile(error: unknown): unknown {
+  const isOfFile = error instanceof RsmError && (error.code === 'too_large' || error.code === 'usage')
+  return isOfFile ? invalid([{ field: 'copy.fileId', message: error.message }]) : error
+}
+
+interface Outcome {
+  fail: (error: unknown) => void
+  clear: () => void
+}
+
+/** From a filled form to a task that runs: its plan is asked about, its file is sent, and it starts once. */
+export function useStart({ fail, clear }: Outcome) {
+  const [isBusy, setBusy] = useState(false)
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const [progress, setProgress] = useState<Progress | undefined>()
+  // The same for a second try, so that a lost answer runs nothing twice.
+  const [key, setKey] = useState(newKey)
+  const leave = useRef(new AbortController())
+  useEffect(() => () => leave.current.abort(), [])
+
+  async function withFile({ body, file }: Order): Promise<TaskCreate> {
+    if (file === undefined || body.copy === undefined) return body
+    try {
+      const { fileId } = await upload(file, leave.current.signal, setProgress)
+      return { ...body, copy: { ...body.copy, fileId } }
+    } catch (error) {
+      throw atFile(error)
+    } finally {
+      setProgress(undefined)
+    }
+  }
+
+  async function start(order: Order): Promise<void> {
+    const body = await withFile(order)
+    const { taskId } = await call<Started>('POST', 'api/tasks', { body, headers: { 'idempotency-key': key } })
+    go('tasks', taskId)
+  }
+
+  /** Starts it, or shows its plan first: where that is wanted, and of many hosts. */
+  async function propose(order: Order, chosen: readonly Host[], isPlan: boolean): Promise<void> {
+    const { selector } = order.body.target
+    const hosts = selector === undefined ? chosen : await namedHosts(selector)
+    const total = await fleetSize()
+    if (!isPlan && !asksFirst(hosts.length, total)) return start(order)
+    const body = { ...order.body, target: { hostIds: hosts.map(({ id }) => id) } }
+    setAsked({ ...order, body, hosts, isFleet: hosts.length >= total })
+    setBusy(false)
+  }
+
+  function attempt(work: () => Promise<void>): void {
+    setBusy(true)
+    clear()
+    leave.current = new AbortController()
+    work().catch((error: unknown) => {
+      if (!leave.current.signal.aborted) fail(error)
+      setBusy(false)
+    })
+  }
+
+  return {
+    isBusy,
+    asked,
+    /** Of an upload that runs. */
+    progress,
+    stop: () => leave.current.abort(),
+    propose: (order: () => Order, chosen: readonly Host[], isPlan: boolean) =>
+      attempt(async () => propose(order(), chosen, isPlan)),
+    /** The answer to what is asked. */
+    answer: (isYes: boolean): void => {
+      setAsked(undefined)
+      if (isYes && asked) attempt(() => start(asked))
+    },
+    /** What is typed anew is another task. */
+    renew: () => setKey(newKey()),
+  }
+}

@@ -1,0 +1,111 @@
+import { useState } from 'preact/hooks'
+import type { Schedule } from '../../core/protocol/http/schedules.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Started } from '../../core/protocol/http/tasks.ts'
+import { call, said } from '../api.ts'
+import { Question } from '../parts/question.tsx'
+import { go } from '../route.ts'
+import { allowed, session } from '../session.ts'
+import { PlanNow } from './plan-now.tsx'
+
+interface ScheduleActionsProps {
+  schedule: Schedule
+  scripts: readonly Script[]
+  onFault: (fault: string) => void
+  /** It was paused or resumed. */
+  onChanged: () => void
+  onEdit: () => void
+}
+
+/** Its owner and ADMINs change it. */
+const mayChange = ({ owner }: Schedule) =>
+  allowed('administer') || (allowed('execute') && session.get()?.user.username === owner)
+
+function ResumeQuestion({
+  schedule,
+  onYes,
+  onNo,
+}: {
+  schedule: Schedule
+  onYes: () => void
+  onNo: () => void
+}) {
+  const { name, suspended, owner, secretParams } = schedule
+  const isOwn = session.get()?.user.username === owner
+  return (
+    <Question title={`Resume ‘${name}’?`} yes="Resume it" no="Leave it suspended" onYes={onYes} onNo={onNo}>
+      <p>{`It is suspended: ${suspended ?? ''}.`}</p>
+      <p>You become its owner, and it runs with your rights.</p>
+      {!isOwn && secretParams.length > 0 && (
+        <p>{`Its secret params are dropped: give ${secretParams.join(', ')} again with Edit.`}</p>
+      )}
+    </Question>
+  )
+}
+
+export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit }: ScheduleActionsProps) {
+  const [asked, setAsked] = useState<'run' | 'resume' | 'delete' | undefined>()
+  const path = `api/schedules/${schedule.id}`
+  const { name, enabled, suspended } = schedule
+  const isResting = !enabled || suspended !== null
+  function act<T>(work: Promise<T>, then: (answer: T) => void): void {
+    setAsked(undefined)
+    onFault('')
+    work.then(then, (error: unknown) => onFault(said(error)))
+  }
+  const enable = (isOn: boolean) => act(call('PATCH', path, { body: { enabled: isOn } }), onChanged)
+  return (
+    <>
+      {allowed('execute') && (
+        <button type="button" onClick={() => setAsked('run')}>
+          Run now
+        </button>
+      )}
+      {mayChange(schedule) && (
+        <>
+          {isResting ? (
+            <button type="button" onClick={() => (suspended === null ? enable(true) : setAsked('resume'))}>
+              Resume
+            </button>
+          ) : (
+            <button type="button" onClick={() => enable(false)}>
+              Pause
+            </button>
+          )}
+          <button type="button" onClick={onEdit}>
+            Edit
+          </button>
+          <button type="button" class="danger" onClick={() => setAsked('delete')}>
+            Delete
+          </button>
+        </>
+      )}
+      {asked === 'run' && (
+        <Question
+          title={`Run ‘${name}’ now?`}
+          yes="Run it now"
+          no="Don’t run"
+          onNo={() => setAsked(undefined)}
+          onYes={() => act(call<Started>('POST', `${path}/run`), ({ taskId }) => go('tasks', taskId))}
+        >
+          <PlanNow schedule={schedule} scripts={scripts} />
+        </Question>
+      )}
+      {asked === 'resume' && (
+        <ResumeQuestion schedule={schedule} onYes={() => enable(true)} onNo={() => setAsked(undefined)} />
+      )}
+      {asked === 'delete' && (
+        <Question
+          title={`Delete the schedule ‘${name}’?`}
+          yes="Delete it"
+          no="Keep it"
+          isDangerous
+          onNo={() => setAsked(undefined)}
+          onYes={() => act(call('DELETE', path), () => go('schedules'))}
+        >
+          <p>Its history goes with it. Its tasks stay.</p>
+        </Question>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,156 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import { call } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
+import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
+import { fieldsOf } from '../parts/fields-of.ts'
+import { fillForm } from '../parts/fill-form.ts'
+import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
+import { SelectorField } from '../run/selector-field.tsx'
+import { session } from '../session.ts'
+import { ActionFields, useAction } from './action-fields.tsx'
+import { copying, patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
+import { SlotTimes } from './slot-times.tsx'
+import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
+import { type TimingKind, timingFields } from './timing-of.ts'
+
+/** A schedule that is changed, and what is known of it. */
+export interface Changed {
+  schedule: Schedule
+  /** Its targets as a selector. */
+  selector: string
+  /** Its next times, as the server has them. */
+  next: readonly string[]
+}
+
+interface ScheduleFormProps {
+  scripts: readonly Script[]
+  /** Undefined: a new one is made. */
+  changed?: Changed
+  onSaved: (schedule: Schedule) => void
+  onLeave: () => void
+}
+
+function kindOf({ cron, everySeconds }: Schedule): TimingKind {
+  if (cron !== null) return 'cron'
+  return everySeconds === null ? 'at' : 'everySeconds'
+}
+
+function Ownership({ schedule: { owner, secretParams } }: { schedule: Schedule }) {
+  if (owner === session.get()?.user.username) return null
+  const dropped = secretParams.length === 0 ? '' : `, and ${secretParams.join(', ')} has to be given again`
+  return (
+    <p class="hint">
+      {`It runs with the rights of ${owner}. Whoever changes its script, targets, user or params becomes its owner${dropped}.`}
+    </p>
+  )
+}
+
+interface PreviewProps {
+  changed: Changed | undefined
+  typed: ((name: string) => string) | undefined
+  kind: TimingKind
+  isBlamed: boolean
+}
+
+/** Its next times: as the server has them until they are changed. */
+function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
+  const isAsBefore =
+    changed !== undefined &&
+    kind === kindOf(changed.schedule) &&
+    Object.entries(timingFields(changed.schedule)).every(
+      ([name, value]) => (typed?.(name) ?? value) === value,
+    )
+  return (
+    <div class="preview" role="status" aria-label="Next times">
+      {isAsBefore ? (
+        <SlotTimes title="Next" zone={changed.schedule.timezone} times={changed.next} />
+      ) : (
+        typed && <TimingPreview field={typed} kind={kind} isBlamed={isBlamed} />
+      )}
+    </div>
+  )
+}
+
+/** A schedule as a form: a new one, or one that is changed. */
+export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFormProps) {
+  const schedule = changed?.schedule
+  const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
+  const [kind, setKind] = useState<TimingKind>(schedule ? kindOf(schedule) : 'cron')
+  const action = useAction(scripts, schedule)
+  const [typed, setTyped] = useState<((name: string) => string) | undefined>()
+  const [isBusy, setBusy] = useState(false)
+  const before = useRef<ScheduleCreate | undefined>(undefined)
+  const bodyOf = (of: HTMLFormElement): ScheduleCreate => {
+    const body = scheduleOf(fieldsOf(of), kind, action.declared)
+    return action.source === 'copy' && schedule?.copy ? copying(body, schedule.copy) : body
+  }
+  useLayoutEffect(() => {
+    if (schedule === undefined || form.current === null) return
+    fillForm(form.current, scheduleFields(schedule, action.declared))
+    before.current = bodyOf(form.current)
+  }, [])
+  const look = () => {
+    if (form.current !== null) setTyped(() => fieldsOf(form.current as HTMLFormElement))
+  }
+  useLayoutEffect(look, [kind])
+
+  async function save(): Promise<void> {
+    if (form.current === null) return
+    const body = bodyOf(form.current)
+    if (schedule === undefined || before.current === undefined) {
+      const paused = fieldsOf(form.current)('paused') === '' ? {} : { enabled: false }
+      return onSaved(await call<Schedule>('POST', 'api/schedules', { body: { ...body, ...paused } }))
+    }
+    const patch = patchOf(before.current, body)
+    if (Object.keys(patch).length === 0) return onSaved(schedule)
+    return onSaved(await call<Schedule>('PATCH', `api/schedules/${schedule.id}`, { body: patch }))
+  }
+
+  function submit(event: SubmitEvent): void {
+    event.preventDefault()
+    setBusy(true)
+    clear()
+    save().catch((error: unknown) => {
+      fail(error)
+      setBusy(false)
+    })
+  }
+
+  return (
+    <FaultsOfForm.Provider value={faults.at}>
+      <form
+        ref={form}
+        class="run"
+        onSubmit={submit}
+        onInvalidCapture={onInvalidCapture}
+        onInput={() => {
+          look()
+          clear()
+        }}
+      >
+        {schedule && <Ownership schedule={schedule} />}
+        <NameField name={schedule?.name} placeholder="nightly backup" />
+        <TimingFields kind={kind} onKind={setKind} />
+        <Preview changed={changed} typed={typed} kind={kind} isBlamed={faults.at.length > 0} />
+        <SelectorField
+          name="target"
+          label="On"
+          hint="Looked up anew at each run"
+          selector={changed?.selector ?? ''}
+          required
+        />
+        <ActionFields action={action} scripts={scripts} schedule={schedule} />
+        <SlotRules />
+        {schedule === undefined && (
+          <label class="inline">
+            <input type="checkbox" name="paused" /> Paused at first
+          </label>
+        )}
+        <Fault text={faults.rest} />
+        <SaveOrLeave makes={schedule ? undefined : 'schedule'} isBusy={isBusy} onLeave={onLeave} />
+      </form>
+    </FaultsOfForm.Provider>
+  )
+}

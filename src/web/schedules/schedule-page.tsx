@@ -1,0 +1,172 @@
+import { useState } from 'preact/hooks'
+import type { Page } from '../../core/protocol/http/common.ts'
+import type { Schedule, ScheduleSlot, ScheduleTimes } from '../../core/protocol/http/schedules.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { restOf } from '../../ui/schedules/view.ts'
+import { all, call, said } from '../api.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Facts } from '../parts/facts.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { LongName } from '../parts/long-name.tsx'
+import { Time } from '../parts/time.tsx'
+import { usePolled } from '../parts/use-polled.ts'
+import { useTitle } from '../parts/use-title.ts'
+import { useScripts } from '../run/use-scripts.ts'
+import { History } from './history.tsx'
+import { PlanNow } from './plan-now.tsx'
+import { ScheduleActions } from './schedule-actions.tsx'
+import { type Changed, ScheduleForm } from './schedule-form.tsx'
+import { ranSaid, selectorOf, targetSaid } from './schedule-words.ts'
+import { SlotTimes } from './slot-times.tsx'
+import { durationText } from './timing-of.ts'
+import { useRuns } from './use-runs.ts'
+import { When } from './when.tsx'
+
+/** Entries of a history that servers keep. */
+const mostSlots = 100
+
+interface View {
+  schedule: Schedule
+  next: readonly string[]
+  slots: readonly ScheduleSlot[]
+  tasks: readonly TaskSummary[]
+}
+
+async function readView(id: string): Promise<View> {
+  const path = `api/schedules/${encodeURIComponent(id)}`
+  const [schedule, { next }, history, tasks] = await Promise.all([
+    call<Schedule>('GET', path),
+    call<ScheduleTimes>('GET', `${path}/next`),
+    call<Page<ScheduleSlot>>('GET', `${path}/history?size=${mostSlots}`),
+    all<TaskSummary>('api/tasks', { scheduleId: id }, mostSlots),
+  ])
+  return { schedule, next, slots: history.content, tasks }
+}
+
+const overlaps: Record<Schedule['overlap'], string> = {
+  SKIP: 'skip the slot while its last task runs',
+  QUEUE: 'queue one slot while its last task runs',
+  ALLOW: 'run while its last task runs',
+}
+
+function missedSaid({ missed, missedWithinSeconds }: Schedule): string {
+  return missed === 'SKIP' ? 'skip' : `once: run the newest within ${durationText(missedWithinSeconds)}`
+}
+
+function ScheduleFacts({ schedule, what }: { schedule: Schedule; what: string }) {
+  const { jitterSeconds, from, until, overlap, owner, createdAt } = schedule
+  return (
+    <Facts
+      rows={[
+        ['Runs', <LongName text={what} />],
+        ['On', <LongName text={targetSaid(schedule)} />],
+        ['When', <When schedule={schedule} />],
+        ['Not before', from && <Time at={from} />],
+        ['Not after', until && <Time at={until} />],
+        ['Jitter', jitterSeconds === 0 ? null : `up to ${durationText(jitterSeconds)}`],
+        ['Overlap', overlaps[overlap]],
+        ['Missed', missedSaid(schedule)],
+        ['Owner', owner],
+        ['Created', <Time at={createdAt} />],
+      ]}
+    />
+  )
+}
+
+/** What there is to know of it: how it is set up, its next times, and what it would run. */
+function Panel({ view: { schedule, next }, scripts }: { view: View; scripts: readonly Script[] }) {
+  const [isPlanOpen, setPlanOpen] = useState(false)
+  return (
+    <div class="panel two">
+      <ScheduleFacts schedule={schedule} what={ranSaid(schedule, scripts)} />
+      <div>
+        {next.length === 0 ? (
+          <p class="hint">It has no further times.</p>
+        ) : (
+          <SlotTimes
+            title={restOf(schedule) === null ? 'Next' : 'Next, once it is resumed'}
+            zone={schedule.timezone}
+            times={next}
+          />
+        )}
+      </div>
+      <details class="whole" onToggle={(event) => setPlanOpen(event.currentTarget.open)}>
+        <summary>What it would run now, where and how</summary>
+        {isPlanOpen && <PlanNow schedule={schedule} scripts={scripts} />}
+      </details>
+    </div>
+  )
+}
+
+export function SchedulePage({ id }: { id: string }) {
+  const { value: view, fault, again } = usePolled(() => readView(id), [id])
+  const [refused, setRefused] = useState('')
+  const [changed, setChanged] = useState<Changed | undefined>()
+  const scripts = useScripts((error) => setRefused(said(error)))
+  useTitle(view?.schedule.name ?? 'Schedule')
+  useRuns(Number(id), again)
+  if (view === undefined || scripts === undefined)
+    return (
+      <section class="page">
+        <h1>Schedule</h1>
+        {fault + refused === '' ? <p class="hint">Loading …</p> : <Fault text={fault || refused} />}
+      </section>
+    )
+  const { schedule, next, slots, tasks } = view
+  const rest = restOf(schedule)
+
+  function edit(): void {
+    selectorOf(schedule.target).then(
+      (selector) => setChanged({ schedule, selector, next }),
+      (error: unknown) => setRefused(said(error)),
+    )
+  }
+
+  if (changed)
+    return (
+      <section class="page">
+        <div class="heading">
+          <h1>{`Change ‘${changed.schedule.name}’`}</h1>
+        </div>
+        <ScheduleForm
+          scripts={scripts}
+          changed={changed}
+          onLeave={() => setChanged(undefined)}
+          onSaved={() => {
+            again()
+            setChanged(undefined)
+          }}
+        />
+      </section>
+    )
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>{schedule.name}</h1>
+        {rest !== null && <Badge state={rest} />}
+        <span class="spring" />
+        <div class="doings">
+          <ScheduleActions
+            schedule={schedule}
+            scripts={scripts}
+            onFault={setRefused}
+            onChanged={again}
+            onEdit={edit}
+          />
+        </div>
+      </div>
+      {schedule.suspended !== null && <p class="fault">{`Suspended: ${schedule.suspended}`}</p>}
+      <Fault text={refused || fault} />
+      <Panel view={view} scripts={scripts} />
+      <div class="heading">
+        <h2>History</h2>
+      </div>
+      {slots.length === 0 ? (
+        <p class="empty">It has not run yet.</p>
+      ) : (
+        <History slots={slots} tasks={tasks} />
+      )}
+    </section>
+  )
+}

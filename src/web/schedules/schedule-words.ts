@@ -1,0 +1,25 @@
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
+import type { Schedule } from '../../core/protocol/http/schedules.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Target } from '../../core/protocol/http/tasks.ts'
+import { actionOf, targetOf } from '../../ui/schedules/view.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { call } from '../api.ts'
+
+/** The name of what it runs. */
+export function ranSaid(schedule: Schedule, scripts: readonly Script[] = []): string {
+  return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
+}
+
+/** Its targets in a few words. */
+export function targetSaid(schedule: Schedule): string {
+  const { hostIds } = schedule.target
+  return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')
+}
+
+/** Its targets as a selector. */
+export async function selectorOf({ selector, clusterId, hostIds = [] }: Target): Promise<string> {
+  if (selector !== undefined) return selector
+  if (clusterId === undefined) return hostIds.map((id) => `@id:${id}`).join(',')
+  return `@${(await call<Cluster>('GET', `api/clusters/${clusterId}`)).name}`
+}

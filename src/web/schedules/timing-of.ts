@@ -1,0 +1,93 @@
+import { type FieldFault, invalid } from '../../core/errors.ts'
+import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
+import { slotsOf, type Timing, timingFaults } from '../../core/schedule/timing.ts'
+import { durationSeconds } from '../../core/text/duration.ts'
+
+/** By what it is said when it runs, as the API calls it. */
+export type TimingKind = 'cron' | 'everySeconds' | 'at'
+
+type Field = (name: string) => string
+
+export type TypedTiming = Pick<
+  ScheduleCreate,
+  'cron' | 'everySeconds' | 'at' | 'timezone' | 'from' | 'until' | 'jitterSeconds'
+>
+
+/** Times that are shown of what is typed. */
+const shownSlots = 5
+
+/** `2026-11-24T03:30:00`, local, as fields of times take it. */
+export function localText(iso: string | null): string {
+  if (iso === null) return ''
+  const date = new Date(iso)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+}
+
+const timeOf = (text: string) => (text === '' ? undefined : new Date(text).toISOString())
+
+const units = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+] as const
+
+/** `90s`, `5m`: seconds in the largest unit that they are whole in. */
+export function durationText(seconds: number): string {
+  const [unit, size] = units.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ['s', 1]
+  return `${seconds / size}${unit}`
+}
+
+/** Seconds of a field; undefined of an empty one. Errors: `invalid` for what is no duration. */
+export function secondsOf(field: Field, name: string): number | undefined {
+  const text = field(name).trim()
+  if (text === '') return undefined
+  const seconds = durationSeconds(text)
+  if (seconds === null) throw invalid([{ field: name, message: 'write 90s, 5m or 2h' }])
+  return seconds
+}
+
+/** What the form says of its times. Errors: `invalid` for a duration that is none. */
+export function timingOf(field: Field, kind: TimingKind): TypedTiming {
+  const timing: Record<keyof TypedTiming, string | number | undefined> = {
+    cron: kind === 'cron' ? field('cron').trim() : undefined,
+    everySeconds: kind === 'everySeconds' ? secondsOf(field, 'everySeconds') : undefined,
+    at: kind === 'at' ? timeOf(field('at')) : undefined,
+    timezone: field('timezone').trim() || undefined,
+    from: timeOf(field('from')),
+    until: timeOf(field('until')),
+    jitterSeconds: secondsOf(field, 'jitterSeconds'),
+  }
+  return Object.fromEntries(Object.entries(timing).filter(([, value]) => value !== undefined))
+}
+
+/** The fields of the form for the times of a schedule. */
+export function timingFields(schedule: Schedule): Record<string, string> {
+  const { cron, everySeconds, at, timezone, from, until, jitterSeconds } = schedule
+  return {
+    cron: cron ?? '',
+    everySeconds: everySeconds === null ? '' : durationText(everySeconds),
+    at: localText(at),
+    timezone,
+    from: localText(from),
+    until: localText(until),
+    jitterSeconds: jitterSeconds === 0 ? '' : durationText(jitterSeconds),
+  }
+}
+
+/** Its next times, or what is wrong with it, as the server would say. */
+export type Preview = { times: readonly string[] } | { faults: readonly FieldFault[] }
+
+/** What a timing that begins to hold `now`, in milliseconds since 1970, comes to. */
+export function previewOf(typed: TypedTiming, now: number): Preview {
+  const { cron = null, everySeconds = null, at = null, timezone = 'UTC', from = null, until = null } = typed
+  const base = from ?? new Date(now).toISOString()
+  const jitterSeconds = typed.jitterSeconds ?? 0
+  const timing: Timing = { cron, everySeconds, at, timezone, from, until, jitterSeconds, base }
+  const faults = timingFaults(timing, now)
+  if (faults.length > 0) return { faults }
+  const slots = slotsOf(timing)
+  const times: string[] = []
+  for (let slot = slots.next(now); slot !== null && times.length < shownSlots; slot = slots.next(slot))
+    times.push(new Date(slot).toISOString())
+  return { times }
+}

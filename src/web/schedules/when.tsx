@@ -1,0 +1,22 @@
+import type { Schedule } from '../../core/protocol/http/schedules.ts'
+import { timingOf } from '../../ui/schedules/view.ts'
+import { Time } from '../parts/time.tsx'
+
+/** When a schedule runs: a cron expression with its zone, an interval, or a time. */
+export function When({ schedule }: { schedule: Schedule }) {
+  const { cron, at, timezone } = schedule
+  if (at !== null)
+    return (
+      <>
+        {'at '}
+        <Time at={at} />
+      </>
+    )
+  if (cron === null) return timingOf(schedule, false)
+  return (
+    <>
+      <span class="code">{cron}</span>
+      <small class="under">{timezone}</small>
+    </>
+  )
+}

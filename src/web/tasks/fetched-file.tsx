@@ -1,0 +1,54 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../core/task/task.ts'
+import { said, send } from '../api.ts'
+import { save } from '../parts/save.ts'
+import { allowed } from '../session.ts'
+import { inFileName } from './download.ts'
+
+/** `web1-app.log`, `web1-app.tar`. */
+function nameOf({ path, kind }: NonNullable<TaskSummary['fetch']>, hostname: string): string {
+  const base = path.split('/').findLast((part) => part !== '') ?? 'root'
+  return `${inFileName(hostname)}-${inFileName(base)}${kind === 'TREE' ? '.tar' : ''}`
+}
+
+interface FetchedFileProps {
+  task: TaskSummary
+  result: TaskResult
+  onFault: (fault: string) => void
+}
+
+/** Saves what was fetched from a host; nothing where there is nothing, or for who may not have it. */
+export function FetchedFile({ task: { taskId, fetch }, result, onFault }: FetchedFileProps) {
+  const { hostId, hostname, status } = result
+  const [isBusy, setBusy] = useState(false)
+  const leave = useRef<AbortController | undefined>(undefined)
+  useEffect(() => () => leave.current?.abort(), [])
+  if (fetch === null || status !== 'SUCCESS' || !allowed('execute')) return null
+
+  async function load(): Promise<void> {
+    const { signal } = (leave.current = new AbortController())
+    const response = await send('GET', `api/tasks/${encodeURIComponent(taskId)}/files/${hostId}`, { signal })
+    save(await response.blob(), nameOf(fetch ?? { path: '', kind: 'FILE' }, hostname))
+  }
+
+  return (
+    <button
+      type="button"
+      class="save"
+      aria-label={`Save the file of ${hostname}`}
+      disabled={isBusy}
+      onClick={() => {
+        setBusy(true)
+        onFault('')
+        load()
+          .catch((error: unknown) => {
+            if (leave.current?.signal.aborted !== true) onFault(said(error))
+          })
+          .finally(() => setBusy(false))
+      }}
+    >
+      {isBusy ? 'Saving …' : 'Save'}
+    </button>
+  )
+}

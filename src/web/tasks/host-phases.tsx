@@ -1,0 +1,57 @@
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../core/task/task.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { toneOf } from '../parts/badge.tsx'
+import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './phases.ts'
+
+const marks: Record<string, string> = { good: '✓', bad: '✗', busy: '…' }
+
+interface PhaseMarkProps {
+  state: PhaseState
+  /** Of what is as it should be only the mark is seen, and of what is not little more: the list may have hundreds of them. */
+  isShort: boolean
+}
+
+function PhaseMark({ state, isShort }: PhaseMarkProps) {
+  const name = state.phase.toLowerCase()
+  const tone = toneOf(state.status)
+  const isBad = tone === 'bad'
+  return (
+    <span class={`phase-state ${tone}`} title={`${name}: ${phaseSaid(state)}`}>
+      <span aria-hidden="true">{marks[tone] ?? '–'}</span> {name}{' '}
+      {isShort && isBad && <span aria-hidden="true">{phaseSaidShortly(state)}</span>}
+      <span class={isShort ? 'unseen' : ''}>{phaseSaid(state)}</span>
+    </span>
+  )
+}
+
+interface HostPhasesProps extends Pick<PhaseMarkProps, 'isShort'> {
+  task: TaskSummary
+  result: TaskResult
+}
+
+/** What became of script, verify and rollback on a host; nothing where the task has no gates. */
+export function HostPhases({ task, result, isShort }: HostPhasesProps) {
+  const states = phasesOf(task, result)
+  // Where nothing has begun the status says it all.
+  if (states.length === 0 || (isShort && result.startedAt === null)) return null
+  return (
+    <span class={isShort ? 'phases brief' : 'phases'}>
+      {states.map((state) => (
+        <PhaseMark key={state.phase} state={state} isShort={isShort} />
+      ))}
+    </span>
+  )
+}
+
+/** The same of one host, with what it said of itself. */
+export function PhasesOfHost({ task, result }: Omit<HostPhasesProps, 'isShort'>) {
+  const { hostname, error } = result
+  if (phasesOf(task, result).length === 0) return null
+  return (
+    <div class="phases-of-host" role="group" aria-label={`Phases of ${sanitizeLine(hostname)}`}>
+      <HostPhases task={task} result={result} isShort={false} />
+      {error !== null && <small>{sanitizeLine(error)}</small>}
+    </div>
+  )
+}

@@ -1,0 +1,79 @@
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { GatePhase, GateStatus, Phase } from '../../core/task/gates.ts'
+import type { ResultStatus, TaskResult } from '../../core/task/task.ts'
+
+/** How one phase of a host stands; ENDED where only its successor is known. */
+export interface PhaseState {
+  readonly phase: Phase
+  readonly status: ResultStatus | GateStatus | 'ENDED' | 'NOT RUN'
+  /** Null where there is none, or nobody knows it. */
+  readonly exitCode: number | null
+  /** Tries, of VERIFY only. */
+  readonly attempts?: number
+}
+
+type Gates = Pick<TaskSummary, 'verify' | 'rollback'>
+type Result = Pick<TaskResult, 'status' | 'exitCode' | 'phase' | 'verify' | 'rollback'>
+
+export const hasGates = ({ verify, rollback }: Gates): boolean => verify !== null || rollback !== null
+
+function scriptState({ status, exitCode, phase, verify }: Result): Omit<PhaseState, 'phase'> {
+  // It is verified once it has succeeded.
+  if (verify !== null || phase === 'VERIFY') return { status: 'SUCCESS', exitCode: 0 }
+  // That may be for it, or for what verified it.
+  if (phase === 'ROLLBACK') return { status: 'ENDED', exitCode: null }
+  return { status, exitCode }
+}
+
+function gateState(
+  phase: GatePhase,
+  result: Result,
+  found: Omit<PhaseState, 'phase'> | null,
+): Omit<PhaseState, 'phase'> {
+  if (found !== null) return found
+  if (result.phase === phase) return { status: 'RUNNING', exitCode: null }
+  if (result.phase === 'ROLLBACK') return { status: 'ENDED', exitCode: null }
+  const isOpen = result.status === 'PENDING' || result.status === 'RUNNING'
+  return { status: isOpen ? 'PENDING' : 'NOT RUN', exitCode: null }
+}
+
+/** The phases of a host in their order; none where the task has no gates (contract §15). */
+export function phasesOf(gates: Gates, result: Result): PhaseState[] {
+  if (!hasGates(gates)) return []
+  const { verify, rollback } = result
+  return [
+    { phase: 'SCRIPT', ...scriptState(result) },
+    ...(gates.verify === null ? [] : [{ phase: 'VERIFY' as const, ...gateState('VERIFY', result, verify) }]),
+    ...(gates.rollback === null
+      ? []
+      : [{ phase: 'ROLLBACK' as const, ...gateState('ROLLBACK', result, rollback) }]),
+  ]
+}
+
+const words: Record<PhaseState['status'], string> = {
+  PENDING: 'waiting',
+  RUNNING: 'running',
+  SUCCESS: 'succeeded',
+  FAILED: 'failed',
+  TIMEOUT: 'timed out',
+  CANCELLED: 'cancelled',
+  SKIPPED: 'skipped',
+  UNREACHABLE: 'unreachable',
+  LOST: 'lost',
+  ENDED: 'ended',
+  'NOT RUN': 'not run',
+}
+
+/** How it ended, where that is neither good nor without a code. */
+function exitSaid({ status, exitCode }: PhaseState): string {
+  return exitCode === null || status === 'SUCCESS' || status === 'TIMEOUT' ? '' : `exit ${exitCode}`
+}
+
+/** `failed, exit 3, 2 tries`. */
+export function phaseSaid(state: PhaseState): string {
+  const { status, attempts = 1 } = state
+  return [words[status], exitSaid(state), attempts > 1 ? `${attempts} tries` : ''].filter(Boolean).join(', ')
+}
+
+/** `exit 3`, `timed out`: what a list has room for. */
+export const phaseSaidShortly = (state: PhaseState): string => exitSaid(state) || words[state.status]

@@ -1,0 +1,85 @@
+import { useState } from 'preact/hooks'
+import type { Webhook, WebhookSaved, WebhookTest } from '../../core/protocol/http/webhooks.ts'
+import { call, said } from '../api.ts'
+import { Question } from '../parts/question.tsx'
+import { go } from '../route.ts'
+
+/** What came of something, in words. */
+export interface Told {
+  text: string
+  isGood: boolean
+}
+
+interface WebhookActionsProps {
+  webhook: Webhook
+  onTold: (told: Told | undefined) => void
+  onSaved: (saved: WebhookSaved) => void
+  onEdit: () => void
+}
+
+const testSaid = ({ delivered, status, error }: WebhookTest): Told => ({
+  text: delivered ? `Delivered: the receiver answered ${status}.` : `Not delivered: ${error}.`,
+  isGood: delivered,
+})
+
+export function WebhookActions({ webhook, onTold, onSaved, onEdit }: WebhookActionsProps) {
+  const [asked, setAsked] = useState<'secret' | 'delete' | undefined>()
+  const [isTesting, setTesting] = useState(false)
+  const path = `api/webhooks/${webhook.id}`
+  const { name, enabled } = webhook
+  function act<T>(work: Promise<T>, then: (answer: T) => void): void {
+    setAsked(undefined)
+    onTold(undefined)
+    work
+      .then(then, (error: unknown) => onTold({ text: said(error), isGood: false }))
+      .finally(() => setTesting(false))
+  }
+  const change = (body: object) => act(call<WebhookSaved>('PATCH', path, { body }), onSaved)
+  function test(): void {
+    setTesting(true)
+    act(call<WebhookTest>('POST', `${path}/test`), (outcome) => onTold(testSaid(outcome)))
+  }
+  return (
+    <>
+      <button type="button" disabled={isTesting} onClick={test}>
+        {isTesting ? 'Sending …' : 'Send a test'}
+      </button>
+      <button type="button" onClick={() => change({ enabled: !enabled })}>
+        {enabled ? 'Disable' : 'Enable'}
+      </button>
+      <button type="button" onClick={onEdit}>
+        Edit
+      </button>
+      <button type="button" onClick={() => setAsked('secret')}>
+        New secret
+      </button>
+      <button type="button" class="danger" onClick={() => setAsked('delete')}>
+        Delete
+      </button>
+      {asked === 'secret' && (
+        <Question
+          title={`Make another secret for ‘${name}’?`}
+          yes="Make another"
+          no="Keep this one"
+          isDangerous
+          onNo={() => setAsked(undefined)}
+          onYes={() => change({ secret: null })}
+        >
+          <p>The former one signs nothing more, from the next try on.</p>
+        </Question>
+      )}
+      {asked === 'delete' && (
+        <Question
+          title={`Delete the webhook ‘${name}’?`}
+          yes="Delete it"
+          no="Keep it"
+          isDangerous
+          onNo={() => setAsked(undefined)}
+          onYes={() => act(call('DELETE', path), () => go('webhooks'))}
+        >
+          <p>What waits for it is not sent any more.</p>
+        </Question>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+import { useState } from 'preact/hooks'
+import type { Page } from '../../core/protocol/http/common.ts'
+import type { Delivery, Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts'
+import { deliveryStatuses } from '../../core/webhooks/webhook.ts'
+import { call, withQuery } from '../api.ts'
+import { Badge } from '../parts/badge.tsx'
+import { Choice } from '../parts/choice.tsx'
+import { Facts } from '../parts/facts.tsx'
+import { Fault } from '../parts/fault.tsx'
+import { LongName } from '../parts/long-name.tsx'
+import { Time } from '../parts/time.tsx'
+import { usePolled } from '../parts/use-polled.ts'
+import { useTitle } from '../parts/use-title.ts'
+import { Deliveries } from './deliveries.tsx'
+import { SecretShown } from './secret-shown.tsx'
+import { type Told, WebhookActions } from './webhook-actions.tsx'
+import { WebhookForm } from './webhook-form.tsx'
+import { formatsSaid } from './webhook-words.ts'
+import { stateOf } from './webhooks-page.tsx'
+
+const mostRows = 200
+const choices = ['', ...deliveryStatuses] as const
+type Status = (typeof choices)[number]
+
+interface View {
+  webhook: Webhook
+  /** The newest of the status that is looked at. */
+  deliveries: readonly Delivery[]
+  /** How many there are of each status. */
+  counts: Record<Status, number>
+}
+
+async function readView(id: string, status: Status): Promise<View> {
+  const path = `api/webhooks/${encodeURIComponent(id)}`
+  const list = (wanted: Status, size: number) =>
+    call<Page<Delivery>>('GET', withQuery(`${path}/deliveries`, { status: wanted, size }))
+  const [webhook, { content }, ...pages] = await Promise.all([
+    call<Webhook>('GET', path),
+    list(status, mostRows),
+    ...choices.map((each) => list(each, 1)),
+  ])
+  const counts = Object.fromEntries(choices.map((each, at) => [each, pages[at]?.totalElements ?? 0]))
+  return { webhook, deliveries: content, counts: counts as View['counts'] }
+}
+
+const choiceSaid = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
+
+function WebhookFacts({
+  webhook: { url, events, selector, format, owner, createdAt },
+}: {
+  webhook: Webhook
+}) {
+  return (
+    <Facts
+      rows={[
+        ['URL', <LongName text={url} />],
+        ['Events', events.join(', ')],
+        ['Selector', selector && <LongName text={selector} />],
+        ['Format', formatsSaid[format]],
+        ['Made by', owner],
+        ['Created', <Time at={createdAt} />],
+      ]}
+    />
+  )
+}
+
+export function WebhookPage({ id }: { id: string }) {
+  const [status, setStatus] = useState<Status>('')
+  const { value: view, fault, again } = usePolled(() => readView(id, status), [id, status])
+  const [told, setTold] = useState<Told | undefined>()
+  const [saved, setSaved] = useState<WebhookSaved | undefined>()
+  const [isEdited, setEdited] = useState(false)
+  useTitle(view?.webhook.name ?? 'Webhook')
+  if (view === undefined)
+    return (
+      <section class="page">
+        <h1>Webhook</h1>
+        {fault === '' ? <p class="hint">Loading …</p> : <Fault text={fault} />}
+      </section>
+    )
+  const { webhook, deliveries, counts } = view
+  const keep = (next: WebhookSaved) => {
+    setEdited(false)
+    setSaved(next.secret === null ? undefined : next)
+    again()
+  }
+  if (isEdited)
+    return (
+      <section class="page">
+        <div class="heading">
+          <h1>{`Change ‘${webhook.name}’`}</h1>
+        </div>
+        <WebhookForm webhook={webhook} onSaved={keep} onLeave={() => setEdited(false)} />
+      </section>
+    )
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>{webhook.name}</h1>
+        <Badge state={stateOf(webhook)} />
+        <span class="spring" />
+        <div class="doings">
+          <WebhookActions webhook={webhook} onTold={setTold} onSaved={keep} onEdit={() => setEdited(true)} />
+        </div>
+      </div>
+      <Fault text={told?.isGood === false ? told.text : fault} />
+      <p role="status" class="told">
+        {told?.isGood ? told.text : ''}
+      </p>
+      <div class="panel">
+        <WebhookFacts webhook={webhook} />
+      </div>
+      <div class="heading">
+        <h2>Deliveries</h2>
+        <Choice
+          label="Status"
+          options={choices.map((each) => [each, `${choiceSaid(each)} ${counts[each]}`] as const)}
+          chosen={status}
+          onChoose={setStatus}
+        />
+      </div>
+      {deliveries.length === 0 ? (
+        <p class="empty">{status === '' ? 'Nothing has been told yet.' : 'There are none.'}</p>
+      ) : (
+        <Deliveries deliveries={deliveries} />
+      )}
+      {deliveries.length < counts[status] && (
+        <p class="hint">{`${counts[status] - deliveries.length} older ones are in rsm webhooks deliveries.`}</p>
+      )}
+      {saved && (
+        <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />
+      )}
+    </section>
+  )
+}

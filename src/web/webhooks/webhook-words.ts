@@ -1,0 +1,21 @@
+import type { WebhookEvent, WebhookFormat } from '../../core/webhooks/webhook.ts'
+
+/** When each event comes. */
+export const eventsSaid: Record<WebhookEvent, string> = {
+  'task.failed': 'A task has ended FAILED',
+  'task.ended': 'A task has ended, whatever came of it',
+  'schedule.suspended': 'A schedule does not run any more',
+  'schedule.skipped': 'A slot was not run, or no task could be made of it',
+  'host.offline': 'Hosts have been OFFLINE for a minute',
+  'host.online': 'Hosts of which that was told are back',
+  'agent.revoked': 'The token of a host’s agent was revoked',
+  'approval.requested': 'Not told yet: this server has no approvals',
+  'approval.decided': 'Not told yet: this server has no approvals',
+}
+
+export const formatsSaid: Record<WebhookFormat, string> = {
+  JSON: 'JSON, as Standard Webhooks says',
+  SLACK: 'A text for Slack',
+  TEAMS: 'A text for Teams',
+  DISCORD: 'A text for Discord',
+}

@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import { closeSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { copyFile } from '../../../src/agent/files/copy-file.ts'
+import { Desk } from '../../../src/agent/files/desk.ts'
+import { fileWork, orderOf, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
+import { ownAccount } from '../../../src/agent/script/account.ts'
+import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
+import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { sha256 } from '../../helpers/servers/file-door.ts'
+
+const lines = 20_000
+
+/** Says how often it read, and what was not one number from the first line to the last. */
+const reader = `const { readFileSync } = require('node:fs')
+let reads = 0
+process.on('SIGTERM', () => { console.log('reads', reads); process.exit() })
+const look = () => {
+  const text = readFileSync(process.argv[1], 'utf8')
+  const first = text.slice(0, text.indexOf('\\n') + 1)
+  if (first === '' || text !== first.repeat(${lines})) console.log('a part of', text.length)
+  reads += 1
+  setImmediate(look)
+}
+look()`
+
+const wish = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
+
+/** What the process of an order is given. */
+async function deskOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
+  const execution = await temporaryDirectory(t)
+  const order = orderOf({ taskId, timeout: 0, maxOutputBytes: 0, copy })
+  fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' }).script(order, execution, ownAccount())
+  return { execution, desk: new Desk(execution, taskId) }
+}
+
+const orderFor = (text: Buffer, path: string): CopyOrder => ({
+  file: { fileId: 'f', size: text.length, sha256: sha256(text) },
+  path,
+  kind: 'FILE',
+})
+
+/** Copies a text in this process, as the process of an order does; `received` is called when the last byte has come. */
+async function copyText(
+  t: ExecutionContext,
+  n: number,
+  text: Buffer,
+  path: string,
+  received: (execution: string) => void = () => {},
+): Promise<boolean> {
+  const copy = orderFor(text, path)
+  const { execution, desk } = await deskOf(t, `copy-${n}`, copy)
+  async function* receive() {
+    for (let at = 0; at < text.length; at += 16_384) yield text.subarray(at, at + 16_384)
+    received(execution)
+  }
+  try {
+    return await copyFile({ copy, wish, desk, server: { receive }, say: () => {} })
+  } finally {
+    desk.sweep()
+    desk.close()
+  }
+}
+
+test('a reader in a loop sees the old file or the new one, never a part, during 200 replacements', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'file')
+  const textOf = (n: number) => Buffer.from(`${n}\n`.repeat(lines))
+  writeFileSync(path, textOf(0))
+  const child = spawn(process.execPath, ['-e', reader, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stdout.on('data', (piece: Buffer) => {
+    said += piece.toString()
+  })
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  for (let n = 1; n <= 200; n += 1) t.true(await copyText(t, n, textOf(n), path))
+  child.kill('SIGTERM')
+  await closed
+  t.regex(said, /^reads \d{2,}\n$/)
+  t.deepEqual(readdirSync(directory), ['file'])
+})
+
+test('a cancel that is on the disk wins over a file that is about to take its place', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const path = join(directory, 'file')
+  writeFileSync(path, 'old')
+  await t.throwsAsync(copyText(t, 1, Buffer.from('new'), path, withdrawLeave), {
+    message: 'it was ended before it was done',
+  })
+  t.is(readFileSync(path, 'utf8'), 'old')
+  t.deepEqual(readdirSync(directory), ['file'])
+})
+
+test('a name that somebody else has is left to him, not followed, and not removed with what is ours', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const secret = join(directory, 'secret')
+  writeFileSync(secret, 'kept')
+  const { execution, desk } = await deskOf(t, 'copy', orderFor(Buffer.from('text'), join(directory, 'file')))
+  const held = HeldDirectory.open(directory)
+  t.teardown(() => held.close())
+  const first = desk.create(held)
+  closeSync(first.fd)
+  held.remove(first.name)
+  symlinkSync(secret, join(directory, first.name))
+  const second = desk.create(held)
+  closeSync(second.fd)
+  t.not(second.name, first.name)
+  const noted = readParts(execution).map(({ name }) => name)
+  t.deepEqual(noted, [second.name])
+  desk.sweep()
+  desk.close()
+  t.deepEqual(readdirSync(directory).sort(), [first.name, 'secret'])
+  t.is(readFileSync(secret, 'utf8'), 'kept')
+})

@@ -1,0 +1,98 @@
+import { statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import test from 'ava'
+import { copyFleet } from '../helpers/agents/copy-fleet.ts'
+
+test('cp puts a file on hosts under its own name and mode, says so, and leaves it alone the second time', async (t) => {
+  const { rsm, theirs, file, there } = await copyFleet(t, 'web1', 'web2')
+  const source = file('app.conf', 'port=1\n', 0o640)
+  const argv = ['cp', source, `web[1-2]:${theirs}/%h-`]
+  const first = await rsm([...argv.slice(0, 2), `web[1-2]:${theirs}/%h-100%%`])
+  t.is(first.exit, 0, first.stderr)
+  t.is(there('web1-100%'), 'port=1\n')
+  t.is(there('web2-100%'), 'port=1\n')
+  t.is(statSync(join(theirs, 'web1-100%')).mode & 0o7777, 0o640)
+  t.regex(first.stdout, /web1-100% written/)
+  t.regex(first.stderr, /^rsm: 2 hosts: 2 SUCCESS .*$/m)
+  t.regex(first.stderr, /^rsm: 2 hosts changed$/m)
+
+  const again = await rsm([...argv.slice(0, 2), `web[1-2]:${theirs}/%h-100%%`, '--json'])
+  t.is(again.exit, 0, again.stderr)
+  const task = JSON.parse(again.stdout)
+  t.like(task, { type: 'COPY', status: 'SUCCESS' })
+  t.deepEqual(
+    task.results.map(({ changed }: { changed: boolean }) => changed),
+    [false, false],
+  )
+})
+
+test('cp takes its hosts from options, goes into directories, and keeps what it replaces', async (t) => {
+  const { rsm, theirs, file, there } = await copyFleet(t, 'web1')
+  const source = file('app 100%.conf', 'new\n')
+  const target = `:${theirs}/`
+  writeFileSync(join(theirs, 'app 100%.conf'), 'old\n')
+  const ran = await rsm(['cp', source, target, '-w', 'web1', '--backup', '--mode', '0600', '--json'])
+  t.is(ran.exit, 0, ran.stderr)
+  t.is(there('app 100%.conf'), 'new\n')
+  t.is(statSync(join(theirs, 'app 100%.conf')).mode & 0o7777, 0o600)
+  t.is(there(`app 100%.conf.rsm-${JSON.parse(ran.stdout).taskId}`), 'old\n')
+})
+
+test('cp --dry-run says who would change, --diff how, --plan asks no host; none writes', async (t) => {
+  const { server, rsm, theirs, file, there } = await copyFleet(t, 'web1')
+  const source = file('app.conf', 'port=2\n')
+  writeFileSync(join(theirs, 'app.conf'), 'port=1\n')
+  const argv = ['cp', source, `web1:${theirs}/`]
+  const dry = await rsm([...argv, '--dry-run'])
+  t.is(dry.exit, 0, dry.stderr)
+  t.regex(dry.stderr, /^rsm: 1 host would change$/m)
+  const diff = await rsm([...argv, '--diff'])
+  t.is(diff.exit, 0, diff.stderr)
+  t.regex(diff.stdout, /^-port=1\n\+port=2$/m)
+  const before = (await server.data('GET', '/api/tasks')).totalElements
+  const plan = await rsm([...argv, '--plan', '--json'])
+  t.like(JSON.parse(plan.stdout), { type: 'COPY', timeout: 3600, hosts: [{ hostname: 'web1' }] })
+  t.is((await server.data('GET', '/api/tasks')).totalElements, before)
+  t.is(there('app.conf'), 'port=1\n')
+})
+
+test('cp - copies what comes on stdin, however long, and --owner, --run-as, --limit-rate and --secret go with it', async (t) => {
+  const { rsm, theirs, there } = await copyFleet(t, 'web1')
+  const input = 'a line of some length\n'.repeat(900_000)
+  const me = userInfo().username
+  const options = ['--owner', me, '--run-as', me, '--limit-rate', '1G', '--secret', '--json']
+  const ran = await rsm(['cp', '-', `web1:${theirs}/dump`, ...options], { input })
+  t.is(ran.exit, 0, ran.stderr)
+  t.like(JSON.parse(ran.stdout), { runAs: me, copy: { owner: me, kind: 'FILE' } })
+  t.true(there('dump') === input)
+  const empty = await rsm(['cp', '-', `web1:${theirs}/none`], { input: '' })
+  t.is(empty.exit, 0, empty.stderr)
+  t.is(there('none'), '')
+})
+
+test('cp ends as its hosts do, with the words of their system', async (t) => {
+  const { rsm, theirs, file } = await copyFleet(t, 'web1')
+  const source = file('app.conf', 'x\n')
+  const ran = await rsm(['cp', source, `web1:${theirs}/nowhere/app.conf`])
+  t.true(ran.exit === 1 || ran.exit === 126, ran.stderr)
+  t.regex(ran.stderr, /web1: FAILED, exit \d+: .*nowhere/)
+})
+
+test('cp to hosts that are unknown sends nothing', async (t) => {
+  const { server, rsm, theirs, file } = await copyFleet(t, 'web1')
+  const source = file('app.conf', 'x\n')
+  t.is((await rsm(['cp', source, `nosuch:${theirs}/`])).exit, 5)
+  const { content } = await server.data('GET', '/api/audit?action=file.upload')
+  t.deepEqual(content, [])
+})
+
+test('exec --stdin lets scripts read a file, or what comes on our own stdin', async (t) => {
+  const { rsm, file } = await copyFleet(t, 'web1', 'web2')
+  const source = file('app.sql', 'select 1\n')
+  const one = await rsm(['exec', '-w', 'web1', '--stdin', source, 'tr a-z A-Z'])
+  t.is(one.stdout, 'web1: SELECT 1\n', one.stderr)
+  const both = await rsm(['exec', '-w', 'web[1-2]', '-b', '--stdin', '-', 'wc -c'], { input: 'four' })
+  t.is(both.exit, 0, both.stderr)
+  t.regex(both.stdout, /web\[1-2\].*\n4\n/s)
+})

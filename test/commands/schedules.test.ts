@@ -1,0 +1,97 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+
+test('the times of a schedule are shown in its time zone, what it ran by hand with its tasks', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const script = { content: '# what it does\necho hello' }
+  const more = { script, target: { selector: 'web1' }, queueSeconds: 0 }
+  const timing = {
+    cron: '30 2 * * *',
+    timezone: 'Europe/Berlin',
+    from: '2027-03-27T00:00:00Z',
+    until: '2027-03-29T12:00:00Z',
+  }
+  await server.data('POST', '/api/schedules', { name: 'nightly', ...timing, ...more })
+  const rsm = commandLine(t, server)
+  t.is(
+    (await rsm(['schedules', 'next', 'nightly', '--utc'])).stdout,
+    [
+      'Europe/Berlin              UTC',
+      '2027-03-27 02:30:00+01:00  2027-03-27 01:30:00Z',
+      '2027-03-28 03:00:00+02:00  2027-03-28 01:00:00Z',
+      '2027-03-29 02:30:00+02:00  2027-03-29 00:30:00Z',
+      '',
+    ].join('\n'),
+  )
+  const { stdout: taskId } = await rsm(['schedules', 'run', 'nightly'])
+  t.regex((await rsm(['tasks', 'show', taskId.trim()])).stdout, /^schedule +1, run by hand$/m)
+  const shown = await rsm(['schedules', 'show', 'nightly'])
+  t.regex(shown.stdout, /^runs +echo hello$/m)
+  t.regex(shown.stdout, new RegExp(`task ${taskId.trim()}, run by admin`))
+  t.regex((await rsm(['schedules', 'pause', 'nightly'])).stdout, /^paused nightly\n$/)
+  t.regex((await rsm(['schedules', 'list'])).stdout, /^1 +nightly +30 2 \* \* \* Europe\/Berlin +paused +/m)
+})
+
+test('a schedule that could not be meant is refused before the server is asked, or with the field', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  await server.data('POST', '/api/scripts', { name: 'hello', type: 'BASH', content: 'echo' })
+  const rsm = commandLine(t, server)
+  const add = (...words: string[]) => rsm(['schedules', 'add', 'nightly', '-w', 'web1', ...words])
+  for (const [words, exit, said] of [
+    [['--script', 'hello'], 2, /when\? give --cron, --every or --at/],
+    [['--every', '5m'], 2, /nothing to run/],
+    [['--every', '5m', '--at', '2099-01-01', '--script', 'hello'], 2, /--at|--every/],
+    [['--every', '0.5s', '--script', 'hello'], 2, /whole seconds/],
+    [['--every', '5m', '--script', 'hello', '--verify-retries', '2'], 2, /--verify-retries is for --verify/],
+    [['--every', '5m', '--script', 'hello', '--rollback', 'helo'], 5, /no such script: helo/],
+    [['--cron', '* * * * * *', '--script', 'hello'], 2, /cron: takes five fields/],
+    [['--cron', '0 0 30 2 *', '--script', 'hello'], 2, /cron: never comes/],
+    [['--cron', '@daily', '--tz', 'Berln', '--script', 'hello'], 2, /did you mean Europe\/Berlin\?/],
+    [['--cron', '@daily', '--script', 'helo'], 5, /no such script: helo \(did you mean hello\?\)/],
+  ] as const) {
+    const ran = await add(...words)
+    t.is(ran.exit, exit, words.join(' '))
+    t.regex(ran.stderr, said, words.join(' '))
+  }
+  t.is((await rsm(['schedules', 'edit', 'nightly'])).exit, 2)
+  t.is((await server.data('GET', '/api/schedules')).totalElements, 0)
+})
+
+test('what verifies and rolls back is added with a schedule, changed, and shown', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const { id } = await server.data('POST', '/api/scripts', { name: 'undo', type: 'BASH', content: 'true' })
+  const check = join(temporaryDirectory(t), 'check.sh')
+  writeFileSync(check, 'curl -fsS localhost/health\n')
+  const rsm = commandLine(t, server)
+  const gates = ['--verify', check, '--verify-retries', '2', '--rollback', 'undo']
+  const added = await rsm([
+    'schedules',
+    'add',
+    'deploy',
+    '--every',
+    '1d',
+    '-w',
+    'web1',
+    '--script',
+    'undo',
+    ...gates,
+  ])
+  t.is(added.exit, 0, added.stderr)
+  const schedule = () => server.data('GET', '/api/schedules/1')
+  t.like(await schedule(), {
+    verify: { script: { content: 'curl -fsS localhost/health\n' }, retries: 2 },
+    rollback: { scriptId: id },
+  })
+  const shown = (await rsm(['schedules', 'show', 'deploy'])).stdout
+  t.regex(shown, /^verify +check\.sh$/m)
+  t.regex(shown, new RegExp(`^rollback +stored script ${id}$`, 'm'))
+  t.is((await rsm(['schedules', 'edit', 'deploy', '--verify', 'undo', '--verify-interval', '1s'])).exit, 0)
+  t.deepEqual((await schedule()).verify, { scriptId: id, intervalSeconds: 1 })
+})

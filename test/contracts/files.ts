@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import type { ExecutionContext, TestFn } from 'ava'
+import { type Files, WrongOffset } from '../../src/server/seams/files.ts'
+
+/** Bytes in pieces, and then an error where one is given. */
+async function* inPieces(pieces: readonly Uint8Array[], error?: Error): AsyncGenerator<Uint8Array> {
+  yield* pieces
+  if (error) throw error
+}
+
+const text = (...pieces: string[]) => inPieces(pieces.map((piece) => Buffer.from(piece)))
+
+async function read(files: Files, id: string, from = 0, to?: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of files.read(id, from, to ?? (await files.size(id))))
+    pieces.push(Uint8Array.from(piece))
+  return Buffer.concat(pieces)
+}
+
+/** What every implementation of Files does; `room`: bytes that all of them take together. */
+export function filesContract(
+  test: TestFn,
+  open: (t: ExecutionContext) => Promise<{ files: Files; room: () => Promise<number> }>,
+): void {
+  test('what is added is read, from any byte to any other', async (t) => {
+    const { files } = await open(t)
+    t.is(await files.size('one'), 0)
+    t.is(await files.append('one', 0, text('abc', '', 'def')), 6)
+    t.is(await files.append('one', 6, text('ghi')), 9)
+    t.is(await files.size('one'), 9)
+    t.is((await read(files, 'one')).toString(), 'abcdefghi')
+    for (const [from, to, expected] of [
+      [0, 0, ''],
+      [0, 1, 'a'],
+      [4, 8, 'efgh'],
+      [8, 9, 'i'],
+      [9, 9, ''],
+    ] as const)
+      t.is((await read(files, 'one', from, to)).toString(), expected)
+    await files.finish('one', null)
+    t.is((await read(files, 'one')).toString(), 'abcdefghi')
+  })
+
+  test('what has come before a cut stays, and the rest goes behind it', async (t) => {
+    const { files } = await open(t)
+    const bytes = randomBytes(1024 * 1024 + 1017)
+    const quarter = Math.ceil(bytes.length / 4)
+    const cut = new Error('cut')
+    let at = 0
+    while (at < bytes.length) {
+      const piece = bytes.subarray(at, at + quarter)
+      await t.throwsAsync(files.append('one', at, inPieces([piece], cut)), { is: cut })
+      at += piece.length
+      t.is(await files.size('one'), at)
+    }
+    t.deepEqual(await read(files, 'one'), bytes)
+    t.deepEqual(
+      await read(files, 'one', 1024 * 1024 - 1, bytes.length - 1),
+      bytes.subarray(1024 * 1024 - 1, -1),
+    )
+  })
+
+  test('bytes for another place, and a second writer, change nothing', async (t) => {
+    const { files } = await open(t)
+    await files.append('one', 0, text('abc'))
+    for (const offset of [0, 2, 4])
+      t.is(
+        (await t.throwsAsync(files.append('one', offset, text('x')), { instanceOf: WrongOffset }))?.offset,
+        3,
+      )
+    t.is((await t.throwsAsync(files.append('two', 1, text('x')), { instanceOf: WrongOffset }))?.offset, 0)
+    const both = await Promise.allSettled(['d', 'e'].map((piece) => files.append('one', 3, text(piece))))
+    t.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+    t.is((await read(files, 'one')).length, 4)
+  })
+
+  test('equal finished files share their room until the last of them is removed; others share nothing', async (t) => {
+    const { files, room } = await open(t)
+    const bytes = randomBytes(64 * 1024)
+    for (const id of ['one', 'two', 'three']) {
+      await files.append(id, 0, inPieces([bytes]))
+      await files.finish(id, id === 'three' ? null : 'sum')
+      await files.finish(id, id === 'three' ? null : 'sum')
+    }
+    t.is(await room(), 2 * bytes.length)
+    t.deepEqual((await files.ids()).toSorted(), ['one', 'three', 'two'])
+    await files.remove('one')
+    t.is(await room(), 2 * bytes.length)
+    t.deepEqual(await read(files, 'two'), bytes)
+    await files.remove('three')
+    t.is(await room(), bytes.length)
+    await files.remove('two')
+    await files.remove('two')
+    t.is(await room(), 0)
+    t.deepEqual(await files.ids(), [])
+    await files.append('four', 0, inPieces([bytes]))
+    await files.finish('four', 'sum')
+    t.deepEqual(await read(files, 'four'), bytes)
+  })
+
+  test('an empty file is one; what is not there is gone', async (t) => {
+    const { files } = await open(t)
+    t.is(await files.append('one', 0, text()), 0)
+    await files.finish('one', 'nothing')
+    t.deepEqual(await files.ids(), ['one'])
+    t.is((await read(files, 'one')).length, 0)
+    await files.finish('two', null)
+    t.deepEqual((await files.ids()).toSorted(), ['one', 'two'])
+    await t.throwsAsync(read(files, 'none', 0, 1), { code: 'gone' })
+    await t.throwsAsync(read(files, 'one', 0, 1), { code: 'gone' })
+  })
+}

@@ -1,0 +1,90 @@
+import type { TestFn } from 'ava'
+import { rejects, rejectsUnknown } from './rejects.ts'
+import type { ServicesOf } from './services-of.ts'
+
+const url = 'https://alerts.example.org/rsm'
+const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
+
+/** What every implementation of WebhookService does (contract §16). */
+export function webhooksContract(test: TestFn, name: string, open: ServicesOf): void {
+  test(`${name} webhooks: one is read as it was made, but for its secret, which is shown once`, async (t) => {
+    const { webhooks } = await open(t)
+    const made = await webhooks.create({ name: 'On Call', url, events: ['task.failed', 'host.offline'] })
+    t.like(made, { url, selector: null, format: 'JSON', enabled: true, owner: 'admin' })
+    t.regex(made.secret ?? '', /^whsec_[A-Za-z0-9+/]{43}=$/)
+    const { secret: _, ...shown } = made
+    t.deepEqual(await webhooks.get(made.id), shown)
+    t.deepEqual((await webhooks.list({ name: 'on call' })).content, [shown])
+    const own = await webhooks.create({ name: 'own', url, events: ['task.ended'], secret, format: 'SLACK' })
+    t.is(own.secret, null)
+    t.is((await webhooks.list({})).totalElements, 2)
+    t.is((await webhooks.deliveries(made.id, {})).totalElements, 0)
+  })
+
+  test(`${name} webhooks: a patch changes what it names; a secret of null makes another one`, async (t) => {
+    const { webhooks, hosts } = await open(t)
+    await hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
+    const made = await webhooks.create({ name: 'a', url, events: ['task.failed'], selector: 'web1' })
+    const patch = {
+      events: ['host.online' as const],
+      selector: null,
+      enabled: false,
+      format: 'TEAMS' as const,
+    }
+    const changed = await webhooks.update(made.id, patch)
+    t.like(changed, { ...patch, name: 'a', url, secret: null, createdAt: made.createdAt })
+    const again = await webhooks.update(made.id, { secret: null, format: null })
+    t.is(again.format, 'JSON')
+    t.regex(again.secret ?? '', /^whsec_/)
+    t.not(again.secret, made.secret)
+    t.is((await webhooks.update(made.id, { secret })).secret, null)
+  })
+
+  test(`${name} webhooks: names are one of a kind, and ids are not used again`, async (t) => {
+    const { webhooks } = await open(t)
+    const first = await webhooks.create({ name: 'a', url, events: ['task.failed'] })
+    await rejects(t, 'conflict', webhooks.create({ name: 'A', url, events: ['task.failed'] }))
+    t.deepEqual(await webhooks.remove(first.id), { id: first.id })
+    await rejects(t, 'not_found', webhooks.get(first.id))
+    await rejects(t, 'not_found', webhooks.remove(first.id))
+    await rejects(t, 'not_found', webhooks.deliveries(first.id, {}))
+    await rejects(t, 'not_found', webhooks.test(first.id))
+    const second = await webhooks.create({ name: 'A', url, events: ['task.failed'] })
+    t.true(second.id > first.id)
+  })
+
+  test(`${name} webhooks: what can not be sent to, signed with or resolved is refused, all faults at once`, async (t) => {
+    const { webhooks } = await open(t)
+    const good = { name: 'a', url, events: ['task.failed' as const] }
+    const bad = { ...good, url: 'https://127.0.0.1/', secret: 'whsec_short', selector: 'web[' }
+    t.deepEqual(await rejects(t, 'invalid', webhooks.create(bad)), ['secret', 'selector', 'url'])
+    t.deepEqual(await rejectsUnknown(t, webhooks.create({ ...good, selector: 'nosuch' })), ['selector'])
+    for (const secret of [
+      '',
+      'whsec_',
+      `whsec_${Buffer.alloc(23).toString('base64')}`,
+      `${'x'.repeat(6)}AAAA`,
+    ])
+      t.deepEqual(await rejects(t, 'invalid', webhooks.create({ ...good, secret })), ['secret'])
+    const tooLong = `whsec_${Buffer.alloc(65).toString('base64')}`
+    t.deepEqual(await rejects(t, 'invalid', webhooks.create({ ...good, secret: tooLong })), ['secret'])
+    const made = await webhooks.create(good)
+    t.deepEqual(await rejects(t, 'invalid', webhooks.update(made.id, { url: 'http://10.0.0.1/' })), ['url'])
+    t.is((await webhooks.get(made.id)).url, url)
+  })
+
+  test(`${name} webhooks: there are a hundred at most`, async (t) => {
+    const { webhooks } = await open(t)
+    for (let count = 0; count < 100; count++)
+      await webhooks.create({ name: `w${count}`, url, events: ['task.failed'] })
+    await rejects(t, 'conflict', webhooks.create({ name: 'one more', url, events: ['task.failed'] }))
+  })
+
+  test(`${name} webhooks: a test tells why nothing is sent to an address that is refused`, async (t) => {
+    const { webhooks } = await open(t)
+    const { id } = await webhooks.create({ name: 'a', url: 'https://localhost/', events: ['task.failed'] })
+    const outcome = await webhooks.test(id)
+    t.like(outcome, { delivered: false, status: null })
+    t.regex(outcome.error ?? '', /leads to (127\.0\.0\.1|::1), which is no public address.*--webhook-allow/)
+  })
+}

@@ -1,0 +1,24 @@
+import test from 'ava'
+import { toldTogether } from '../../../src/core/webhooks/told-together.ts'
+
+const told = (since: Record<number, number>, now: number) =>
+  toldTogether(new Map(Object.entries(since).map(([id, at]) => [Number(id), at])), now, 60)
+
+test('nothing is told before its grace is over, and a host alone right then', (t) => {
+  t.deepEqual(told({}, 1000), [])
+  t.deepEqual(told({ 1: 0 }, 59), [])
+  t.deepEqual(told({ 1: 0 }, 60), [1])
+})
+
+test('hosts that follow each other within their grace are told together', (t) => {
+  const since = { 1: 0, 2: 10, 3: 55 }
+  t.deepEqual(told(since, 60), [])
+  t.deepEqual(told(since, 114), [])
+  t.deepEqual(told(since, 115), [1, 2, 3])
+})
+
+test('one that always has another behind it waits for no more than twice its grace', (t) => {
+  const since = { 1: 0, 2: 50, 3: 100, 4: 119 }
+  t.deepEqual(told(since, 119), [])
+  t.deepEqual(told(since, 120), [1, 2])
+})

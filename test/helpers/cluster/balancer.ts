@@ -1,0 +1,61 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { type Ending, temporaryDirectory } from '../agents/agent.ts'
+import { onSteadyPort } from '../servers/steady-port.ts'
+import { until } from '../until.ts'
+
+export const hasHaproxy = spawnSync('haproxy', ['-v']).error === undefined
+
+/** `first`: all goes to the first server that is up. */
+export type Balance = 'roundrobin' | 'first'
+
+/** As of examples/cluster, with shorter times: a server that was killed gets nothing more after 400 ms. */
+const config = (port: number, servers: readonly number[], balance: Balance) => `
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 5m
+  timeout server 5m
+  timeout tunnel 1h
+  timeout check 1s
+  retries 3
+  option redispatch 1
+  option httpchk GET /api/ready
+
+listen rsm
+  bind 127.0.0.1:${port}
+  balance ${balance}
+${servers.map((server, at) => `  server s${at} 127.0.0.1:${server} send-proxy-v2 check inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions`).join('\n')}
+`
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const isOpen = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
+  socket.destroy()
+  return isOpen
+}
+
+/** HAProxy before these ports; answers its URL. Servers have to trust the proxy 127.0.0.1. */
+export async function startBalancer(
+  t: Ending,
+  servers: readonly number[],
+  balance: Balance = 'roundrobin',
+): Promise<string> {
+  const file = join(await temporaryDirectory(t), 'haproxy.cfg')
+  return onSteadyPort(async (port) => {
+    await writeFile(file, config(port, servers, balance))
+    const child = spawn('haproxy', ['-db', '-q', '-f', file], { stdio: ['ignore', 'ignore', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    await until('HAProxy listens', async () => {
+      if (child.exitCode !== null) throw new Error(`HAProxy ended with ${child.exitCode}`)
+      return answers(port)
+    })
+    return `http://127.0.0.1:${port}`
+  })
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import anyTest, { type TestFn } from 'ava'
+import { type Ending, temporaryDirectory } from '../agents/agent.ts'
+import {
+  type Postgres,
+  postgresTest,
+  type Standby,
+  startPostgres,
+  startStandby,
+  urlOf,
+} from '../servers/postgres.ts'
+import { restCaller, type TestServer } from '../servers/server.ts'
+import { type ServerProcess, startServerProcess } from '../servers/server-process.ts'
+import { type Balance, hasHaproxy, startBalancer } from './balancer.ts'
+
+/** Skipped where PostgreSQL or HAProxy is missing (Debian: `postgresql`, `haproxy`). */
+export const clusterTest: TestFn = hasHaproxy ? postgresTest : (anyTest.skip as unknown as TestFn)
+
+/** Servers of one PostgreSQL behind a balancer. */
+export interface Cluster {
+  readonly postgres: Postgres
+  readonly standby: Standby | null
+  readonly store: string
+  readonly servers: readonly ServerProcess[]
+  /** What clients and agents know of: the balancer. */
+  readonly front: TestServer
+}
+
+interface Wanted {
+  size?: number
+  first?: Parameters<typeof startServerProcess>[1]
+  balance?: Balance
+  /** Of what kind of standby the URL of the store names the second host; left out, there is none. */
+  standby?: 'synchronous' | 'asynchronous'
+}
+
+const unheld = () => Promise.reject(new Error('a balancer is neither stopped nor started again'))
+
+export async function startCluster(
+  t: Ending,
+  { size = 3, first = {}, balance, standby: kind }: Wanted = {},
+): Promise<Cluster> {
+  const postgres = await startPostgres((end) => t.teardown(end))
+  const alone = await postgres.database()
+  const standby = kind
+    ? await startStandby((end) => t.teardown(end), postgres, { synchronous: kind === 'synchronous' })
+    : null
+  const store = standby ? urlOf([postgres, standby], new URL(alone).pathname.slice(1)) : alone
+  const keysDir = join(await temporaryDirectory(t), `keys-${randomUUID()}`)
+  await mkdir(keysDir, { mode: 0o700 })
+  const servers: ServerProcess[] = []
+  for (let n = 1; n <= size; n += 1) {
+    const options = { store, keysDir, serverName: `server${n}`, trustedProxies: ['127.0.0.1'] }
+    servers.push(await startServerProcess(t, { ...(n === 1 ? first : {}), options }))
+  }
+  const ports = servers.map(({ url }) => Number(new URL(url).port))
+  const url = await startBalancer(t, ports, balance)
+  const front: TestServer = {
+    url,
+    dataDir: '',
+    token: servers[0]?.token ?? '',
+    ...restCaller(() => front),
+    restart: unheld,
+    stop: unheld,
+  }
+  return { postgres, standby, store, servers, front }
+}

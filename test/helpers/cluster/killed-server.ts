@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ExecutionContext } from 'ava'
+import { createLog } from '../../../src/server/log.ts'
+import { readStoreAddress } from '../../../src/server/postgres/connection/address.ts'
+import { createDatabase } from '../../../src/server/postgres/connection/database.ts'
+import { settleTime } from '../../../src/server/postgres/ownership/join.ts'
+import { type Ending, temporaryDirectory } from '../agents/agent.ts'
+import { followThrough, type Heard } from '../chaos/follower.ts'
+import { faultVariables } from '../faults/fault.ts'
+import { askedFile, faultOf, type ServerPoint, type Site } from '../faults/server-windows.ts'
+import type { ServerProcess } from '../servers/server-process.ts'
+import { until } from '../until.ts'
+import { startCluster } from './cluster.ts'
+
+/** Which server has the links of agents before the kill: the one that is killed, or another one. */
+export type Linked = 'here' | 'elsewhere'
+
+/** Three servers of which the first one is killed again and again; the others live as long as the file of tests. */
+export interface Lane {
+  site(t: ExecutionContext, point: ServerPoint, linked: Linked): Promise<Killed>
+}
+
+export interface Killed {
+  readonly site: Site
+  /** Of the task that was asked for, at a server that stays. */
+  readonly followed: () => Promise<Heard>
+  /** Milliseconds from the kill until others owned what it owned; null where it owned nothing. */
+  readonly takeover: () => Promise<number | null>
+}
+
+const name = 'server1'
+
+export async function openLane(ending: Ending): Promise<Lane> {
+  const { servers, front, store } = await startCluster(ending, { balance: 'first' })
+  const [a, b] = servers as readonly [ServerProcess, ServerProcess, ...ServerProcess[]]
+  const database = createDatabase(readStoreAddress(store, undefined), 'test', createLog('ERROR'))
+  ending.teardown(() => database.close())
+  // Who has only just come does not judge by locks.
+  await delay(settleTime + 500)
+  const countOf = async (condition: string) =>
+    (await database.ask('api', `select from rsm.task_owners o where server = $1 and ${condition}`, [name]))
+      .length
+  const owned = () => countOf('exists (select from rsm.executions e where e.task_id = o.task_id)')
+
+  /** Until who is not there any more gets nothing, and who is there gets all. */
+  const first = async () => {
+    // A connection that is kept stays with its server.
+    const { body } = await front.api('GET', '/api/servers', undefined, { connection: 'close' })
+    return body.data.content.some((one: { name: string; isThis: boolean }) => one.isThis && one.name === name)
+  }
+
+  /** Resolves with the time from now on until others own what it owned. */
+  async function takenOver(): Promise<number | null> {
+    const began = performance.now()
+    if ((await owned()) === 0) return null
+    while ((await owned()) > 0) await delay(20)
+    return performance.now() - began
+  }
+
+  return {
+    async site(t, point, linked) {
+      const traces = await temporaryDirectory(t)
+      const gate = join(traces, 'gate')
+      const { fault, hold } = faultOf(point, gate, 'server.sent.after')
+      await a.kill()
+      await a.start(faultVariables(fault, hold, askedFile(gate)))
+      await until('it owns nothing of before', async () => (await countOf('true')) === 0)
+      await until('the balancer knows that it is back', first)
+      const heard: Heard = { entries: [], resumed: 0 }
+      let following: Promise<unknown> = Promise.resolve()
+      let taking: Promise<number | null> = Promise.resolve(null)
+      const site: Site = {
+        t,
+        server: front,
+        links: linked === 'here' ? front : b,
+        faulty: a,
+        async crashed() {
+          await a.crashed()
+          taking = takenOver()
+        },
+        asked(taskId) {
+          following = followThrough(b, taskId, heard)
+        },
+        traces,
+        gate,
+      }
+      return {
+        site,
+        async followed() {
+          await following
+          return heard
+        },
+        takeover: () => taking,
+      }
+    },
+  }
+}

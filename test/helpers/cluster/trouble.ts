@@ -1,0 +1,144 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FaultPoint } from '../../../src/core/fault-point.ts'
+import type { Random } from '../chaos/random.ts'
+import { type Fault, faultVariables } from '../faults/fault.ts'
+import type { ServerProcess } from '../servers/server-process.ts'
+import type { Cluster } from './cluster.ts'
+
+/** How often a server may come to a point before it ends there, at most: 20 real agents take it there that often in seconds. */
+const ofLinks = 8
+const ofTasks = 2
+
+/** What each server comes through that has links, and tasks of its own. */
+const points: readonly (readonly [FaultPoint, number])[] = [
+  ['server.created.before', ofTasks],
+  ['server.created.after', ofTasks],
+  ['server.turn.before', ofTasks],
+  ['server.turn.after', ofTasks],
+  ['server.sent.before', ofLinks],
+  ['server.sent.after', ofLinks],
+  ['server.frame.after', ofLinks],
+  ['server.output.before', ofLinks],
+  ['server.output.written', ofLinks],
+  ['server.output.after', ofLinks],
+  ['server.settled.before', ofLinks],
+  ['server.settled.after', ofLinks],
+  ['server.archived.before', ofTasks],
+  ['server.final.before', ofTasks],
+  ['server.final.after', ofTasks],
+]
+
+/** Milliseconds to the point, once all links have moved. */
+const patience = 10_000
+
+/** What has been done to a cluster so far. */
+export interface Done {
+  kills: number
+  /** Lives that were to end at a fault point, and the points that they did not come to. */
+  faultLives: number
+  missed: string[]
+  stops: number
+  crashesOfPostgres: number
+  handOvers: number
+}
+
+export const nothingDone = (): Done => ({
+  kills: 0,
+  faultLives: 0,
+  missed: [],
+  stops: 0,
+  crashesOfPostgres: 0,
+  handOvers: 0,
+})
+
+/** Milliseconds that a start may take, with another server or PostgreSQL down beside it. */
+const startTime = 30_000
+
+async function startAgain(server: ServerProcess, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  const until = performance.now() + startTime
+  for (;;) {
+    try {
+      await server.start(env)
+      return
+    } catch (error) {
+      // PostgreSQL may be on its way back.
+      if (performance.now() > until) throw error
+      await delay(500)
+    }
+  }
+}
+
+async function killAndStart(server: ServerProcess, done: Done, away = 0): Promise<void> {
+  await server.kill()
+  done.kills += 1
+  await delay(away)
+  await startAgain(server)
+}
+
+const killOne = ({ servers }: Cluster, random: Random, done: Done): Promise<void> =>
+  killAndStart(random.pick(servers), done, random.between(0, 1500))
+
+/**
+ * Begins a life that ends itself at a fault point, and the one after it. Links and connections stay where they are as long
+ * as they hold, so a server that starts has nothing to do: the others are killed too, one after the other.
+ */
+async function endAtPoint({ servers }: Cluster, random: Random, done: Done): Promise<void> {
+  const server = random.pick(servers)
+  const [point, most] = random.pick(points)
+  const fault: Fault = `${point}@${random.between(1, most)}`
+  await server.kill()
+  done.kills += 1
+  await startAgain(server, faultVariables(fault))
+  const reached = server.crashed().then(
+    () => true,
+    () => false,
+  )
+  for (const other of servers) if (other !== server) await killAndStart(other, done)
+  done.faultLives += 1
+  if (!(await Promise.race([reached, delay(patience, false, { ref: false })]))) done.missed.push(fault)
+  await killAndStart(server, done)
+}
+
+/** Past its lease: the others take over what it has, and it has to find out. */
+async function standStill({ servers }: Cluster, random: Random, done: Done): Promise<void> {
+  const server = random.pick(servers)
+  server.signal('SIGSTOP')
+  await delay(random.between(11_000, 14_000))
+  server.signal('SIGCONT')
+  done.stops += 1
+}
+
+async function crashPostgres({ postgres }: Cluster, random: Random, done: Done): Promise<void> {
+  postgres.stop('immediate')
+  await delay(random.between(0, 2000))
+  postgres.start()
+  done.crashesOfPostgres += 1
+}
+
+async function handOver({ servers }: Cluster, random: Random, done: Done): Promise<void> {
+  const server = random.pick(servers)
+  await server.terminate()
+  done.handOvers += 1
+  await startAgain(server)
+}
+
+const kinds = [
+  killOne,
+  killOne,
+  killOne,
+  killOne,
+  endAtPoint,
+  endAtPoint,
+  handOver,
+  crashPostgres,
+  standStill,
+]
+
+/** One round of trouble; all servers are up again when it settles. */
+export function clusterTrouble(cluster: Cluster, random: Random, done: Done): Promise<void> {
+  return random.pick(kinds)(cluster, random, done)
+}
+
+/** Whether lives that were to end at a fault point did: at least a quarter of them, where most do. */
+export const cameToFaultPoints = ({ faultLives, missed }: Done): boolean =>
+  faultLives - missed.length >= Math.floor(faultLives / 4)

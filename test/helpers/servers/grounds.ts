@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import { systemClock as clock } from '../../../src/server/clock.ts'
+import { openExecutions } from '../../../src/server/embedded/executions/executions.ts'
+import { createLinks } from '../../../src/server/embedded/links.ts'
+import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
+import { createOwnership } from '../../../src/server/embedded/ownership.ts'
+import { createFileResults } from '../../../src/server/embedded/results.ts'
+import { beginRun } from '../../../src/server/embedded/runs.ts'
+import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
+import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { createLocalHints } from '../../../src/server/local-hints.ts'
+import { createLog } from '../../../src/server/log.ts'
+import { beginRun as beginSharedRun } from '../../../src/server/postgres/runs.ts'
+import { createScriptVersions as createSharedVersions } from '../../../src/server/postgres/script-versions.ts'
+import type { Data } from '../../../src/server/seams/data.ts'
+import type { Store } from '../../../src/server/seams/store.ts'
+import type { Postgres } from './postgres.ts'
+import { executingServer } from './shared-executions.ts'
+import { sharedStore } from './shared-store.ts'
+
+/** What services stand on, apart from what each server has of its own. */
+export interface Ground
+  extends Pick<
+    Data,
+    | 'store'
+    | 'serverRuns'
+    | 'hints'
+    | 'links'
+    | 'ownership'
+    | 'executions'
+    | 'outputs'
+    | 'results'
+    | 'versions'
+  > {
+  close(): Promise<void>
+}
+
+/** `directory`: where its files may be; `seen`: the store as what stands on it has to see it. */
+export type OpenGround = (directory: string, seen: (store: Store) => Store) => Promise<Ground>
+
+const onFatal = (error: unknown) => {
+  throw error
+}
+
+export const embeddedGround: OpenGround = async (directory, seen) => {
+  const log = createLog('ERROR')
+  const disk = await openJsonStore({ directory: join(directory, 'store'), log: () => undefined, onFatal })
+  const store = seen(disk)
+  const hints = createLocalHints()
+  const tasks = join(directory, 'tasks')
+  const outputs = createFileOutputs(tasks, hints, onFatal)
+  const results = createFileResults(tasks)
+  const ownership = createOwnership(clock)
+  const links = createLinks(clock, ownership)
+  const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
+  return {
+    store,
+    serverRuns: await beginRun(disk, clock),
+    hints,
+    links,
+    ownership,
+    executions,
+    outputs,
+    results,
+    versions: createScriptVersions(join(directory, 'scripts')),
+    async close() {
+      await executions.close()
+      await outputs.close()
+      await disk.close()
+    },
+  }
+}
+
+/** Each in a database of its own. */
+export const postgresGround =
+  (postgres: Promise<Postgres>): OpenGround =>
+  async (_, seen) => {
+    const ends: (() => Promise<void>)[] = []
+    const shared = await sharedStore(await postgres, (end) => void ends.push(end))
+    const server = await executingServer(shared, 'server')
+    const runs = await beginSharedRun({ ...server, onFatal })
+    return {
+      ...server,
+      store: seen(server.store),
+      serverRuns: runs,
+      versions: createSharedVersions(server.database),
+      async close() {
+        runs.close()
+        await server.close()
+        for (const end of ends.toReversed()) await end()
+      },
+    }
+  }

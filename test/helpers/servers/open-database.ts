@@ -1,0 +1,14 @@
+import { createLog } from '../../../src/server/log.ts'
+import { createDatabase, type Database } from '../../../src/server/postgres/connection/database.ts'
+import { patientAddress } from './patient-address.ts'
+
+/** The connections of a server `name` to a database; closed with the test. */
+export function openDatabase(
+  t: { teardown: (end: () => Promise<void>) => void },
+  url: string,
+  name = 'a',
+): Database {
+  const database = createDatabase(patientAddress(url), name, createLog('ERROR'))
+  t.teardown(() => database.close())
+  return database
+}

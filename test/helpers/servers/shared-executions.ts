@@ -1,0 +1,66 @@
+import { createLocalHints } from '../../../src/server/local-hints.ts'
+import type { Database } from '../../../src/server/postgres/connection/database.ts'
+import { openPostgresExecutions } from '../../../src/server/postgres/executions/executions.ts'
+import { createLinks } from '../../../src/server/postgres/links/links.ts'
+import { createPostgresOutputs, type PostgresOutputs } from '../../../src/server/postgres/outputs/outputs.ts'
+import { openOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
+import { createPostgresResults } from '../../../src/server/postgres/results.ts'
+import { openPostgresStore, type PostgresStore } from '../../../src/server/postgres/store/store.ts'
+import type { Executions } from '../../../src/server/seams/executions.ts'
+import type { Hints } from '../../../src/server/seams/hints.ts'
+import type { Links } from '../../../src/server/seams/links.ts'
+import type { Ownership } from '../../../src/server/seams/ownership.ts'
+import type { Results } from '../../../src/server/seams/results.ts'
+import type { SharedStore, SharingServer } from './shared-store.ts'
+
+/** A server of a shared store, as far as it runs tasks. */
+export interface ExecutingServer extends SharingServer {
+  executions: Executions
+  store: PostgresStore
+  outputs: PostgresOutputs
+  results: Results
+  links: Links
+  ownership: Ownership
+  hints: Hints
+  /** Ends it as a stop does. */
+  close(): Promise<void>
+}
+
+/**
+ * `hints`: those of this server alone unless others are given, so that all hints between servers are lost. `seen`: what stands between
+ * it and PostgreSQL.
+ */
+export async function executingServer(
+  shared: Pick<SharedStore, 'server'>,
+  name: string,
+  hints: Hints = createLocalHints(),
+  seen = (database: Database): Database => database,
+): Promise<ExecutingServer> {
+  const own = await shared.server(name)
+  const parts = { ...own, database: seen(own.database) }
+  const { database, log } = parts
+  const store = await openPostgresStore({ database, log })
+  const ownership = await openOwnership({ ...parts, hints, version: '0.1.0' })
+  const links = createLinks({ ...parts, ownership, hints })
+  const outputs = createPostgresOutputs(database, hints)
+  const results = createPostgresResults(database, outputs)
+  const executions = await openPostgresExecutions({ ...parts, store, outputs, hints })
+  let closing: Promise<void> | undefined
+  return {
+    ...parts,
+    executions,
+    store,
+    outputs,
+    results,
+    links,
+    ownership,
+    hints,
+    close: () =>
+      (closing ??= (async () => {
+        await executions.close()
+        links.close()
+        await ownership.close()
+        await store.close()
+      })()),
+  }
+}

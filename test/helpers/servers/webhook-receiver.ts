@@ -1,0 +1,70 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { until } from '../until.ts'
+
+/** What a receiver got, as it came. */
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  readonly body: any
+}
+
+/** A real HTTP server that webhooks are sent to. */
+export interface Receiver {
+  readonly url: string
+  readonly got: Received[]
+  /** What it answers from now on; 204 at first. */
+  answers(answer: number | ((response: ServerResponse, received: Received) => void)): void
+  /** Resolves with what came once there are so many. */
+  first(count: number): Promise<Received[]>
+  close(): Promise<void>
+}
+
+export const idsOf = (got: readonly Received[]) => got.map(({ headers }) => String(headers['webhook-id']))
+
+/** Whether it is signed as Standard Webhooks says. */
+export function isSigned(secret: string, { headers, text }: Received): boolean {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  const digest = createHmac('sha256', key).update([id, timestamp, text].join('.')).digest('base64')
+  return signature === `v1,${digest}` && Math.abs(Number(timestamp) * 1000 - Date.now()) < 300_000
+}
+
+export async function startReceiver(t: { teardown: (end: () => Promise<void>) => void }): Promise<Receiver> {
+  let answer: Parameters<Receiver['answers']>[0] = 204
+  const got: Received[] = []
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const text = Buffer.concat(chunks).toString()
+    const received = { path: request.url ?? '', headers: request.headers, text, body: JSON.parse(text) }
+    got.push(received)
+    if (typeof answer === 'number') response.writeHead(answer).end()
+    else answer(response, received)
+  }
+  // A request that is cut off is none.
+  const server = createServer((request, response) => void take(request, response).catch(() => undefined))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  t.teardown(close)
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    got,
+    answers(next) {
+      answer = next
+    },
+    async first(count) {
+      await until(`${count} deliveries`, () => got.length >= count)
+      return got.slice(0, count)
+    },
+    close,
+  }
+}

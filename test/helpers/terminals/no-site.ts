@@ -1,0 +1,24 @@
+import type { TerminalSite } from '../../../src/server/seams/relay.ts'
+import type { Attachment } from '../../../src/server/terminals/client.ts'
+
+/** An attachment to a terminal that takes no notice of anything. */
+export const idleAttachment: Attachment = {
+  input: () => undefined,
+  resize: () => undefined,
+  acknowledge: () => undefined,
+  leave: () => undefined,
+  gone: () => undefined,
+  parted: () => undefined,
+}
+
+/** The site of a server that has no session. */
+export const noSite: TerminalSite = {
+  open: async () => undefined,
+  has: async () => false,
+  isAttachable: async () => false,
+  expect: async () => undefined,
+  attach: () => idleAttachment,
+  end: async () => undefined,
+  live: async (record) => ({ record, watchers: [], recordingBytes: 0 }),
+  handOver: async () => null,
+}

@@ -1,0 +1,42 @@
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { openDirectoryFiles } from '../../../../src/server/embedded/files/directory-files.ts'
+import { filesContract } from '../../../contracts/files.ts'
+import { temporaryDirectory } from '../../../fixtures/rsm.ts'
+
+/** Bytes of all files below a directory, each once, whatever names it has. */
+async function roomOf(directory: string): Promise<number> {
+  const sizes = new Map<number, number>()
+  for (const name of await readdir(directory, { recursive: true })) {
+    const found = await stat(join(directory, name))
+    if (found.isFile()) sizes.set(found.ino, found.size)
+  }
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0)
+}
+
+filesContract(test, async (t) => {
+  const directory = temporaryDirectory(t)
+  return { files: await openDirectoryFiles(directory), room: () => roomOf(directory) }
+})
+
+async function* of(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
+
+test('what a killed server has left is cleared: temporary names, and bytes that no file has', async (t) => {
+  const directory = temporaryDirectory(t)
+  const former = await openDirectoryFiles(directory)
+  for (const id of ['one', 'two']) {
+    await former.append(id, 0, of('same'))
+    await former.finish(id, 'sum')
+  }
+  await writeFile(join(directory, 'content', 'of-none'), 'left')
+  await writeFile(join(directory, `one.1-2.tmp`), 'left')
+  const files = await openDirectoryFiles(directory)
+  t.deepEqual((await files.ids()).toSorted(), ['one', 'two'])
+  await files.remove('one')
+  t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content', 'content/sum', 'two'])
+  await files.remove('two')
+  t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content'])
+})

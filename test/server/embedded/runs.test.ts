@@ -1,0 +1,115 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { realDisk } from '../../../src/disk/disk.ts'
+import { systemClock as clock } from '../../../src/server/clock.ts'
+import { beginRun } from '../../../src/server/embedded/runs.ts'
+import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import type { Runs } from '../../../src/server/seams/runs.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { host } from '../../helpers/servers/store-records.ts'
+
+function markOf(runs: Runs) {
+  const mark = runs.recent()
+  if (mark === null) throw new Error('this start is not noted')
+  return mark
+}
+
+test('A02 a store knows the marks of all its starts up to their last commits, and no later ones', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  const marks = []
+  for (let start = 1; start <= 3; start++) {
+    const store = await openJsonStore({ directory })
+    const runs = await beginRun(store, clock)
+    await store.transact((tx) => tx.put('hosts', host(start, `web${start}`)))
+    const mark = markOf(runs)
+    t.is(mark.run, runs.id)
+    marks.push(mark)
+    for (const one of marks) {
+      t.true(runs.knows(one))
+      t.true(runs.knows({ ...one, sequence: 0 }))
+      t.false(runs.knows({ ...one, sequence: one.sequence + 1 }))
+    }
+    t.false(runs.knows({ run: 'another', sequence: 0 }))
+    await store.close()
+  }
+  t.is(new Set(marks.map(({ run }) => run)).size, 3)
+})
+
+test('A02 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {
+  const root = temporaryDirectory(t)
+  const [directory, copy] = [join(root, 'store'), join(root, 'copy')]
+  const first = await openJsonStore({ directory })
+  const before = markOf(await beginRun(first, clock))
+  await cp(directory, copy, { recursive: true })
+  await first.transact((tx) => tx.put('hosts', host(1, 'web1')))
+  const runs = await beginRun(first, clock)
+  const later = { ...before, sequence: before.sequence + 1 }
+  t.true(runs.knows(later))
+  t.true(runs.knows(markOf(runs)))
+  const marks = [later, markOf(runs)]
+  await first.close()
+  const restored = await openJsonStore({ directory: copy })
+  t.teardown(() => restored.close())
+  const again = await beginRun(restored, clock)
+  // Its own commits take the same numbers again, but in a start of its own.
+  for (let id = 1; id < 10; id++) await restored.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
+  t.true(again.knows(before))
+  for (const mark of marks) t.false(again.knows(mark))
+})
+
+test('A02 a mark counts what is on disk only', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  let isHeld = false
+  let release = () => {}
+  const disk = {
+    ...realDisk,
+    async datasync(descriptor: number) {
+      if (isHeld)
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+      await realDisk.datasync(descriptor)
+    },
+  }
+  const store = await openJsonStore({ directory, disk })
+  t.teardown(() => store.close())
+  const runs = await beginRun(store, clock)
+  const before = markOf(runs).sequence
+  isHeld = true
+  const writing = store.transact((tx) => tx.put('hosts', host(1, 'web1')))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.is(markOf(runs).sequence, before)
+  isHeld = false
+  release()
+  await writing
+  t.is(markOf(runs).sequence, before + 1)
+})
+
+test('A02 however often a start fails, the start that agents know and the one that noticed a restore are remembered', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  const store = await openJsonStore({ directory })
+  t.teardown(() => store.close())
+  const startedAt = '2026-03-02T09:30:12.502Z'
+  const restore = {
+    noticedAt: startedAt,
+    reason: 'a backup',
+    hostId: 1,
+    agentId: 'a',
+    taskIds: ['t'],
+    strangers: [],
+    confirmedAt: null,
+  }
+  await store.transact((tx) => {
+    tx.put('runs', { id: 'noticed', startedAt, first: 0, last: 1, restore })
+    tx.put('runs', { id: 'worked', startedAt, first: 1, last: 100 })
+    for (let at = 0; at < 10_000; at++)
+      tx.put('runs', { id: `failed-${at}`, startedAt, first: 100 + at, last: 101 + at })
+  })
+  const runs = await beginRun(store, clock)
+  t.true(runs.knows({ run: 'worked', sequence: 100 }))
+  const kept = new Set((await store.query('runs')).items.map(({ id }) => id))
+  t.is(kept.size, 10_001)
+  for (const id of ['noticed', 'worked', runs.id, 'failed-2']) t.true(kept.has(id), id)
+  for (const id of ['failed-0', 'failed-1']) t.false(kept.has(id), id)
+})

@@ -1,0 +1,128 @@
+import test from 'ava'
+import { gatesContract } from '../../contracts/gates.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
+
+gatesContract(test, 'embedded', (t) => startServerProcess(t))
+
+test('an execution with gates is LOST after the sum of all that it may take, and 10 minutes', async (t) => {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock })
+  server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { gates: true } })
+  await agent.settled()
+  const gates = {
+    verify: { script: { content: 'true' }, retries: 2, intervalSeconds: 1000, timeout: 100 },
+    rollback: { script: { content: 'true', timeout: 50 } },
+  }
+  const taskId = await startTask(server, [identity.hostId], { ...gates, timeout: 60 })
+  await agent.execution(taskId)
+  await agent.cut()
+  const sum = 60 + 3 * 100 + 2 * 1000 + 50
+  clock.forward(sum + 600 - 60)
+  // The sweep that would end it has passed when one after it ends another.
+  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
+  clock.forward(180)
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, { status: 'LOST', verify: null, rollback: null })
+})
+
+const text = { script: { content: 'true' } }
+const bad: [string, object, string, RegExp][] = [
+  ['retries below 0', { verify: { ...text, retries: -1 } }, 'verify.retries', /./],
+  ['too many retries', { verify: { ...text, retries: 1001 } }, 'verify.retries', /./],
+  ['a part of a retry', { verify: { ...text, retries: 0.5 } }, 'verify.retries', /./],
+  ['an interval below 0', { verify: { ...text, intervalSeconds: -1 } }, 'verify.intervalSeconds', /./],
+  ['a timeout below 0', { verify: { ...text, timeout: -1 } }, 'verify.timeout', /./],
+  ['neither script nor scriptId', { verify: { retries: 1 } }, 'verify', /exactly one of scriptId and script/],
+  ['both of them', { rollback: { ...text, scriptId: 1 } }, 'rollback', /exactly one of scriptId and script/],
+  ['a script that is not there', { rollback: { scriptId: 77 } }, 'rollback.scriptId', /no such script/],
+  ['an empty text', { verify: { script: { content: '' } } }, 'verify.script.content', /./],
+  [
+    'a text of another form',
+    { verify: { script: { content: '#!/usr/bin/perl\n' } } },
+    'verify.script.content',
+    /./,
+  ],
+  [
+    'a huge text',
+    { rollback: { script: { content: 'x'.repeat(1024 * 1024 + 1) } } },
+    'rollback.script.content',
+    /./,
+  ],
+  ['retries of a rollback', { rollback: { ...text, retries: 1 } }, 'rollback.retries', /./],
+  ['a name that is none of ours', { verify: { ...text, retry: 1 } }, 'verify.retry', /./],
+]
+
+test('each fault of gates is refused by the name of its field, and starts nothing', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enroll('web1')
+  const target = { hostIds: [hostId] }
+  for (const [what, gates, field, message] of bad) {
+    const { status, body } = await server.api('POST', '/api/tasks', { ...text, target, ...gates })
+    t.is(status, 400, what)
+    t.deepEqual(
+      body.errors?.map((fault) => fault.field),
+      [field],
+      what,
+    )
+    t.regex(body.errors?.[0]?.message ?? '', message, what)
+  }
+  const upgrade = await server.api('POST', '/api/tasks', { upgrade: {}, target, verify: text })
+  t.is(upgrade.status, 400)
+  t.true(upgrade.body.errors?.some(({ field }) => field === 'verify'))
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
+})
+
+test('what stored gates declare is judged with the params of the script', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enroll('web1')
+  const store = async (name: string, line: string) =>
+    (
+      await server.data('POST', '/api/scripts', {
+        name,
+        type: 'BASH',
+        content: `#!/bin/bash\n# rsm: ${line}\ntrue`,
+      })
+    ).id
+  const scriptId = await store('deploy', 'param VERSION required')
+  const verify = { scriptId: await store('is-well', 'param PORT required pattern="[0-9]+"') }
+  const ask = (params: object) =>
+    server.api('POST', '/api/tasks', { scriptId, verify, params, target: { hostIds: [hostId] } })
+  const fields = async (params: object) => (await ask(params)).body.errors?.map(({ field }) => field)
+  t.deepEqual(await fields({ VERSION: '1' }), ['params.PORT'])
+  t.deepEqual(await fields({ VERSION: '1', PORT: 'x' }), ['params.PORT'])
+  t.deepEqual(await fields({ VERSION: '1', PORT: '80', PROT: '1' }), ['params.PROT'])
+  t.is((await ask({ VERSION: '1', PORT: '80' })).status, 200)
+})
+
+test('the longest scripts that the API takes go in one message', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { gates: true } })
+  // A body has 2 MiB at most, and these take six bytes in JSON.
+  const content = `true #${'\u0001'.repeat(345_000)}`
+  const { id: scriptId } = await server.data('POST', '/api/scripts', { name: 'long', type: 'BASH', content })
+  const gates = { verify: { scriptId }, rollback: { scriptId } }
+  const body = { scriptId, target: { hostIds: [identity.hostId] }, ...gates }
+  const { taskId } = await server.data('POST', '/api/tasks', body)
+  const sent = await agent.execution(taskId)
+  t.is(sent.rollback?.script, content)
+  t.true(JSON.stringify(sent).length < 8 * 1024 * 1024)
+})
+
+test('an installation takes no gates', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enroll('web1')
+  const { status, body } = await server.api('POST', '/api/tasks', {
+    install: { url: 'http://127.0.0.1:1' },
+    target: { hostIds: [hostId] },
+    rollback: text,
+  })
+  t.is(status, 400)
+  t.true(body.errors?.some(({ field }) => field === 'rollback'))
+})

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import test, { type ExecutionContext } from 'ava'
+import type { ServerOptions } from '../../../src/server/options.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { sendBytes, sha256Of } from '../../helpers/clients/files.ts'
+import { finished } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+
+const capabilities = { files: true }
+
+async function fetching(t: ExecutionContext, options: Partial<ServerOptions> = {}, body: object = {}) {
+  const server = await startTestServer(t, options)
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities })
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    fetch: { path: '/var/log/%h.log', kind: 'FILE', follow: true },
+    target: { hostIds: [identity.hostId] },
+    ...body,
+  })
+  const order = await agent.next('FETCH_FILE')
+  const put = (query: string, bytes?: Uint8Array, token = identity.token) =>
+    sendBytes({ url: server.url, token }, 'PUT', `/api/agent/tasks/${taskId}/file?${query}`, bytes)
+  const download = (range?: string) =>
+    fetch(`${server.url}/api/tasks/${taskId}/files/${identity.hostId}`, {
+      headers: { authorization: `Bearer ${server.token}`, ...(range !== undefined && { range }) },
+    })
+  return { server, identity, agent, taskId, order, put, download }
+}
+
+test('P57 what a host sends goes on after a cut and a restart, is checked, and is there for users once it is whole', async (t) => {
+  const { server, identity, agent, taskId, order, put, download } = await fetching(t)
+  t.like(order, {
+    taskId,
+    fetch: { path: '/var/log/web1.log', kind: 'FILE', follow: true, maxSize: 2 ** 31 },
+  })
+  t.truthy(order.signature)
+  const bytes = randomBytes(250_000)
+  t.deepEqual((await put('offset=0', bytes.subarray(0, 100_000))).data, { offset: 100_000 })
+  const behind = await put('offset=0', bytes)
+  t.is(behind.status, 409)
+  t.deepEqual(behind.data, { offset: 100_000 })
+  t.is((await download()).status, 404)
+  await agent.cut()
+  await server.restart()
+  const again = await ScriptedAgent.link(server, identity, {
+    capabilities,
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
+  })
+  t.deepEqual((await put('offset=100000', bytes.subarray(100_000, 200_000))).data, { offset: 200_000 })
+  const end = `offset=200000&end=true&sha256=${sha256Of(bytes)}`
+  t.deepEqual((await put(end, bytes.subarray(200_000))).data, { offset: 250_000 })
+  // As where the answer was lost.
+  t.deepEqual((await put(end, bytes.subarray(200_000))).data, { offset: 250_000 })
+  again.complete(taskId, 0, { lastSequence: -1, error: 'it grew while it was read' })
+  const ended = await finished(server, taskId)
+  t.like(ended.results[0], { status: 'SUCCESS', error: 'it grew while it was read', changed: null })
+  const whole = await download()
+  t.is(whole.headers.get('content-type'), 'application/octet-stream')
+  t.deepEqual(Buffer.from(await whole.arrayBuffer()), bytes)
+  const part = await download('bytes=1000-1999')
+  t.is(part.status, 206)
+  t.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(1000, 2000))
+})
+
+test('P57 only the host that fetches sends, as long as it does, and what does not fit begins anew', async (t) => {
+  const { server, agent, taskId, put, download } = await fetching(
+    t,
+    { maxFileSize: 1000 },
+    { limitRate: 16_384 },
+  )
+  const other = await server.enroll('web2')
+  t.is((await put('offset=0', Buffer.from('x'), other.token)).status, 404)
+  t.is((await put('offset=0', Buffer.from('x'), server.token)).status, 403)
+  t.is((await put('offset=0', randomBytes(1001))).status, 413)
+  t.is((await put('offset=-1', Buffer.from('x'))).status, 400)
+  t.is((await put(`offset=0&end=true&sha256=${sha256Of('other')}`, Buffer.from('x'))).status, 400)
+  t.deepEqual((await put(`offset=0&end=true&sha256=${sha256Of('x')}`, Buffer.from('x'))).data, { offset: 1 })
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  await finished(server, taskId)
+  t.is((await put('offset=1', Buffer.from('x'))).status, 404)
+  t.is(await (await download()).text(), 'x')
+  t.is((await server.api('GET', `/api/tasks/${taskId}/files/99`)).status, 404)
+  t.is((await server.api('GET', `/api/tasks/${taskId}/files/x`)).status, 404)
+})
+
+test('P57 a tree comes as a tar; a retry fetches anew', async (t) => {
+  const { server, agent, taskId, put, download } = await fetching(
+    t,
+    {},
+    { fetch: { path: '/srv', kind: 'TREE' } },
+  )
+  const tar = randomBytes(1024)
+  await put(`offset=0&end=true&sha256=${sha256Of(tar)}`, tar)
+  t.is((await download()).headers.get('content-type'), 'application/x-tar')
+  agent.complete(taskId, 1, { lastSequence: -1 })
+  await finished(server, taskId)
+  const { taskId: again } = await server.data('POST', `/api/tasks/${taskId}/retry`, {})
+  const order = await agent.next('FETCH_FILE', (payload) => payload.taskId === again)
+  t.like(order.fetch, { path: '/srv', kind: 'TREE' })
+})

@@ -1,0 +1,38 @@
+import test from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
+import { createOwnership } from '../../src/server/embedded/ownership.ts'
+import { createLog } from '../../src/server/log.ts'
+import { joinServers } from '../../src/server/membership.ts'
+import { lease } from '../../src/server/seams/ownership.ts'
+import { ShiftedClock } from '../helpers/faults/shifted-clock.ts'
+import { until } from '../helpers/until.ts'
+
+test('a lease counts from when its renewal was asked for, and holds until that is too long ago', async (t) => {
+  const clock = new ShiftedClock()
+  const ownership = createOwnership(clock)
+  let isAway = false
+  const renew = ownership.renew.bind(ownership)
+  ownership.renew = async (member) => {
+    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    return renew(member)
+  }
+  const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
+  t.true(membership.holds())
+  clock.forward(lease / 1000 - 1)
+  t.true(membership.holds())
+  isAway = true
+  clock.forward(1)
+  t.false(membership.holds())
+  isAway = false
+  await until('it is renewed', () => membership.holds())
+  await membership.leave()
+})
+
+test('a server learns that another has joined under its name', async (t) => {
+  const clock = new ShiftedClock()
+  const ownership = createOwnership(clock)
+  const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
+  const other = await ownership.join('a')
+  t.is((await membership.fenced).message, 'another server has taken the name a')
+  t.true(await ownership.renew(other))
+})

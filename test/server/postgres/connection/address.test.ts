@@ -1,0 +1,54 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { RsmError } from '../../../../src/core/errors.ts'
+import { readStoreAddress, shownAddress } from '../../../../src/server/postgres/connection/address.ts'
+import { temporaryDirectory } from '../../../fixtures/rsm.ts'
+
+test('the URL of a store names user, hosts and database', (t) => {
+  const address = readStoreAddress(
+    'postgres://rsm@pg1,pg2:5433,[::1]:5434/fleet?sslmode=verify-full',
+    undefined,
+  )
+  t.like(address, { user: 'rsm', database: 'fleet', password: undefined })
+  t.deepEqual(address.places, [
+    { host: 'pg1', port: 5432 },
+    { host: 'pg2', port: 5433 },
+    { host: '::1', port: 5434 },
+  ])
+  t.deepEqual(address.tls, { mode: 'verify-full', rootCert: undefined })
+  t.is(address.connectTimeout, 5_000)
+  t.is(readStoreAddress('postgres://rsm@pg1/rsm?connect_timeout=2', undefined).connectTimeout, 2_000)
+  t.is(shownAddress(address), 'postgres://rsm@pg1:5432,pg2:5433,::1:5434/fleet')
+})
+
+for (const [url, fault] of [
+  ['postgres://rsm@pg1', 'no database'],
+  ['postgres://rsm@pg1/', 'no database'],
+  ['postgres://pg1/rsm', 'no user'],
+  ['postgres://rsm@/rsm', 'no host'],
+  ['postgres://rsm:secret@pg1/rsm', 'holds a password'],
+  ['postgres://rsm@pg1/rsm?password=secret', 'holds a password'],
+  ['postgres://rsm@pg1:0/rsm', 'port 0'],
+  ['postgres://rsm@pg1/rsm?sslmode=prefer', 'sslmode=prefer'],
+  ['postgres://rsm@pg1/rsm?connect_timeout=0', 'connect_timeout=0'],
+  ['postgres://rsm@pg1/rsm?options=-c', 'parameter options'],
+  ['mysql://rsm@pg1/rsm', 'not a URL of PostgreSQL'],
+] as const)
+  test(`refused: ${url}`, (t) => {
+    const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError })
+    t.is(error?.code, 'usage')
+    t.true(error?.message.includes(fault), error?.message)
+    t.false(error?.message.includes('secret'))
+  })
+
+test('the password is the first line of its file', (t) => {
+  const file = join(temporaryDirectory(t), 'password')
+  writeFileSync(file, 'secret\nmore')
+  t.is(readStoreAddress('postgres://rsm@pg1/rsm', file).password, 'secret')
+  writeFileSync(file, '\n')
+  t.throws(() => readStoreAddress('postgres://rsm@pg1/rsm', file), { message: /empty first line/ })
+  t.throws(() => readStoreAddress('postgres://rsm@pg1/rsm', `${file}.missing`), {
+    message: /can not be read/,
+  })
+})

@@ -1,0 +1,211 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import type { ProcessStatus } from '../../../src/core/protocol/control.ts'
+import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { openDatabase } from '../../helpers/servers/open-database.ts'
+import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+
+interface Words {
+  store: string
+  keys?: string
+  name?: string
+  dataDir?: string
+}
+
+/** A user's home, and `rsm server` in it. */
+function place(t: ExecutionContext) {
+  const home = temporaryDirectory(t)
+  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: 'a password for tests' })
+  const words = ({
+    store,
+    keys = join(home, 'keys'),
+    name = 'a',
+    dataDir = join(home, `data-${name}`),
+  }: Words) => [
+    'server',
+    'start',
+    '--port',
+    '0',
+    '--store',
+    store,
+    '--keys',
+    keys,
+    '--server-name',
+    name,
+    '--data-dir',
+    dataDir,
+  ]
+  return {
+    home,
+    run: (argv: readonly string[]) => runRsm(argv, env),
+    refused: (given: Words, ...more: string[]) => runRsm([...words(given), ...more], env),
+    start: async (given: Words) => {
+      const server = startRsm(words(given), env)
+      t.teardown(() => server.child.kill('SIGKILL'))
+      await server.shows('listening on')
+      return server
+    },
+  }
+}
+
+test.serial(
+  'what can not be served is refused by name: password, database, read-only, newer schema, nobody there',
+  async (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'rsm-hba-'))
+    atExit(() => rmSync(directory, { recursive: true, force: true }))
+    chmodSync(directory, 0o755)
+    const hba = join(directory, 'pg_hba.conf')
+    writeFileSync(hba, 'host all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n', {
+      mode: 0o644,
+    })
+    const postgres = await startPostgres(atExit, { hba_file: hba })
+    const url = await postgres.database()
+    const database = openDatabase(t, url)
+    await database.ask('api', `create role locked login superuser password 'right'`)
+    const { home, refused } = place(t)
+    writeFileSync(join(home, 'wrong'), 'wrong\n', { mode: 0o600 })
+
+    const expect = async (store: string, exit: number, said: RegExp, ...more: string[]) => {
+      const ran = await refused({ store }, ...more)
+      t.is(ran.exit, exit, ran.stderr)
+      t.regex(ran.stderr, said)
+      t.regex(ran.stderr, /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, 'a sentence, and what to do')
+      t.is(ran.stdout, '')
+    }
+    const locked = url.replace('rsm@', 'locked@')
+    const wrong = ['--store-password-file', join(home, 'wrong')]
+    await expect(locked, 6, /password authentication failed .*\n.*--store-password-file/, ...wrong)
+    await expect(`${url}-none`, 6, /database "\S+-none" does not exist\n.*createdb/)
+    await expect('postgres://rsm@127.0.0.1:1/rsm', 6, /no host takes writes \(127\.0\.0\.1:1: .*ECONNREFUSED/)
+
+    const readOnly = await postgres.database()
+    const name = new URL(readOnly.replace('postgres:', 'http:')).pathname.slice(1)
+    await database.ask('api', `alter database ${name} set default_transaction_read_only = on`)
+    await expect(readOnly, 6, /no host takes writes .*it is a standby or read-only/)
+
+    const newer = await postgres.database()
+    await openDatabase(t, newer).ask('api', 'update rsm.cluster set schema = 99, oldest_server = 98')
+    await expect(newer, 6, /its schema is number 99, of a newer rsm.*\n.*start the newer rsm/)
+  },
+)
+
+test.serial(
+  'a server with the name of one that lives, with other keys, or with the directory of another store is refused',
+  async (t) => {
+    const postgres = await startPostgres(atExit)
+    const store = await postgres.database({ migrated: false })
+    const { home, start, refused } = place(t)
+    const first = await start({ store })
+
+    const twin = await refused({ store, dataDir: join(home, 'twin') })
+    t.is(twin.exit, 6)
+    t.regex(twin.stderr, /A server named a is running on this store at http:.*\n.*--server-name/)
+
+    mkdirSync(join(home, 'empty'), { mode: 0o700 })
+    const missing = await refused({ store, name: 'b', keys: join(home, 'empty') })
+    t.is(missing.exit, 6)
+    t.regex(missing.stderr, /seal\.key is missing.*\n.*from another server of the store/)
+    const alone = await startTestServer(t)
+    const foreign = await refused({ store, name: 'b', keys: join(alone.dataDir, 'keys') })
+    t.is(foreign.exit, 6)
+    t.regex(foreign.stderr, /seal\.key is damaged, or is the key of another store/)
+
+    first.child.kill('SIGKILL')
+    await first.done
+    const successor = await start({ store })
+    t.regex(successor.out.stdout, /listening on/, 'a name whose server has died is taken at once')
+    successor.child.kill('SIGTERM')
+    t.is((await successor.done).exit, 0)
+    const other = await postgres.database({ migrated: false })
+    const elsewhere = await refused({ store: other })
+    t.is(elsewhere.exit, 6)
+    t.regex(elsewhere.stderr, /was used with the store \S+ at postgres:/)
+    const inside = await refused({ store, name: 'c', dataDir: alone.dataDir })
+    t.is(inside.exit, 6)
+  },
+)
+
+test.serial(
+  'of three servers that start at once on an empty database one makes admin, and all have the same keys',
+  async (t) => {
+    const postgres = await startPostgres(atExit)
+    const store = await postgres.database({ migrated: false })
+    const home = temporaryDirectory(t)
+    const names = ['a', 'b', 'c']
+    const servers = names.map((name) => {
+      const words = ['--store', store, '--keys', join(home, 'keys'), '--server-name', name]
+      const argv = [
+        'server',
+        'start',
+        '--port',
+        '0',
+        '--tls-self-signed',
+        '--data-dir',
+        join(home, name),
+        ...words,
+      ]
+      const server = startRsm(argv, cleanEnv(home))
+      t.teardown(() => server.child.kill('SIGKILL'))
+      return server
+    })
+    await Promise.all(servers.map((server) => server.shows('listening on')))
+    const told = servers.filter(({ out }) => out.stderr.includes('created user admin with the password'))
+    t.is(told.length, 1)
+    // What `rsm server install` shows a password by.
+    const made = names.map(async (name) => {
+      const status = ['server', 'status', '--json', '--data-dir', join(home, name)]
+      return (JSON.parse((await runRsm(status, cleanEnv(home))).stdout) as ProcessStatus).madeFirstUser
+    })
+    t.deepEqual(
+      await Promise.all(made),
+      servers.map((server) => told.includes(server)),
+    )
+    const prints = servers.map(({ out }) => /fingerprint (\S+)/.exec(out.stdout)?.[1])
+    t.is(new Set(prints).size, 1)
+  },
+)
+
+test.serial(
+  'commands that work on a data directory say what to do instead, whether its server runs or not',
+  async (t) => {
+    const postgres = await startPostgres(atExit)
+    const store = await postgres.database()
+    const { home, start, run } = place(t)
+    const server = await start({ store })
+    const dataDir = join(home, 'data-a')
+    const at = (...words: string[]) => run(['server', ...words, '--data-dir', dataDir])
+    const backup = ['backup', join(home, 'backup')]
+    const expect = async (words: string[], said: RegExp) => {
+      const ran = await at(...words)
+      t.is(ran.exit, 6, ran.stderr)
+      t.regex(ran.stderr, said)
+    }
+    await expect(
+      backup,
+      /the store of this server is postgres:.*it is backed up with the tools of PostgreSQL\n.*pg_basebackup/,
+    )
+    await expect(['compact'], /the store of this server is postgres:.*\n.*autovacuum/)
+    await expect(['doctor'], /whose store is postgres:/)
+    await expect(
+      ['upgrade', join(home, 'rsm')],
+      /the store of this server is postgres:.*\n.*one server after the other/,
+    )
+    const status = await at('status')
+    t.is(status.exit, 0, status.stderr)
+    t.regex(status.stdout, /^store +postgres:\/\/rsm@127\.0\.0\.1:\d+\/\S+$/m)
+    t.regex(status.stdout, /^a \* +\d/m)
+    t.is((await at('retention', '--dry-run')).exit, 0)
+    t.is((await at('confirm-clock')).exit, 0)
+    postgres.stop('immediate')
+    const away = await at('status')
+    t.is(away.exit, 0, away.stderr)
+    t.regex(away.stdout, /^store fault +.*can not be reached|no host takes writes/m)
+    server.child.kill('SIGTERM')
+    t.is((await server.done).exit, 0)
+    for (const words of [backup, ['compact'], ['doctor'], ['retention', '--dry-run']])
+      await expect(words, /data directory \S+ is of a server whose store is postgres:.*\n/)
+  },
+)

@@ -1,0 +1,28 @@
+import { clustersContract } from '../../contracts/clusters.ts'
+import { hostsContract } from '../../contracts/hosts.ts'
+import { schedulesContract } from '../../contracts/schedules.ts'
+import { scriptsContract } from '../../contracts/scripts.ts'
+import type { ServicesOf } from '../../contracts/services-of.ts'
+import { tasksContract } from '../../contracts/tasks.ts'
+import { tokensContract } from '../../contracts/tokens.ts'
+import { usersContract } from '../../contracts/users.ts'
+import { webhooksContract } from '../../contracts/webhooks.ts'
+import { postgresGround } from '../../helpers/servers/grounds.ts'
+import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { servicesOnStore } from '../../helpers/servers/services.ts'
+
+/** All tests of the file have their servers at once. */
+const ground = postgresGround(startPostgres(atExit, { max_connections: '400' }))
+const open: ServicesOf = (t) => servicesOnStore(t, ground)
+
+for (const contract of [
+  clustersContract,
+  hostsContract,
+  schedulesContract,
+  scriptsContract,
+  tasksContract,
+  tokensContract,
+  usersContract,
+  webhooksContract,
+])
+  contract(test, 'on PostgreSQL,', open)

@@ -1,0 +1,54 @@
+import test from 'ava'
+import { bodyOf, type Told } from '../../../src/server/webhooks/body.ts'
+
+const at = '2026-03-02T09:00:00.000Z'
+const ended = (data: object): Told => ({
+  type: 'task.failed',
+  at,
+  data: {
+    taskId: 't1',
+    status: 'FAILED',
+    script: null,
+    createdBy: 'ann',
+    counts: { SUCCESS: 2, FAILED: 1 },
+    ...data,
+  },
+})
+const textOf = (told: Told) => JSON.parse(bodyOf('SLACK', told)).text as string
+
+test('JSON is the event itself', (t) => {
+  const told = ended({})
+  t.deepEqual(JSON.parse(bodyOf('JSON', told)), { type: 'task.failed', timestamp: at, data: told.data })
+})
+
+test('chats get a line that says what happened', (t) => {
+  t.is(textOf(ended({})), 'rsm: task t1 of ann is FAILED: 2 SUCCESS, 1 FAILED')
+  t.is(textOf(ended({ script: 'deploy' })), 'rsm: task t1 (deploy) of ann is FAILED: 2 SUCCESS, 1 FAILED')
+  const hosts = (type: string, nodes: string, count: number) => textOf({ type, at, data: { nodes, count } })
+  t.is(hosts('host.offline', 'web1', 1), 'rsm: host web1 is offline')
+  t.is(hosts('host.online', 'web[1-300]', 300), 'rsm: 300 hosts web[1-300] are back online')
+  t.is(textOf({ type: 'x.y', at, data: { a: 1, b: null, c: ['d'] } }), 'rsm: x.y: a 1, c ["d"]')
+})
+
+test('each chat gets the shape that it takes, and no name in it becomes a mention or a link', (t) => {
+  const told = ended({ script: '<!channel> @everyone [x](http://x) *a* & b' })
+  t.is(
+    JSON.parse(bodyOf('SLACK', told)).text,
+    'rsm: task t1 (&lt;!channel&gt; @everyone [x](http://x) *a* &amp; b) of ann is FAILED: 2 SUCCESS, 1 FAILED',
+  )
+  const discord = JSON.parse(bodyOf('DISCORD', told))
+  t.deepEqual(discord.allowed_mentions, { parse: [] })
+  t.true(discord.content.includes('\\[x\\]\\(http://x\\) \\*a\\*'))
+  const teams = JSON.parse(bodyOf('TEAMS', told))
+  t.is(teams.type, 'message')
+  const [{ contentType, content }] = teams.attachments
+  t.is(contentType, 'application/vnd.microsoft.card.adaptive')
+  t.deepEqual(content.body[0].inlines[0].type, 'TextRun')
+})
+
+test('a text is never longer than a chat takes', (t) => {
+  const told: Told = { type: 'host.offline', at, data: { nodes: '_'.repeat(10_000), count: 5000 } }
+  t.true(textOf(told).length < 2_000)
+  t.true(JSON.parse(bodyOf('DISCORD', told)).content.length <= 2_000)
+  t.is(JSON.parse(bodyOf('JSON', told)).data.nodes.length, 10_000)
+})

@@ -1,0 +1,164 @@
+import { once } from 'node:events'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { generate } from 'selfsigned'
+import { createJudge } from '../../../src/server/webhooks/judge.ts'
+import { createPost } from '../../../src/server/webhooks/post.ts'
+import { newSecret, signed } from '../../../src/server/webhooks/sign.ts'
+import { isSigned, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
+
+const body = JSON.stringify({
+  type: 'task.failed',
+  timestamp: '2026-03-02T09:00:00.000Z',
+  data: { text: 'ä' },
+})
+const running = new AbortController().signal
+
+function posting(t: ExecutionContext) {
+  const post = createPost(createJudge({ insecure: true, allow: ['127.0.0.0/8'] }))
+  t.teardown(async () => post.close())
+  return (url: string, headers: Record<string, string> = {}, stop = running) =>
+    post({ url, headers, body }, stop)
+}
+
+/** A server that speaks TCP as `serve` does; answers its URL. */
+async function raw(t: ExecutionContext, serve: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    serve(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+test('what is sent arrives as it was signed', async (t) => {
+  const receiver = await startReceiver(t)
+  const secret = newSecret()
+  const headers = signed(secret, 'msg_1', Date.now(), body)
+  t.deepEqual(await posting(t)(receiver.url, headers), { status: 204, error: null })
+  const [got] = await receiver.first(1)
+  t.true(got !== undefined && isSigned(secret, got))
+  t.is(got?.text, body)
+  t.is(got?.headers['webhook-id'], 'msg_1')
+  t.is(got?.headers['content-type'], 'application/json')
+})
+
+test('S14 any other answer than a 2xx is a failure, and a redirect is not followed', async (t) => {
+  const receiver = await startReceiver(t)
+  const target = await startReceiver(t)
+  const post = posting(t)
+  for (const status of [199 + 1, 202, 299]) {
+    receiver.answers(status)
+    t.deepEqual(await post(receiver.url), { status, error: null })
+  }
+  for (const status of [400, 404, 410, 500, 503]) {
+    receiver.answers(status)
+    t.deepEqual(await post(receiver.url), { status, error: `the receiver answered ${status}` })
+  }
+  for (const status of [301, 302, 303, 307, 308]) {
+    receiver.answers((response) => response.writeHead(status, { location: target.url }).end())
+    const error = `the receiver answered ${status}: redirects are not followed`
+    t.deepEqual(await post(receiver.url), { status, error })
+  }
+  t.is(target.got.length, 0)
+})
+
+test('S14 of an answer without an end no more than its beginning is read, and its status counts', async (t) => {
+  const sizes: number[] = []
+  const chunk = Buffer.alloc(65_536, 'x')
+  const url = await raw(t, (socket) => {
+    let written = 0
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10737418240\r\n\r\n')
+      const fill = () => {
+        while (!socket.destroyed && socket.write(chunk)) written += chunk.length
+      }
+      socket.on('drain', fill)
+      fill()
+    })
+    socket.once('close', () => sizes.push(written))
+  })
+  const closed = posting(t)(url)
+  t.deepEqual(await closed, { status: 200, error: null })
+  while (sizes.length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  // What a socket's buffers take in, of 10 GB.
+  t.true((sizes[0] ?? 0) < 64 * 1024 * 1024, `${sizes[0]} bytes`)
+})
+
+test('S14 a receiver that never answers, or trickles, is given 10 s; a stop ends a try at once', async (t) => {
+  t.timeout(60_000)
+  const silent = await raw(t, () => undefined)
+  const trickling = await raw(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n')
+    const timer = setInterval(() => socket.write('x-more: 1\r\n'), 200)
+    socket.once('close', () => clearInterval(timer))
+  })
+  const post = posting(t)
+  const stopping = new AbortController()
+  const stopped = post(silent, {}, stopping.signal)
+  stopping.abort()
+  t.is(await stopped, null)
+  const outcomes = await Promise.all([post(silent), post(trickling)])
+  for (const outcome of outcomes) t.deepEqual(outcome, { status: null, error: 'no answer within 10 s' })
+})
+
+test('a receiver that breaks off, refuses or talks nonsense is a failure that says so', async (t) => {
+  const post = posting(t)
+  const cut = await raw(t, (socket) => socket.once('data', () => socket.destroy()))
+  t.regex((await post(cut))?.error ?? '', /socket hang up|ECONNRESET/)
+  const nonsense = await raw(t, (socket) => socket.once('data', () => socket.end('SSH-2.0-x\r\n\r\n')))
+  t.regex((await post(nonsense))?.error ?? '', /Parse Error/)
+  const receiver = await startReceiver(t)
+  await receiver.close()
+  t.regex((await post(receiver.url))?.error ?? '', /ECONNREFUSED/)
+})
+
+test('S14 the address is judged at each try: a name that leads to a refused one is not connected to', async (t) => {
+  const receiver = await startReceiver(t)
+  const { port } = new URL(receiver.url)
+  const strict = createPost(createJudge({ insecure: true, allow: ['10.0.0.0/8'] }))
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]']) {
+    const outcome = await strict({ url: `http://${host}:${port}/`, headers: {}, body }, running)
+    t.regex(outcome?.error ?? '', /^the URL leads to \S+, which is no public address/, host)
+  }
+  t.is(receiver.got.length, 0)
+  const unknown = await strict({ url: 'https://no-such-name.invalid/', headers: {}, body }, running)
+  t.regex(unknown?.error ?? '', /no-such-name\.invalid can not be looked up/)
+  strict.close()
+})
+
+test.serial('S14 no proxy of the environment is asked', async (t) => {
+  const receiver = await startReceiver(t)
+  const names = ['http_proxy', 'HTTP_PROXY', 'all_proxy', 'NODE_USE_ENV_PROXY']
+  for (const name of names) process.env[name] = name.startsWith('NODE') ? '1' : 'http://127.0.0.1:9'
+  t.teardown(async () => {
+    for (const name of names) delete process.env[name]
+  })
+  t.deepEqual(await posting(t)(receiver.url), { status: 204, error: null })
+})
+
+test.serial('S14 a certificate that nobody trusts is refused, whatever the environment says', async (t) => {
+  const pair = await generate([{ name: 'commonName', value: 'localhost' }])
+  let asked = 0
+  const server = createTlsServer({ key: pair.private, cert: pair.cert }, (_, response) => {
+    asked++
+    response.end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => void server.close())
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+  t.teardown(async () => {
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+  })
+  const { port } = server.address() as AddressInfo
+  const outcome = await posting(t)(`https://127.0.0.1:${port}/`)
+  t.regex(outcome?.error ?? '', /self-signed certificate/)
+  t.is(asked, 0)
+})

@@ -1,0 +1,106 @@
+import test from 'ava'
+import type { ScheduleCreate } from '../../src/core/protocol/http/schedules.ts'
+import { copying, patchOf, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
+import { durationText, previewOf } from '../../src/web/schedules/timing-of.ts'
+import { webhookOf, webhookPatchOf } from '../../src/web/webhooks/webhook-of.ts'
+
+const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
+const command = {
+  name: ' nightly ',
+  selector: '@db',
+  type: 'BASH',
+  content: 'uptime',
+  strategy: 'PARALLEL',
+  overlap: 'SKIP',
+  missed: 'ONCE',
+}
+
+test('the form becomes the body of a schedule, with the timing that is chosen and no other', (t) => {
+  const typed = form({
+    ...command,
+    cron: ' @daily ',
+    everySeconds: '1h30m',
+    timezone: 'UTC',
+    jitterSeconds: '1m',
+  })
+  const rest = {
+    name: 'nightly',
+    timezone: 'UTC',
+    jitterSeconds: 60,
+    target: { selector: '@db' },
+    script: { type: 'BASH', content: 'uptime', name: 'uptime' },
+    strategy: 'PARALLEL',
+    overlap: 'SKIP',
+    missed: 'ONCE',
+  } as const
+  t.deepEqual(scheduleOf(typed, 'cron'), { ...rest, cron: '@daily' })
+  t.deepEqual(scheduleOf(typed, 'everySeconds'), { ...rest, everySeconds: 5400 })
+  const wrong = t.throws(() => scheduleOf(form({ ...command, missedWithinSeconds: 'soon' }), 'cron'))
+  t.like(wrong, { fields: [{ field: 'missedWithinSeconds', message: 'write 90s, 5m or 2h' }] })
+  t.deepEqual([0, 90, 300, 5400, 7200, 172_800].map(durationText), ['0s', '90s', '5m', '90m', '2h', '2d'])
+})
+
+test('a patch holds what has changed: what was taken out is reset, what is replaced is not', (t) => {
+  const before: ScheduleCreate = {
+    name: 'nightly',
+    cron: '@daily',
+    until: '2031-01-01T00:00:00.000Z',
+    script: { content: 'true' },
+    target: { selector: '@db' },
+    params: { A: '1', B: '2' },
+  }
+  t.deepEqual(patchOf(before, before), {})
+  const { cron: _, until: __, ...kept } = before
+  const next: ScheduleCreate = {
+    ...kept,
+    everySeconds: 60,
+    params: { B: '3', C: '' },
+    secretParams: { KEY: 'x' },
+  }
+  t.deepEqual(patchOf(before, next), {
+    everySeconds: 60,
+    until: null,
+    params: { A: null, B: '3', C: '' },
+    secretParams: { KEY: 'x' },
+  })
+  const copied = copying(before, { fileId: '01J', path: '/etc/motd' } as NonNullable<ScheduleCreate['copy']>)
+  t.is(copied.script, undefined)
+  t.deepEqual(patchOf(copied, before), { script: { content: 'true' } })
+})
+
+test('a preview has the slots and the faults of the server', (t) => {
+  const now = Date.parse('2026-03-28T12:00:00Z')
+  t.deepEqual(previewOf({ cron: '30 2 * * *', timezone: 'Europe/Berlin' }, now), {
+    times: [
+      // The night in which 02:30 does not exist.
+      '2026-03-29T01:00:00.000Z',
+      '2026-03-30T00:30:00.000Z',
+      '2026-03-31T00:30:00.000Z',
+      '2026-04-01T00:30:00.000Z',
+      '2026-04-02T00:30:00.000Z',
+    ],
+  })
+  t.deepEqual(previewOf({ everySeconds: 60, until: '2026-03-28T12:02:30Z' }, now), {
+    times: ['2026-03-28T12:01:00.000Z', '2026-03-28T12:02:00.000Z'],
+  })
+  t.deepEqual(previewOf({ at: '2026-03-28T11:00:00Z' }, now), {
+    faults: [{ field: 'at', message: 'is in the past' }],
+  })
+  t.like(previewOf({ cron: '* * * * * *' }, now), { faults: [{ field: 'cron' }] })
+})
+
+test('the form becomes the body of a webhook; a change takes an empty selector away and keeps the secret', (t) => {
+  const typed = { name: 'on call', url: 'https://x.example', format: 'JSON', 'event task.failed': 'on' }
+  const body = { name: 'on call', url: 'https://x.example', format: 'JSON', events: ['task.failed'] } as const
+  t.deepEqual(webhookOf(form({ ...typed, selector: 'web*', secret: 'whsec_x' })), {
+    ...body,
+    events: ['task.failed'],
+    selector: 'web*',
+    secret: 'whsec_x',
+  })
+  t.deepEqual(webhookPatchOf(form(typed)), { ...body, events: ['task.failed'], selector: null })
+  t.like(
+    t.throws(() => webhookOf(form({ ...typed, 'event task.failed': '' }))),
+    { fields: [{ field: 'events' }] },
+  )
+})
