@@ -5,7 +5,7 @@ const { compilePart, runPart } = require('../../bin/compile-part.js')
 
 const [part, cache, ...argv] = process.argv.slice(2)
 const scripts = path.join(__dirname, '../../dist/single')
-if (part === 'agent') require('../../bin/sparing.js')
+require('../../bin/sparing.js').spare(part)
 const source = readFileSync(path.join(scripts, `${part}.cjs`), 'utf8')
 const script = compilePart(part, source)
 process.on('exit', () => {
