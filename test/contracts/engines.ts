@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext, TestFn } from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
 import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import type { EngineDependencies } from '../../src/server/engine/parts.ts'
 import { createLocalFacts } from '../../src/server/local-facts.ts'
@@ -162,6 +163,15 @@ function changeTake({ parts }: Server, then: (taken: readonly Execution[]) => Pr
     const taken = await take(offers)
     await then(taken)
     return taken
+  }
+}
+
+/** The next call of this kind fails, as while the store is away; a write is not carried out. */
+function failOnce<K extends string>(part: Record<K, (...given: never[]) => Promise<unknown>>, name: K): void {
+  const call = part[name]
+  part[name] = () => {
+    part[name] = call
+    return Promise.reject(new RsmError('unavailable', 'the store is away'))
   }
 }
 
@@ -349,6 +359,25 @@ export function enginesContract(test: TestFn, make: Make): void {
     await delay(300)
     t.is(takes, 1)
   })
+
+  for (const [what, fail] of [
+    ['task', ({ parts }: Server) => failOnce(parts.store, 'get')],
+    ['execution', ({ parts }: Server) => failOnce(parts.executions, 'find')],
+  ] as const)
+    test(`what is marked as sent waits again where its ${what} can not be read, and is sent once`, async (t) => {
+      const { start, link, post, ended, sent } = await site(t, make)
+      const a = await start('a')
+      const agent = await link(a, 1)
+      let takes = 0
+      changeTake(a, (taken) => {
+        if (taken.length > 0 && ++takes === 1) fail(a)
+      })
+      const taskId = await post(a, 't1', [1])
+      await sent(agent)
+      await a.engine.complete(agent.link, 'end', end(taskId, 0))
+      t.is((await ended(a, taskId)).status, 'SUCCESS')
+      t.deepEqual([takes, agent.executions.length], [2, 1])
+    })
 
   test('what ends while it is on its way to an agent that knows no cancel is not sent', async (t) => {
     const { start, link, post, ended } = await site(t, make)

@@ -5,7 +5,7 @@ import { hostVariables, type KnownHost } from '../../../core/script/host-variabl
 import { limitWords, notEnforced } from '../../../core/task/limits.ts'
 import { isoTime } from '../../clock.ts'
 import { signatureLife } from '../../keys.ts'
-import type { End, Execution, Offer } from '../../seams/executions.ts'
+import type { End, Execution, Offer, RunningExecution } from '../../seams/executions.ts'
 import type { LinkClaim } from '../../seams/links.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { AgentLink } from '../agent-link.ts'
@@ -116,12 +116,18 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     return hasLeft
   }
 
-  /** Undefined where the store can't be reached: what it has come to is not known then. */
-  async function marked(): Promise<RunMark | null | undefined> {
+  /** Undefined where the store can't be reached: what it has come to, or what is to be sent, is not known then. */
+  async function packed(
+    sent: readonly Execution[],
+  ): Promise<{ found: Map<string, Parcel>; mark: RunMark | null } | undefined> {
     try {
-      return await serverRuns.mark()
+      // The mark is of a store that knows it has them marked as sent.
+      return { found: await parcels(sent), mark: await serverRuns.mark() }
     } catch (error) {
-      log.warn({ err: error }, 'could not note how far the store has come: nothing is sent')
+      log.warn(
+        { err: error },
+        'could not read what is to be sent, or how far the store has come: nothing is sent',
+      )
       return undefined
     }
   }
@@ -133,16 +139,22 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     about: ReadonlyMap<number, Variables>,
   ): Promise<string[]> {
     if (sent.length === 0) return []
-    const found = await parcels(sent)
-    // A store that knows it has them marked as sent.
-    const mark = await marked()
-    if (mark === undefined) return sent.map(({ id }) => id)
+    const all = await packed(sent)
+    if (all === undefined) return sent.map(({ id }) => id)
+    const { found, mark } = all
     const unsent: string[] = []
     const refused = new Map<LinkClaim, End[]>()
-    for (const { id, taskId, hostId, hostname } of sent) {
+    for (const [at, { id, taskId, hostId, hostname }] of sent.entries()) {
       const [parcel, link] = [found.get(taskId), linkOf(hostId)]
-      // It may have ended since it was marked: a cancel ends it where the agent knows none.
-      const now = await executions.find(taskId, hostId)
+      let now: RunningExecution | undefined
+      try {
+        // It may have ended since it was marked: a cancel ends it where the agent knows none.
+        now = await executions.find(taskId, hostId)
+      } catch (error) {
+        log.warn({ err: error }, 'could not read whether what is to be sent still runs: it is not sent')
+        unsent.push(...sent.slice(at).map((each) => each.id))
+        break
+      }
       if (!parcel || !link || now?.execution.status !== 'RUNNING') continue
       const error = parcel.fault ?? unfit(parcel.task, link, hostname)
       if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
