@@ -379,6 +379,21 @@ export function enginesContract(test: TestFn, make: Make): void {
       t.deepEqual([takes, agent.executions.length], [2, 1])
     })
 
+  test('a step that could not be written is taken again, also where what is stored can not be read at first', async (t) => {
+    const { start, link, post, ended, sent } = await site(t, make)
+    const a = await start('a')
+    const [first, second] = [await link(a, 1), await link(a, 2)]
+    const taskId = await post(a, 't1', [1, 2], sequential)
+    await sent(first)
+    failOnce(a.parts.executions, 'due')
+    failOnce(a.parts.executions, 'ofTask')
+    await a.engine.complete(first.link, 'end', end(taskId, 0))
+    await sent(second)
+    await a.engine.complete(second.link, 'end', end(taskId, 0))
+    t.is((await ended(a, taskId)).status, 'SUCCESS')
+    t.deepEqual([first.executions.length, second.executions.length], [1, 1])
+  })
+
   test('what ends while it is on its way to an agent that knows no cancel is not sent', async (t) => {
     const { start, link, post, ended } = await site(t, make)
     const a = await start('a')

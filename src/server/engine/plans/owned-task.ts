@@ -40,6 +40,8 @@ export class OwnedTask {
   readonly queueSeconds: number | null
   readonly #ids: readonly string[]
   plan: Plan
+  /** A step failed: the plan believes in what may not be on disk. */
+  isStale = false
   /** What has changed up to here the plan has heard of. */
   cursor = 0
   pauseUntil: string | null

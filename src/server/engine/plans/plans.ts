@@ -77,7 +77,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
       try {
         await takeStep(task)
       } catch (error) {
-        await planAnew(task)
+        task.isStale = true
         // One at a time: each sweep tries too, and what fails for minutes must not pile up retries.
         clearTimeout(task.retryTimer)
         task.retryTimer = setTimeout(() => look(task), retryAfter).unref()
@@ -90,6 +90,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   async function planAnew(task: OwnedTask): Promise<void> {
     const record = await store.get('tasks', task.id)
     const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
+    task.isStale = false
     if (!record) return
     task.pauseUntil = record.pauseUntil
     task.plan = planOf(record, all)
@@ -97,6 +98,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   }
 
   async function takeStep(task: OwnedTask): Promise<void> {
+    if (task.isStale) await planAnew(task)
     const { executions: changed, cursor } = await executions.changes(task.id, task.cursor)
     task.cursor = cursor
     for (const { position, status } of changed) if (isFinal(status)) task.plan.settled(position, status)
