@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Log, told } from '../../log.ts'
 import type { Place, StoreAddress } from './address.ts'
 import { clientOptions } from './client.ts'
-import { isAway, isToBeRepeated, unavailable } from './failure.ts'
+import { isAway, isLate, isToBeRepeated, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
 import { createReach } from './reach.ts'
 
@@ -109,9 +109,9 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (from === current) reach.reached()
       return value
     } catch (error) {
-      const away = isAway(error)
-      client?.release(away)
-      if (!away) throw error
+      const isGone = isAway(error) && !isLate(error)
+      client?.release(isGone)
+      if (!isGone) throw isLate(error) ? unavailable(error) : error
       // What was asked over connections that are given up already says nothing of those that stand now.
       const isNews = from === null || from === current
       leave(from)
@@ -186,10 +186,12 @@ async function outcomeOf<T>(
       await ask('commit')
       return { value }
     } catch (error) {
-      if (isAway(fault())) throw fault()
+      const failed = fault()
+      if (isAway(failed) && !isLate(failed)) throw failed
       await askOf(client)('rollback')
-      if (!isToBeRepeated(fault())) return { error }
-      if (attempt >= mostRepeats) return { error: unavailable(fault()) }
+      if (isLate(failed)) return { error: unavailable(failed) }
+      if (!isToBeRepeated(failed)) return { error }
+      if (attempt >= mostRepeats) return { error: unavailable(failed) }
       await pause(Math.random() * Math.min(attempt, longestPause))
     }
   }

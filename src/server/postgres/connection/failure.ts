@@ -4,10 +4,14 @@ import { RsmError } from '../../../core/errors.ts'
 /** Seconds after which a caller may try again. */
 const retryAfter = 2
 
+/** SQLSTATE of a statement that waited too long for a lock, and of one that took too long. */
+const [lockTimeout, statementTimeout] = ['55P03', '57014']
+/** What `pg` says where all connections of a pool are in use for too long. */
+const poolTimeout = 'timeout exceeded when trying to connect'
 /** Classes and codes of SQLSTATE with which the server, not the statement, is at fault. */
 const awayClasses = new Set(['08', '53', '57', '58'])
-/** A standby; a primary that has become one; a statement that waited too long for a lock or was ended with its session. */
-const awayCodes = new Set(['25006', '25P03', '55P03', '57014'])
+/** A standby; a primary that has become one; a statement that took too long or was ended with its session. */
+const awayCodes = new Set(['25006', '25P03', lockTimeout, statementTimeout])
 /** Another transaction came first: the same work may be done again. */
 const againCodes = new Set(['40001', '40P01'])
 
@@ -30,6 +34,17 @@ export function isAway(error: unknown): boolean {
   return awayCodes.has(code) || awayClasses.has(code.slice(0, 2))
 }
 
+/** Whether one statement took or waited too long, where PostgreSQL is there: other calls go on. */
+export function isLate(error: unknown): boolean {
+  const code = codeOf(error)
+  if (code !== null) return code === lockTimeout || code === statementTimeout
+  return error instanceof Error && error.message === poolTimeout
+}
+
+/** Whether a statement did not get a lock within the time that it had for that. */
+export const missedLock = (error: unknown): boolean =>
+  codeOf(error instanceof RsmError ? error.cause : error) === lockTimeout
+
 /** `pg` has no class of its own for these. */
 function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -42,7 +57,8 @@ export function unavailable(error: unknown): RsmError {
   if (error instanceof RsmError) return error
   const reason =
     error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error)
-  return new RsmError('unavailable', `the store can not be reached just now: ${reason}`, {
+  const what = isLate(error) ? 'does not answer in time' : 'can not be reached just now'
+  return new RsmError('unavailable', `the store ${what}: ${reason}`, {
     retryAfter,
     cause: error,
   })

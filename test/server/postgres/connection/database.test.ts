@@ -1,6 +1,6 @@
 import { createLog } from '../../../../src/server/log.ts'
 import { readStoreAddress } from '../../../../src/server/postgres/connection/address.ts'
-import { createDatabase } from '../../../../src/server/postgres/connection/database.ts'
+import { createDatabase, type Database } from '../../../../src/server/postgres/connection/database.ts'
 import { knownSchema, migrate } from '../../../../src/server/postgres/schema/migrations.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
@@ -45,4 +45,25 @@ test('while PostgreSQL is away calls are unavailable, and afterwards they work',
   postgres.start()
   t.deepEqual(await database.ask('write', 'select 1 as one'), [{ one: 1 }])
   t.is(database.fault, null)
+})
+
+const pidOf = async (database: Database) =>
+  (await database.ask<{ pid: number }>('write', 'select pg_backend_pid() as pid'))[0]?.pid
+
+test('one statement that takes or waits too long is unavailable, and all other calls go on over their connections', async (t) => {
+  const postgres = await startPostgres(atExit)
+  const database = open(`${await postgres.database()}?connect_timeout=1`)
+  t.teardown(() => database.close())
+  const pid = await pidOf(database)
+  const late = { code: 'unavailable', message: /^the store does not answer in time/ }
+  const ended = database.transaction('api', async (ask) => {
+    await ask('set local statement_timeout = 100')
+    await ask('select pg_sleep(5)')
+  })
+  await t.throwsAsync(ended, late)
+  const sleeping = Promise.all(Array.from({ length: 8 }, () => database.ask('api', 'select pg_sleep(3)')))
+  await t.throwsAsync(database.ask('api', 'select 1'), late)
+  await t.notThrowsAsync(sleeping)
+  t.is(database.fault, null)
+  t.is(await pidOf(database), pid)
 })
