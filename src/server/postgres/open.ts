@@ -26,6 +26,7 @@ import { createHistory } from './history/history.ts'
 import { createKeep } from './keep.ts'
 import { createLinks } from './links/links.ts'
 import { refuseClosed } from './migrate/closed.ts'
+import { openDaysAhead } from './outputs/days-ahead.ts'
 import { createPostgresOutputs } from './outputs/outputs.ts'
 import { openOwnership } from './ownership/ownership.ts'
 import type { Place } from './place.ts'
@@ -172,6 +173,7 @@ async function openAll(opening: Opening): Promise<Data> {
       log,
     }),
   )
+  opened.add(await openDaysAhead({ database, clock, log }))
   const outputs = opened.add(createPostgresOutputs(database, hints))
   const address = shownAddress(database.address)
   return {

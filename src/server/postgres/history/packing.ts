@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { parseSample, type SampleRow } from '../../samples/sample-line.ts'
+import { withBriefLocks } from '../connection/brief-locks.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import { packSamples } from './pack.ts'
 import { dayOf } from './stored.ts'
@@ -29,11 +30,11 @@ export async function packFinished(database: Database): Promise<void> {
 async function packHour(database: Database, slot: number): Promise<void> {
   for (let after: number | undefined = -1; after !== undefined; ) {
     const behind: number = after
-    after = await database.transaction('write', (ask) => packHosts(ask, slot, behind))
+    after = await withBriefLocks(database, 'write', (ask) => packHosts(ask, slot, behind))
     // Whoever else waits for this thread comes first.
     await turn()
   }
-  await database.ask('write', 'select rsm.metrics_clear($1)', [slot])
+  await withBriefLocks(database, 'write', (ask) => ask('select rsm.metrics_clear($1)', [slot]))
 }
 
 /** Answers the last of the hosts; undefined where there is none behind `after`, or where another server packs. */

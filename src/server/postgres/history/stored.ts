@@ -3,6 +3,7 @@ import { isoTime } from '../../clock.ts'
 import { parseSample, type Sample, sampleOf } from '../../samples/sample-line.ts'
 import type { WaitingSample } from '../../samples/waiting-samples.ts'
 import { keptFor } from '../../seams/history.ts'
+import { withBriefLocks } from '../connection/brief-locks.ts'
 import type { Database } from '../connection/database.ts'
 import { unpackSamples } from './pack.ts'
 
@@ -77,7 +78,7 @@ export async function removeDays(database: Database, age: Age): Promise<void> {
   )
   for (const { name } of partitions)
     if (isOver(age, Date.parse(name.replace('metrics_', '').replaceAll('_', '-'))))
-      await database.ask('write', `drop table if exists rsm.${name}`)
+      await withBriefLocks(database, 'write', (ask) => ask(`drop table if exists rsm.${name}`))
   const end = endOfLastOver(age)
   if (end !== null) await database.ask('write', 'delete from rsm.metrics_fresh where at < $1', [end])
 }

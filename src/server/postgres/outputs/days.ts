@@ -1,7 +1,8 @@
 import { firstDigits, timeOfId } from '../../ids.ts'
 import type { Database } from '../connection/database.ts'
 
-const day = 24 * 3600_000
+/** Milliseconds. */
+export const dayLength = 24 * 3600_000
 /** The last millisecond of the year 9999. */
 const latest = 253_402_300_799_999
 
@@ -18,16 +19,20 @@ const otherTable = 'rsm.outputs_other'
 /** The day whose table has a task's output; null where it is that of no day. */
 export function dayOf(taskId: string): Day | null {
   const made = timeOfId(taskId)
-  if (made === null || made > latest) return null
-  const begin = Math.floor(made / day) * day
+  return made === null || made > latest ? null : dayAt(made)
+}
+
+/** `time`: milliseconds since 1970. */
+export function dayAt(time: number): Day {
+  const begin = Math.floor(time / dayLength) * dayLength
   const name = new Date(begin).toISOString().slice(0, 10).replaceAll('-', '')
-  return { table: `rsm.outputs_${name}`, from: firstDigits(begin), to: firstDigits(begin + day) }
+  return { table: `rsm.outputs_${name}`, from: firstDigits(begin), to: firstDigits(begin + dayLength) }
 }
 
 export const tableOf = (taskId: string): string => dayOf(taskId)?.table ?? otherTable
 
 /** No task gets an id of this day any more, whose clock ever a server goes by; `now`: milliseconds since 1970. */
-export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(now - day)
+export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(now - dayLength)
 
 /** The day has no table: it has none yet, or it is gone. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
@@ -35,13 +40,15 @@ export const isWithoutTable = (error: unknown): boolean => (error as { code?: st
 /** SQLSTATEs with which another server has made the table a moment earlier. */
 const made = new Set(['42P07', '23505', '42710'])
 
+// None of the three comes from elsewhere.
+export const textOfTable = ({ table, from, to }: Day): string =>
+  `create table if not exists ${table} partition of rsm.outputs for values from ('${from}') to ('${to}')`
+
 /** Makes the table for a task's output. */
 export async function makeTable(database: Database, taskId: string): Promise<void> {
   const its = dayOf(taskId)
   if (its === null) return
-  // None of the three comes from elsewhere.
-  const text = `create table if not exists ${its.table} partition of rsm.outputs for values from ('${its.from}') to ('${its.to}')`
-  await database.ask('write', text).catch((error: { code?: string }) => {
+  await database.ask('write', textOfTable(its)).catch((error: { code?: string }) => {
     if (!made.has(error.code ?? '')) throw error
   })
 }

@@ -1,3 +1,4 @@
+import { withBriefLocks } from '../connection/brief-locks.ts'
 import type { Database } from '../connection/database.ts'
 import { dayOf, isOver, isWithoutTable, tableOf } from './days.ts'
 
@@ -31,18 +32,22 @@ export function createForget(database: Database): (taskId: string) => Promise<vo
     await database.ask('api', 'delete from rsm.outputs_forgotten where task_id = $1', [taskId])
   }
 
-  async function dropTable(taskId: string): Promise<void> {
+  /** Whether no task of the day is left, so that its table goes: now, or with a later task while something reads it. */
+  async function dropTable(taskId: string): Promise<boolean> {
     const day = dayOf(taskId)
-    if (day === null || !isOver(day, Date.now())) return
+    if (day === null || !isOver(day, Date.now())) return false
     const range = [day.from, day.to]
     const [found] = await database.ask<{ some: boolean }>(
       'api',
       'select exists (select from rsm.output_heads where task_id >= $1 and task_id < $2) as some',
       range,
     )
-    if (found?.some !== false) return
-    await database.ask('api', `drop table if exists ${day.table}`)
-    await database.ask('api', 'delete from rsm.outputs_forgotten where task_id >= $1 and task_id < $2', range)
+    if (found?.some !== false) return false
+    await withBriefLocks(database, 'api', async (ask) => {
+      await ask(`drop table if exists ${day.table}`)
+      await ask('delete from rsm.outputs_forgotten where task_id >= $1 and task_id < $2', range)
+    })
+    return true
   }
 
   return async (taskId) => {
@@ -54,13 +59,12 @@ export function createForget(database: Database): (taskId: string) => Promise<vo
       [taskId],
     )
     if (!head) return
-    if (head.bytes >= large) await removePieces(taskId)
-    await dropTable(taskId)
+    if (!(await dropTable(taskId)) && head.bytes >= large) await removePieces(taskId)
     const impatient = await database.ask<{ task_id: string }>(
       'api',
       `select task_id from rsm.outputs_forgotten where at < clock_timestamp() - make_interval(days => $1) order by at limit $2`,
       [patience, tasksAtOnce],
     )
-    for (const { task_id } of impatient) await removePieces(task_id)
+    for (const { task_id } of impatient) if (!(await dropTable(task_id))) await removePieces(task_id)
   }
 }

@@ -8,6 +8,7 @@ import type { History } from '../../../../src/server/seams/history.ts'
 import { historyContract } from '../../../contracts/history.ts'
 import { believed } from '../../../helpers/faults/believed-clock.ts'
 import { metrics } from '../../../helpers/metrics/metrics.ts'
+import { dumping } from '../../../helpers/servers/dumping.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
@@ -94,6 +95,25 @@ test('an hour that is over is packed, split at midnight, and read as before', as
     await timesOf(history, 2),
     times.filter((at) => at >= 30 * minute),
   )
+})
+
+test('while pg_dump runs nothing is packed or dropped, and no call fails; afterwards it is', async (t) => {
+  const { database, written, count } = await open(t)
+  const history = await written((one) => one.append(1, metrics(iso(start))))
+  await setAhead(database, 1)
+  const end = await dumping(t, database, 'rsm.metrics_fresh', 'rsm.metrics_packed')
+  await packFinished(database)
+  t.deepEqual([await count('metrics_fresh'), await count('metrics_packed')], [1, 0])
+  await end()
+  await packFinished(database)
+  t.deepEqual([await count('metrics_fresh'), await count('metrics_packed')], [0, 1])
+  const endAgain = await dumping(t, database, 'rsm.metrics_fresh', 'rsm.metrics_packed')
+  const age = believed(() => start + 9 * day).age()
+  await history.sweep(age)
+  t.is(await count('metrics_packed'), 1)
+  await endAgain()
+  await history.sweep(age)
+  t.is(await count('metrics_packed'), 0)
 })
 
 test('two servers that pack at once pack each sample once, and who reads meanwhile misses none', async (t) => {

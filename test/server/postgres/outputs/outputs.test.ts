@@ -1,10 +1,13 @@
 import type { ExecutionContext } from 'ava'
+import { systemClock } from '../../../../src/server/clock.ts'
 import { firstDigits, opaqueId } from '../../../../src/server/ids.ts'
 import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { createLog } from '../../../../src/server/log.ts'
 import { createDatabase, type Database } from '../../../../src/server/postgres/connection/database.ts'
+import { openDaysAhead } from '../../../../src/server/postgres/outputs/days-ahead.ts'
 import { createPostgresOutputs } from '../../../../src/server/postgres/outputs/outputs.ts'
 import { entry, outputsContract } from '../../../contracts/outputs.ts'
+import { dumping } from '../../../helpers/servers/dumping.ts'
 import { patientAddress } from '../../../helpers/servers/patient-address.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
@@ -133,6 +136,25 @@ test('the room of what is forgotten is free at once where it is large, and after
   await database.ask('api', `update rsm.outputs_forgotten set at = at - interval '3 days'`)
   await outputs.forget(later)
   t.deepEqual(await rows(), [stays, later])
+})
+
+test('while pg_dump runs the output of the next two days is taken, and what is forgotten goes afterwards', async (t) => {
+  const { database, outputs } = await opened(t)
+  const ahead = await openDaysAhead({ database, clock: systemClock, log: createLog('ERROR') })
+  t.teardown(() => ahead.close())
+  t.is((await tablesOf(database)).length, 3)
+  const at = (days: number) => opaqueIdAt(Date.now() + days * day)
+  const [first, last, next] = [at(-40), at(-40), at(2)]
+  for (const id of [first, last]) await outputs.append(id, entry(0, 'x'))
+  await outputs.forget(first)
+  const end = await dumping(t, database, 'rsm.outputs')
+  await outputs.append(next, entry(0, 'x'))
+  await outputs.forget(last)
+  t.is((await tablesOf(database)).length, 4, 'its table is being read')
+  await end()
+  await database.ask('api', `update rsm.outputs_forgotten set at = at - interval '3 days'`)
+  await outputs.forget(next)
+  t.is((await tablesOf(database)).length, 3)
 })
 
 /** An id that was made then; those of one process only ascend. */

@@ -1,0 +1,50 @@
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { withBriefLocks } from '../connection/brief-locks.ts'
+import type { Database } from '../connection/database.ts'
+import { dayAt, dayLength, textOfTable } from './days.ts'
+
+/** Days behind the present one that have their tables: no dump takes longer. */
+const daysAhead = 2
+/** Milliseconds between looks whether one is missing. */
+const lookEvery = 3600_000
+
+interface DaysAhead {
+  close(): Promise<void>
+}
+
+/** Makes the tables of the next days before they are needed: while pg_dump runs none can be made, and no output would be taken. */
+export async function openDaysAhead(parts: {
+  database: Database
+  clock: Pick<Clock, 'now'>
+  log: Log
+}): Promise<DaysAhead> {
+  const { database, clock, log } = parts
+
+  async function make(time: number): Promise<void> {
+    const day = dayAt(time)
+    const text = 'select to_regclass($1) is null as missing'
+    const [found] = await database.ask<{ missing: boolean }>('api', text, [day.table])
+    if (found?.missing) await withBriefLocks(database, 'api', (ask) => ask(textOfTable(day)))
+  }
+
+  async function makeAll(): Promise<void> {
+    try {
+      for (let ahead = 0; ahead <= daysAhead; ahead++) await make(clock.now() + ahead * dayLength)
+    } catch (error) {
+      log.warn({ err: error }, 'could not make the tables for the output of the next days; trying again')
+    }
+  }
+
+  let making = makeAll()
+  await making
+  const timer = setInterval(() => {
+    making = makeAll()
+  }, lookEvery).unref()
+  return {
+    close() {
+      clearInterval(timer)
+      return making
+    },
+  }
+}

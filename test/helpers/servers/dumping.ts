@@ -1,0 +1,16 @@
+import type { ExecutionContext } from 'ava'
+import type { Database } from '../../../src/server/postgres/connection/database.ts'
+
+/** Holds the locks on these tables that pg_dump has for as long as it runs; ends with the answer. */
+export async function dumping(
+  t: ExecutionContext,
+  database: Database,
+  ...tables: readonly string[]
+): Promise<() => Promise<void>> {
+  const client = await database.connect(true)
+  t.teardown(() => client.end())
+  await client.query('set idle_in_transaction_session_timeout = 0')
+  await client.query('begin')
+  await client.query(`lock table ${tables.join(', ')} in access share mode`)
+  return async () => void (await client.query('commit'))
+}
