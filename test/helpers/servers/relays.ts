@@ -7,11 +7,11 @@ import { createRelay } from '../../../src/server/postgres/relay/relay.ts'
 import type { Member } from '../../../src/server/seams/ownership.ts'
 import { openDatabase } from './open-database.ts'
 
-const files = [randomBytes(32), newSigningKey()] as const
 /** Of all servers of a test. */
-const sharedKeys = createKeys(...files)
+export const sharedKeyFiles = [randomBytes(32), newSigningKey()] as const
+const sharedKeys = createKeys(...sharedKeyFiles)
 /** For other processes. */
-export const sharedKeysAsText = files.map((bytes) => bytes.toString('base64')).join(' ')
+export const sharedKeysAsText = sharedKeyFiles.map((bytes) => bytes.toString('base64')).join(' ')
 
 /** The relay of a server `name`; closed with the test. `faults`: what it tells its log of faults. */
 export function openRelay(t: ExecutionContext, url: string, name: string) {

@@ -53,14 +53,23 @@ export class Exchange {
 
   /** Null: all that is under way is lost. */
   lost(peer: number | null): void {
-    if (peer === null) this.#wire = null
-    else {
+    if (peer === null) {
+      this.#wire = null
+      this.#readers.clear()
+    } else {
       this.#readers.delete(peer)
       this.#wire?.forget(peer)
     }
     this.#calls.lost(peer)
     this.#attached.lost(peer)
     this.#served.lost(peer)
+  }
+
+  /** All that is under way with this one is over, though its wire lives: it hears that once it goes on. */
+  lapsed(peer: number): void {
+    this.#calls.lost(peer)
+    this.#attached.lost(peer)
+    this.#served.part(peer)
   }
 
   /** The sessions of a server at another wire. */

@@ -114,7 +114,6 @@ class NotifyRelay implements PostgresRelay {
     if (this.#isClosed) throw new Error('the relay is closed')
     const wire = await Wire.open(database, keys, {
       received: (from, bytes) => this.#exchange.received(from, bytes),
-      broken: (from) => this.#exchange.lost(from),
       lost: (error) => {
         log.warn({ err: error }, 'the way to terminal sessions of other servers was lost')
         this.#lost()
@@ -146,7 +145,9 @@ class NotifyRelay implements PostgresRelay {
     const { peers } = this.#exchange
     if (peers.length === 0) return
     const lost = await findLost(wire, peers).catch(() => [])
-    for (const peer of lost) this.#exchange.lost(peer)
+    for (const { peer, isDead } of lost)
+      if (isDead) this.#exchange.lost(peer)
+      else this.#exchange.lapsed(peer)
   }
 
   /** One after the other; what fails is done when there is a wire again. */

@@ -149,6 +149,16 @@ export class ServedClients {
     }
   }
 
+  /** As `lost`, and the other server is told so. */
+  part(peer: number): void {
+    for (const { peer: its, client, done } of this.#served.values()) {
+      if (its !== peer) continue
+      client.close(closeCodes.shuttingDown, 'the server of the client stood still for too long')
+      done()
+    }
+    this.lost(peer)
+  }
+
   get peers(): number[] {
     return [...this.#served.values()].map(({ peer }) => peer)
   }

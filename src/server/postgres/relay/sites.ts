@@ -33,12 +33,12 @@ export function findSites(wire: Wire, epoch: number | null): Promise<SiteAddress
   )
 }
 
-/** Which of these wires are dead, or of servers whose lease is over. */
-export async function findLost(wire: Wire, peers: readonly number[]): Promise<number[]> {
-  const rows = await wire.ask<{ peer: number }>(
-    `select peer from unnest($1::bigint[]) as peers(peer)
-     where peer not in (select rsm.relay_wires()) or exists (select from rsm.relay_sites s where s.wire = peer and ${lapsed})`,
+/** Which of these wires are dead, or of servers whose lease is over: those may go on. */
+export function findLost(wire: Wire, peers: readonly number[]): Promise<{ peer: number; isDead: boolean }[]> {
+  return wire.ask(
+    `select peer, is_dead as "isDead" from unnest($1::bigint[]) as peers(peer)
+       cross join lateral (select peer not in (select rsm.relay_wires()) as is_dead) d
+     where is_dead or exists (select from rsm.relay_sites s where s.wire = peer and ${lapsed})`,
     [peers],
   )
-  return rows.map(({ peer }) => peer)
 }

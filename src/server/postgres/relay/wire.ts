@@ -20,9 +20,7 @@ const notifyStatement = {
 export interface WireEvents {
   /** Bytes of another wire, in order and without a gap. */
   received(from: number, bytes: Buffer): void
-  /** What comes from this one is not whole any more: nothing more is heard of it. */
-  broken(from: number): void
-  /** The connection is gone, and all that was on its way with it. */
+  /** The connection is gone, or what comes over it is not whole: all that was on its way is gone with it. */
   lost(error: Error): void
 }
 
@@ -186,9 +184,9 @@ export class Wire {
     let bytes: Buffer | null
     try {
       bytes = opener.open(frame)
-    } catch {
-      this.forget(from)
-      return this.#events.broken(from)
+    } catch (error) {
+      // Keys are agreed on once for each two wires: the next wire begins anew with all of them.
+      return this.#lose(error as Error)
     }
     if (bytes) this.#events.received(from, bytes)
   }

@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
+import { createKeys } from '../../../../src/server/keys.ts'
+import type { Database } from '../../../../src/server/postgres/connection/database.ts'
+import { FrameSealer } from '../../../../src/server/postgres/relay/sealed-frames.ts'
 import type { Relay, TerminalSite } from '../../../../src/server/seams/relay.ts'
 import type { TerminalClient } from '../../../../src/server/terminals/client.ts'
 import { relayContract } from '../../../contracts/relay.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
-import { joined, openRelay, sharedKeysAsText } from '../../../helpers/servers/relays.ts'
+import { joined, openRelay, sharedKeyFiles, sharedKeysAsText } from '../../../helpers/servers/relays.ts'
 import { idleAttachment, noSite } from '../../../helpers/terminals/no-site.ts'
 import { notedClient } from '../../../helpers/terminals/noted-client.ts'
 import { until } from '../../../helpers/until.ts'
@@ -209,6 +212,9 @@ test('S04 who may connect to the database reads nothing of terminals, and can ty
 
 const program = fileURLToPath(new URL('../../../fixtures/relay-server.js', import.meta.url))
 
+const setLease = (database: Database, left: string) =>
+  database.ask('api', `update rsm.servers set lease_until = rsm.now() + interval '${left}'`)
+
 /** Another server process, which serves the session `sessionId` or is a client of it; resolves when it is ready. */
 async function otherServer(t: ExecutionContext, url: string, how: 'serve' | 'attach'): Promise<ChildProcess> {
   const child = spawn(process.execPath, [program, url, sharedKeysAsText, how], {
@@ -247,7 +253,7 @@ test('P42 when the server of a client is killed the attachment is gone', async (
   t.is(gone, 1)
 })
 
-test('a server that stands still past its lease is not waited for, and its clients are closed', async (t) => {
+test('a server that stands still past its lease is not waited for, and its clients are closed; when it goes on it is found again', async (t) => {
   const url = await newDatabase()
   const { relay, database } = openRelay(t, url, 'a')
   const child = await otherServer(t, url, 'serve')
@@ -257,8 +263,42 @@ test('a server that stands still past its lease is not waited for, and its clien
   await there?.has('s1')
   child.kill('SIGSTOP')
   const asked = relay.having('s1')
-  await database.ask('api', `update rsm.servers set lease_until = rsm.now() - interval '1 s'`)
+  await setLease(database, '-1 s')
   await until('its client is closed', () => heard.length === 1)
   t.is(await asked, null)
   t.is(await relay.having('s1'), null)
+  await setLease(database, '1 hour')
+  child.kill('SIGCONT')
+  const again = await relay.having('s1')
+  const { client: next, heard: nextHeard } = notedClient()
+  again?.attach('s1', next, attach).input('echo', 'f')
+  await until('it answers', () => nextHeard.length === 1)
+  t.deepEqual(nextHeard, ['output 0 "echo"'])
+})
+
+test('clients of a server that stood still past its lease are closed when it goes on', async (t) => {
+  let gone = 0
+  const { b, url } = await two(t, { attach: () => ({ ...idleAttachment, gone: () => void gone++ }) })
+  const child = await otherServer(t, url, 'attach')
+  child.kill('SIGSTOP')
+  await setLease(b.database, '-1 s')
+  await until('the terminal knows', () => gone === 1)
+  child.kill('SIGCONT')
+  if (!child.stdout) throw new Error('it is piped')
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  t.is(line, 'closed 1001')
+})
+
+test('a server to which a frame is lost begins anew, and is found again', async (t) => {
+  const { a, member, there } = await two(t, {})
+  const wireOf = async () =>
+    (await a.database.ask<{ wire: number }>('api', 'select wire from rsm.relay_sites'))[0]?.wire
+  const wire = await wireOf()
+  const sealer = new FrameSealer(createKeys(...sharedKeyFiles), 7, wire ?? 0)
+  sealer.seal(Buffer.from('never sent'))
+  for (const frame of [`7 key ${sealer.opening}`, `7 ${sealer.seal(Buffer.from('sent'))}`])
+    await a.database.ask('api', 'select pg_notify($1, $2)', [`rsm_relay_${wire}`, frame])
+  await until('it has another wire', async () => (await wireOf()) !== wire)
+  t.true(await (await a.relay.at(member))?.has('s1'))
+  await t.throwsAsync(there.has('s1'), { code: 'unavailable' }, 'the former wire is no more')
 })
