@@ -82,7 +82,10 @@ export class Saving {
     const { record } = terminal
     if (await this.#isElsewhere(terminal)) return
     try {
-      await store.transact((tx) => tx.put('terminals', record))
+      await store.transact(async (tx) => {
+        // One that ended elsewhere while this server was away, and that nobody owns any more, stays as it ended.
+        if ((await tx.get('terminals', record.id))?.status !== 'CLOSED') tx.put('terminals', record)
+      })
     } catch (error) {
       log.warn({ err: error, sessionId: record.id }, 'a terminal session could not be written down')
       return

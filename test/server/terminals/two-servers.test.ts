@@ -68,6 +68,19 @@ test('P42 a session moves with its agent to another server, and its client misse
   t.deepEqual([former.sent('TERMINAL_CLOSE').length, agent.sent('TERMINAL_CLOSE').length], [0, 0])
 })
 
+test('a session that has ended elsewhere, and that nobody owns any more, stays as it ended', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const a = await start('a')
+  await link(a, 1)
+  await openSession(a)
+  const record = await data.store.get('terminals', 's1')
+  if (!record) throw new Error('it is open')
+  const end = { status: 'CLOSED', reason: 'ended elsewhere', endedAt: record.startedAt } as const
+  await data.store.transact((tx) => tx.put('terminals', { ...record, ...end }))
+  await (await data.relay.at(a.member))?.end('s1', 'ended here')
+  t.like(await data.store.get('terminals', 's1'), end)
+})
+
 test('an agent takes no session of another host along', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
