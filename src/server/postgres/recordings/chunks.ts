@@ -14,6 +14,11 @@ const damaged = (session: string, place: string) =>
 const isCorrupt = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('XX')
 
+/** Of the bytes from $2 on, below $3, of the recording $1. What is in a chunk of its own now may be joined to others before it is asked for. */
+const those = `recording = $1 and start < $3 and start >= coalesce(
+    (select max(c.start) from rsm.recording_chunks c where c.recording = $1 and c.start <= $2), $2)
+  order by start`
+
 interface Place {
   readonly key: number
   readonly session: string
@@ -28,18 +33,19 @@ export async function verifyChunks(database: Database, { key, session }: Place, 
     const rows = await database
       .ask<{ start: number; size: number; sound: boolean }>(
         'api',
-        `select start, length(data) as size, sum = substring(sha256(data) for 8) as sound from rsm.recording_chunks
-         where recording = $1 and start >= $2 and start < $3 order by start`,
+        `select start, length(data) as size, sum = substring(sha256(data) for 8) as sound
+         from rsm.recording_chunks where ${those}`,
         [key, at, Math.min(at + checkBytes, size)],
       )
       .catch((error: unknown) => {
         throw isCorrupt(error) ? damaged(session, `bytes from ${at}: ${(error as Error).message}`) : error
       })
-    if (rows.length === 0) throw damaged(session, `it ends at byte ${at}, not ${size}`)
-    for (const { start, size: length, sound } of rows) {
-      if (start !== at) throw damaged(session, `bytes ${at} to ${start} are missing`)
+    const wanted = rows.filter(({ start, size: length }) => start + length > at)
+    if (wanted.length === 0) throw damaged(session, `it ends at byte ${at}, not ${size}`)
+    for (const { start, size: length, sound } of wanted) {
+      if (start > at) throw damaged(session, `bytes ${at} to ${start} are missing`)
       if (!sound) throw damaged(session, `bytes ${start} to ${start + length}`)
-      at += length
+      at = start + length
     }
   }
 }
@@ -52,16 +58,16 @@ export async function* readChunks(
 ): AsyncGenerator<Buffer> {
   const end = size ?? Number.MAX_SAFE_INTEGER
   for (let at = 0; at < end; ) {
-    const rows = await database.ask<{ data: Buffer }>(
+    const rows = await database.ask<{ start: number; data: Buffer }>(
       'api',
-      'select data from rsm.recording_chunks where recording = $1 and start >= $2 and start < $3 order by start',
+      `select start, data from rsm.recording_chunks where ${those}`,
       [key, at, Math.min(at + readBytes, end)],
     )
-    if (rows.length === 0) {
+    const block = Buffer.concat(rows.map(({ start, data }) => data.subarray(Math.max(0, at - start))))
+    if (block.length === 0) {
       if (size === undefined) return
       throw damaged(session, `it ends at byte ${at}, not ${size}`)
     }
-    const block = Buffer.concat(rows.map(({ data }) => data))
     yield block.subarray(0, end - at)
     at += block.length
   }

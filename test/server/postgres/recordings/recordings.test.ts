@@ -94,6 +94,24 @@ test('one is cut anywhere, in chunks that are joined or not', async (t) => {
   await t.throwsAsync(recordings.reopen('s1', 3, failed), { code: 'gone' })
 })
 
+test('what is joined while it is read is neither missed nor read twice', async (t) => {
+  const { database, recordings } = await open(t)
+  const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
+  const pieces = [500_000, 500_000, 100_000, 100_000].map((size, n) => String(n).repeat(size))
+  for (const piece of pieces) await recording.append(bytes(piece))
+  const read: Buffer[] = []
+  for await (const block of recordings.content('s1')) {
+    if (read.length === 0) {
+      t.deepEqual(await chunksOf(database), [0, 500_005, 1_000_005, 1_100_005])
+      await recording.end()
+      t.deepEqual(await chunksOf(database), [0, 500_005, 1_000_005])
+    }
+    read.push(Buffer.from(block))
+  }
+  t.is(read.length, 2)
+  t.true(Buffer.concat(read).equals(Buffer.from(`head\n${pieces.join('')}`)))
+})
+
 test('what is damaged is told with its place', async (t) => {
   const { database, recordings } = await open(t)
   const recording = await recordings.create('s1', Buffer.from('head\n'), failed)
