@@ -65,8 +65,8 @@ const shown = {
     from rsm.servers s
     left join (select server, server_epoch, count(*) as links from rsm.links where server is not null group by 1, 2) l
       on l.server = s.name and l.server_epoch = s.epoch
-    left join (select server, epoch, count(*) as tasks from rsm.task_owners
-      where task_id not like 'webhook/%' group by 1, 2) t
+    left join (select o.server, o.epoch, count(*) as tasks from rsm.task_owners o
+      join rsm.tasks r on r.id = o.task_id and r.status = 'RUNNING' group by 1, 2) t
       on t.server = s.name and t.epoch = s.epoch
     order by s.name`,
 }

@@ -150,7 +150,8 @@ test('after a restart of PostgreSQL a lock that is missing says nothing, and all
   const { server, renewing, postgres, store } = await started(t, true)
   const [a, b] = [await server('a'), await server('b')]
   const [slow, other] = [await a.join(), await b.join()]
-  await a.ownership.claim(slow, ['t1'])
+  await a.ownership.claim(slow, ['t1', 'terminal', 'schedules', 'webhook/1'])
+  await store.ask('api', `insert into rsm.tasks(id, rec, status) values ('t1', '{}', 'RUNNING')`)
   for (const [sharing, member] of [
     [a, slow],
     [b, other],
@@ -177,6 +178,7 @@ test('after a restart of PostgreSQL a lock that is missing says nothing, and all
       { name: 'a', isLiving: true, tasks: 1 },
       { name: 'b', isLiving: true, tasks: 0 },
     ],
+    'of what it owns only tasks count',
   )
   t.is((await store.ask('api', `select ${locks}`)).length, 2)
 })
