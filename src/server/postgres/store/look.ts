@@ -1,5 +1,5 @@
 import type { Noun } from '../../seams/records.ts'
-import type { Database } from '../connection/database.ts'
+import type { Ask, Database } from '../connection/database.ts'
 
 /** Minutes for which changes are kept at least: a server that has not looked for longer has missed some. */
 const keptFor = 10
@@ -61,6 +61,24 @@ export async function changesSince(
     noun === null || id === null || xid === null ? [] : { noun, id, xid },
   )
   return { place, changes: place.missed ? null : changes }
+}
+
+const forgetText = `with now as (select pg_snapshot_xmax(pg_current_snapshot()) as xmax),
+  restored as (
+    update rsm.feed set below = '0', next = '0', swept_at = clock_timestamp() from now
+    where next > now.xmax or exists (select from rsm.changes where xid >= now.xmax)
+      or exists (select from rsm.executions where xid >= now.xmax) returning 1),
+  gone as (delete from rsm.changes where exists (select from restored))
+  update rsm.executions set xid = null where xid is not null and exists (select from restored)`
+
+/** A dump that is restored into another PostgreSQL has numbers of transactions that are still to come there: they tell nothing. */
+export async function forgetFormerNumbers(database: Database): Promise<void> {
+  const work = async (ask: Ask) => {
+    // Another server may sweep: what it has written is seen by the next statement.
+    await ask('select from rsm.feed for update')
+    await ask(forgetText)
+  }
+  await database.transaction('api', work, 'read committed')
 }
 
 /** Guarded by its time: of all servers one does it. What one sweep has marked the next one removes. */

@@ -8,6 +8,7 @@ import { Changes } from './changes.ts'
 import { conflictOf, isClash } from './clash.ts'
 import { openFeed } from './feed.ts'
 import { createIds } from './ids.ts'
+import { forgetFormerNumbers } from './look.ts'
 import type { Open, Sent } from './open.ts'
 import { createReads } from './reads.ts'
 import { Seen } from './seen.ts'
@@ -41,6 +42,7 @@ interface PostgresStoreOptions {
 /** Opens the store; the first server of all names it. Errors: `unavailable`. */
 export async function openPostgresStore({ database, log }: PostgresStoreOptions): Promise<PostgresStore> {
   const storeId = await nameStore(database)
+  await forgetFormerNumbers(database)
   const feed = await openFeed(database, log)
   const ids = createIds()
   const reads = createReads((statement, values) => database.ask('api', statement, values))
