@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { RsmError } from '../../../core/errors.ts'
 import { type Place, refusedPooler, refusedStore, type StoreAddress } from './address.ts'
@@ -54,14 +55,23 @@ const hintOf = (code: string): string =>
     ? 'create it with createdb, owned by the user of the URL'
     : 'give the password with --store-password-file, or in ~/.pgpass, and look at pg_hba.conf'
 
+/** Milliseconds for which the others are waited for once one takes writes: a machine that is lost says nothing. */
+const patience = 300
+
 /**
- * The first of the hosts that takes writes, as `target_session_attrs=read-write` of libpq.
+ * The first of the hosts that takes writes, as `target_session_attrs=read-write` of libpq; all are asked at once.
  * @throws RsmError `unavailable`, with what each of them answered
  */
 export async function findPrimary(address: StoreAddress, name: string): Promise<Place> {
+  const asked = address.places.map((place) => ({ place, answer: faultOf(address, place, name) }))
+  const writable = asked.map(async ({ answer }) => {
+    if ((await answer) !== null) throw new Error('it takes no writes')
+  })
+  const late = Promise.any(writable).then(() => delay(patience, 'no answer', { ref: false }))
   const faults: string[] = []
-  for (const place of address.places) {
-    const fault = await faultOf(address, place, name)
+  for (const { place, answer } of asked) {
+    // Where none takes writes each of them is waited for.
+    const fault = await Promise.race([answer, late.catch(() => answer)])
     if (fault === null) return place
     faults.push(`${place.host}:${place.port}: ${fault}`)
   }

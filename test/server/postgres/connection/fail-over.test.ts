@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { createLog } from '../../../../src/server/log.ts'
 import { readStoreAddress } from '../../../../src/server/postgres/connection/address.ts'
 import { createDatabase } from '../../../../src/server/postgres/connection/database.ts'
+import { findPrimary } from '../../../../src/server/postgres/connection/primary.ts'
 import {
   atExit,
   startPostgres,
@@ -9,6 +12,19 @@ import {
   urlOf,
 } from '../../../helpers/servers/postgres.ts'
 import { until } from '../../../helpers/until.ts'
+
+test('a host that says nothing keeps nobody from the next one, and of two that take writes the first is taken', async (t) => {
+  const [first, second] = [await startPostgres(atExit), await startPostgres(atExit)]
+  await Promise.all([first.database(), second.database()])
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const address = readStoreAddress(urlOf([{ port }, first, second], 'rsm_1'), undefined)
+  const began = performance.now()
+  t.is((await findPrimary(address, 'test')).port, first.port)
+  t.true(performance.now() - began < 2000)
+})
 
 test('of the hosts in the URL the one that takes writes is found, also after a standby was promoted', async (t) => {
   const primary = await startPostgres(atExit)
