@@ -9,7 +9,7 @@ const refusalTime = 5 * 60_000
 const tooMany = 3
 
 export interface MemoryLinks extends Links {
-  /** `isCurrent` at once, for a transaction of the store. */
+  /** Whether no newer claim holds the host; at once, for a transaction of the store. */
   isCurrentNow(claim: LinkClaim): boolean
 }
 
@@ -59,7 +59,6 @@ export function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLin
     async release(claim) {
       if (isCurrentNow(claim)) held.delete(claim.hostId)
     },
-    isCurrent: async (claim) => isCurrentNow(claim),
     holder: async (hostId) => holderNow(hostId),
     async holders(hostIds) {
       const claims = hostIds

@@ -50,9 +50,6 @@ export function createOwnership(clock: Clock): MemoryOwnership {
     async leave(member) {
       if (lifeOf(member)) members.delete(member.name)
     },
-    async lapsed() {
-      return [...members.values()].map(({ member }) => member).filter((member) => !isLiving(member))
-    },
     async claim(member, taskIds) {
       if (!lifeOf(member)) return []
       for (const taskId of taskIds) if (!livingOwner(taskId)) owners.set(taskId, member)

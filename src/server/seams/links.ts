@@ -34,7 +34,6 @@ export interface Links {
   ready(claim: LinkClaim): Promise<void>
   /** The link is gone; nothing happens to a newer claim. */
   release(claim: LinkClaim): Promise<void>
-  isCurrent(claim: LinkClaim): Promise<boolean>
   /** Null when no link stands at a server that lives. */
   holder(hostId: number): Promise<LinkClaim | null>
   /** Of links that are ready; the other hosts are left out. */

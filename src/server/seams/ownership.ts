@@ -23,8 +23,6 @@ export interface Ownership {
   renew(member: Member): Promise<boolean>
   /** Hands over: all its tasks are free at once. */
   leave(member: Member): Promise<void>
-  /** Members whose lease is over and that have not left: whoever lives may take their tasks. */
-  lapsed(): Promise<Member[]>
   /** Takes those of the tasks that no living member owns; answers all of them that the member owns now. */
   claim(member: Member, taskIds: readonly string[]): Promise<string[]>
   /** Forgets tasks that have ended, or gives them away; those of others stay theirs. */

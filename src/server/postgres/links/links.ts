@@ -47,11 +47,6 @@ const holders = {
     and ${isLiving('l', { epoch: 'server_epoch' })}`,
 }
 
-const current = {
-  name: 'links.current',
-  text: 'select from rsm.links where host_id = $1 and epoch = $2 and server is not null',
-}
-
 /** Those of the claims that still hold, in the order in which all lock them. */
 const standing = `(select l.host_id from rsm.links l join unnest($1::bigint[], $2::bigint[]) c(host_id, epoch)
   on l.host_id = c.host_id and l.epoch = c.epoch order by l.host_id for update of l) standing
@@ -148,9 +143,6 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
       unreleased.add(claim)
       await releasing(claim)
       unreleased.delete(claim)
-    },
-    async isCurrent({ hostId, epoch }) {
-      return (await database.ask('write', current, [hostId, epoch])).length > 0
     },
     async holder(hostId) {
       const [row] = await database.ask<Row>('write', holders, [[hostId], false])

@@ -161,12 +161,6 @@ export async function openOwnership({
         )
       }
     },
-    async lapsed() {
-      return database.ask<Member>(
-        'write',
-        'select name, epoch from rsm.servers where lease_until <= rsm.now() order by name',
-      )
-    },
     servers: () => database.ask<ServerSeen>('api', shown),
     listensAt(at) {
       address = at
