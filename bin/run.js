@@ -57,7 +57,7 @@ async function run(argv) {
     process.exitCode = 6
   })
   Error.prepareStackTrace = (error, sites) => require('./stack-traces.js').stackOf(error, sites)
-  require('./sparing.js').spare(partOf(argv))
+  if (partOf(argv) === 'agent') require('./sparing.js')
   // Node's own choice is a directory of /tmp; and what quickstart tries has to leave nothing behind.
   // Nothing of ours is loaded before it is known: this is base-directory.ts again.
   const { HOME, XDG_CACHE_HOME } = process.env

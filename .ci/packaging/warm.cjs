@@ -5,7 +5,7 @@ const { compilePart, runPart } = require('../../bin/compile-part.js')
 
 const [part, cache, ...argv] = process.argv.slice(2)
 const scripts = path.join(__dirname, '../../dist/single')
-require('../../bin/sparing.js').spare(part)
+if (part === 'agent') require('../../bin/sparing.js')
 const source = readFileSync(path.join(scripts, `${part}.cjs`), 'utf8')
 const script = compilePart(part, source)
 process.on('exit', () => {
