@@ -1,6 +1,6 @@
 import type { AgentStatus } from '../../../core/host.ts'
 import type { Measure } from '../../../core/host-status.ts'
-import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
+import { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { KnownHost } from '../../presence/known-host.ts'
 import type { Greeting } from '../../seams/presence.ts'
@@ -104,11 +104,12 @@ export function beatMarks(known: KnownHost) {
   return { agentStatus, uptime, lastHeartbeatAt, says, heardSinceStart, offset: known.clock.offsetSeconds() }
 }
 
+const factNames = Object.keys(BeatFacts.properties) as (keyof BeatFacts)[]
+
 /** Whether others have to be told of a heartbeat more than that it came; `before` is from before it. */
 export function tellsMore(before: ReturnType<typeof beatMarks>, known: KnownHost): boolean {
   if (before.agentStatus !== known.agentStatus || !before.heardSinceStart) return true
-  const names = ['statusReason', 'onDemand', 'linkFault'] as const
-  if (names.some((name) => (before.says[name] ?? null) !== (known.says[name] ?? null))) return true
+  if (factNames.some((name) => (before.says[name] ?? null) !== (known.says[name] ?? null))) return true
   const passed = ((known.lastHeartbeatAt ?? 0) - (before.lastHeartbeatAt ?? 0)) / 1000
   const expected = before.uptime === null ? null : before.uptime + passed
   if (isApart(expected, known.uptime, tolerance.uptime)) return true
