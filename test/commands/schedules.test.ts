@@ -46,6 +46,13 @@ test('a schedule that could not be meant is refused before the server is asked, 
   for (const [words, exit, said] of [
     [['--script', 'hello'], 2, /when\? give --cron, --every or --at/],
     [['--every', '5m'], 2, /nothing to run/],
+    [['--every', '5m', '--'], 2, /nothing to run/],
+    [
+      ['--every', '5m', '--script', 'hello', '--', 'uptime'],
+      2,
+      /either --script or a command, not both: uptime/,
+    ],
+    [['--every', '5m', 'uptime'], 2, /uptime/],
     [['--every', '5m', '--at', '2099-01-01', '--script', 'hello'], 2, /--at|--every/],
     [['--every', '0.5s', '--script', 'hello'], 2, /whole seconds/],
     [['--every', '5m', '--script', 'hello', '--verify-retries', '2'], 2, /--verify-retries is for --verify/],
@@ -61,6 +68,18 @@ test('a schedule that could not be meant is refused before the server is asked, 
   }
   t.is((await rsm(['schedules', 'edit', 'nightly'])).exit, 2)
   t.is((await server.data('GET', '/api/schedules')).totalElements, 0)
+})
+
+test('a command of a few words is added with a schedule, and changed', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const rsm = commandLine(t, server)
+  const script = async () => (await server.data('GET', '/api/schedules/1')).script
+  t.is((await rsm(['schedules', 'add', 'disks', '--every', '1h', '-a', '--', 'df', '-h', '/'])).exit, 0)
+  t.deepEqual(await script(), { type: 'BASH', content: 'df -h /' })
+  const changed = ['schedules', 'edit', 'disks', '--type', 'python', '--', 'print(7)']
+  t.is((await rsm(changed)).exit, 0)
+  t.deepEqual(await script(), { type: 'PYTHON', content: 'print(7)' })
 })
 
 test('what verifies and rolls back is added with a schedule, changed, and shown', async (t) => {

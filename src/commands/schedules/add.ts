@@ -7,7 +7,9 @@ import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,
+  refuseTwoScripts,
   scheduledScriptFlags,
+  splitCommand,
   timingFlags,
 } from '../../ui/flags/schedule.ts'
 import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
@@ -20,11 +22,13 @@ import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class SchedulesAdd extends BaseCommand {
   static override summary = 'Run a script by itself, at times'
+  static override usage = 'schedules add NAME [OPTIONS] [-- COMMAND...]'
   static override description =
     'Targets and a stored script are looked up at each run. It runs with your rights of that moment; what becomes of it is in `rsm schedules show`.'
   static override examples = [
     "$ rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling",
     "$ rsm schedules add deploy --cron '0 6 * * 1' -g web --script ./deploy.sh --verify ./check.sh --verify-retries 5",
+    "$ rsm schedules add sweep --every 6h -a -- 'find /var/tmp/builds -mtime +7 -delete'",
     '$ rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full',
   ]
   static override args = { name: needed('name of the schedule') }
@@ -38,22 +42,24 @@ export default class SchedulesAdd extends BaseCommand {
   }
 
   async run() {
-    const { args, flags } = await this.parse(SchedulesAdd)
+    const { options: argv, command } = splitCommand(this.argv)
+    const { args, flags } = await this.parse(SchedulesAdd, argv)
     const timing = readTiming(flags)
     if ([timing.cron, timing.everySeconds, timing.at].every((one) => one === undefined))
       throw new RsmError('usage', 'when? give --cron, --every or --at', {
         hint: "for example: --cron '30 3 * * *'",
       })
-    if (flags.script === undefined)
+    refuseTwoScripts(flags.script, command)
+    if (flags.script === undefined && command === undefined)
       throw new RsmError('usage', 'nothing to run', {
-        hint: '--script FILE, or --script NAME of a stored one',
+        hint: '-- COMMAND, --script FILE, or --script NAME of a stored one',
       })
     const stdin = stdinReader()
     const targets = await readTargets(flags, () => stdin('the names of -w -'))
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
     const client = await this.client()
-    const script = await readScheduledScript(client, flags, (text) => this.notice(text))
+    const script = await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))
     const { options: gates } = await findGates(client, meant)
     const target = await resolveTarget(client, targets)
     const enabled = flags.paused ? { enabled: false } : {}

@@ -8,7 +8,9 @@ import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,
+  refuseTwoScripts,
   scheduledScriptFlags,
+  splitCommand,
   timingFlags,
 } from '../../ui/flags/schedule.ts'
 import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
@@ -21,6 +23,7 @@ import { findGates, readGates } from '../../ui/task/gates.ts'
 
 export default class SchedulesEdit extends BaseCommand {
   static override summary = 'Change when a schedule runs, what, and where'
+  static override usage = 'schedules edit SCHEDULE [OPTIONS] [-- COMMAND...]'
   static override description =
     'New times count from now. Whoever changes scripts, targets, user or params becomes its owner; secret params of another one are dropped then.'
   static override examples = [
@@ -38,7 +41,9 @@ export default class SchedulesEdit extends BaseCommand {
   }
 
   async run() {
-    const { args, flags } = await this.parse(SchedulesEdit)
+    const { options: argv, command } = splitCommand(this.argv)
+    const { args, flags } = await this.parse(SchedulesEdit, argv)
+    refuseTwoScripts(flags.script, command)
     const timing = readTiming(flags)
     const isAimed = flags.all || [flags.hosts, flags.cluster, flags.tag, flags.exclude].some((one) => one)
     const stdin = stdinReader()
@@ -50,7 +55,7 @@ export default class SchedulesEdit extends BaseCommand {
       {
         ...said,
         ...given({
-          script: flags.script,
+          script: flags.script ?? command,
           verify: flags.verify,
           rollback: flags.rollback,
           targets: targets ?? undefined,
@@ -62,7 +67,7 @@ export default class SchedulesEdit extends BaseCommand {
     const { id } = await findSchedule(client, args.schedule)
     const schedule = await client.schedules.update(id, {
       ...said,
-      ...(await readScheduledScript(client, flags, (text) => this.notice(text))),
+      ...(await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))),
       ...(await findGates(client, meant)).options,
       ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
     })

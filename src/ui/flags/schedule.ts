@@ -1,7 +1,8 @@
 import { string } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { ScheduleCreate } from '../../core/protocol/http/schedules.ts'
-import { meansFile, scriptTypeNames } from '../input/script-file.ts'
+import { meansFile, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseTime, parseWholeSeconds } from '../input/values.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable } from '../task/runnable.ts'
@@ -53,7 +54,7 @@ export const timingFlags = {
   }),
 }
 
-/** What runs: a stored script, or the text of a file. */
+/** What runs beside a command behind `--`: a stored script, or the text of a file. */
 export const scheduledScriptFlags = {
   script: string({
     helpGroup: 'RUN',
@@ -63,7 +64,7 @@ export const scheduledScriptFlags = {
   type: string({
     helpGroup: 'RUN',
     options: scriptTypeNames,
-    description: 'interpreter of a file (default: bash)',
+    description: 'interpreter of a file or command (default: bash)',
   }),
 }
 
@@ -101,12 +102,29 @@ export function readTiming(flags: FlagsOf<typeof timingFlags> & { readonly utc: 
   })
 }
 
+/** The options of a command line, and the command behind its `--`: its words joined by spaces, as `rsm exec` does. */
+export function splitCommand(argv: readonly string[]): { options: string[]; command: string | undefined } {
+  const at = argv.indexOf('--')
+  if (at === -1) return { options: [...argv], command: undefined }
+  const command = argv.slice(at + 1).join(' ')
+  return { options: argv.slice(0, at), command: command.trim() === '' ? undefined : command }
+}
+
+/** Errors: `usage` for a script beside a command. */
+export function refuseTwoScripts(script: string | undefined, command: string | undefined): void {
+  if (script !== undefined && command !== undefined)
+    throw new RsmError('usage', `either --script or a command, not both: ${command}`, {
+      hint: 'give values to a script with -p KEY=VALUE',
+    })
+}
+
 /** A file is read now; a stored script is only named, and read at each run. */
 export async function readScheduledScript(
   client: Client,
-  { script, type }: FlagsOf<typeof scheduledScriptFlags>,
+  { script, type, command }: FlagsOf<typeof scheduledScriptFlags> & { readonly command: string | undefined },
   notice: (text: string) => void,
 ): Promise<Pick<ScheduleCreate, 'script' | 'scriptId'>> {
+  if (command !== undefined) return { script: { content: command, type: scriptType(type, '') } }
   if (script === undefined) return {}
   if (!meansFile(script)) return { scriptId: (await findScript(client, script)).id }
   return { script: (await fileRunnable(script, type, notice)).script }

@@ -296,6 +296,7 @@ export const rows: Readonly<Record<string, Row>> = {
         return {}
       },
     },
+  "rsm schedules add sweep --every 6h -a -- 'find /var/tmp/builds -mtime +7 -delete'": { alone: true },
   'rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full': {
     alone: true,
     given: async ({ server }) => {
