@@ -44,6 +44,12 @@ const options: Case[] = [
   ['exec -w web1 -u 1e5 ls', 2, /not a duration: 1e5/],
   ['exec -w web1 --deadline 25d ls', 2, /--deadline takes at most 24d, not 25d/],
   ['exec -w web1 -f 0 ls', 2, /--concurrency takes a number from 1, not 0/],
+  ['exec -w web1 --run-as Web/Admin ls', 2, /runAs: must be the name of a user, like "deploy"/],
+  [
+    "clusters add 'a|b' -w web1",
+    2,
+    /name: must be made of letters, digits, spaces, dots, dashes and underscores/,
+  ],
   ['exec -w web1 --workdir x ls', 2, /workDir: must be an absolute path/],
   ["exec -w web1 --idempotency-key '' ls", 2, /--idempotency-key takes/],
   ['exec -w web1 --idempotency-key ü ls', 2, /--idempotency-key takes/],

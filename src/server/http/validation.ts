@@ -126,9 +126,10 @@ function message(error: ErrorObject): string {
       if (String(params['pattern']).startsWith('^/')) return 'must be an absolute path'
       if (String(params['pattern']).includes('u200b'))
         return 'must not hold control, bidi or zero-width characters, or half of a surrogate pair'
-      return String(params['pattern']).includes('u0000')
-        ? 'must not hold control characters'
-        : `must match ${String(params['pattern'])}`
+      if (String(params['pattern']).includes('u0000')) return 'must not hold control characters'
+      return parent?.description === undefined
+        ? `must match ${String(params['pattern'])}`
+        : `must be ${parent.description}`
     case 'type':
       if (error.data === notDecimal) return 'must be written in decimal digits'
       return `must be of type ${String(params['type'])}`

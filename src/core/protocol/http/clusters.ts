@@ -7,6 +7,7 @@ const ClusterName = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: '^[A-Za-z0-9._ -]*$',
+  description: 'made of letters, digits, spaces, dots, dashes and underscores',
   format: 'not-blank',
 })
 export const HostIds = Type.Array(Id, { maxItems: 100_000 })

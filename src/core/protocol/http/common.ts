@@ -11,7 +11,10 @@ export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
 /** `taskId` and `sessionId`: time-sortable, URL- and file-safe (contract §1). */
-export const OpaqueId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+export const OpaqueId = Type.String({
+  pattern: '^[A-Za-z0-9_-]{1,64}$',
+  description: 'an id as the server gives it',
+})
 
 /** ISO 8601 UTC with milliseconds. */
 export const Time = Type.String({ format: 'date-time' })
@@ -35,10 +38,14 @@ export const Hostname = Type.String({
   maxLength: 253,
   // What begins with a dash is an option to every program, and `.` and `..` are directories.
   pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*$',
+  description: 'made of letters, digits, dots, dashes and underscores, the first no dot or dash',
   format: 'not-blank',
 })
 
-export const TagKey = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' })
+export const TagKey = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$',
+  description: 'made of up to 63 letters, digits and _ . / -, the first a letter or digit',
+})
 export const TagValue = Type.String({ maxLength: 256, pattern: onOneLine })
 export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false })
 

@@ -3,7 +3,10 @@ import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
 const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' })
+const Sha256 = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: '64 hexadecimal digits in lower case',
+})
 
 /** An upload, from its beginning on; `offset` is what is on the server's disk. */
 export const File = Type.Object(
@@ -43,7 +46,6 @@ export type FetchedPartQuery = Static<typeof FetchedPartQuery>
 export const FetchedPart = Type.Object({ offset: Type.Integer() }, { examples: [{ offset: 1_048_576 }] })
 export type FetchedPart = Static<typeof FetchedPart>
 
-const FileId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 /** Absolute; the service refuses `..`, and more than 4,095 bytes. */
 const RemotePath = Type.String({ minLength: 1, maxLength: 4095, pattern: '^/[^\\u0000]*$' })
 const Kind = Type.Enum(['FILE', 'TREE'])
@@ -53,10 +55,13 @@ const Mode = Type.String({
   description: 'an octal text of 3 or 4 digits, like "0640"',
 })
 /** A name or a number. */
-const Owner = Type.String({ pattern: '^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\\$?|[0-9]{1,10})$' })
+const Owner = Type.String({
+  pattern: '^(?:[A-Za-z_][A-Za-z0-9_.-]{0,30}\\$?|[0-9]{1,10})$',
+  description: 'a name or a number',
+})
 
 export const Copy = Closed({
-  fileId: FileId,
+  fileId: OpaqueId,
   path: RemotePath,
   kind: Kind,
   mode: Type.Optional(Mode),
@@ -71,7 +76,7 @@ export type Copy = Static<typeof Copy>
 export const Fetch = Closed({ path: RemotePath, kind: Kind, follow: Type.Optional(Type.Boolean()) })
 export type Fetch = Static<typeof Fetch>
 
-export const Stdin = Closed({ fileId: FileId })
+export const Stdin = Closed({ fileId: OpaqueId })
 
 /** Bytes a second; less would not keep a connection alive. */
 export const LimitRate = Type.Integer({ minimum: 16_384, maximum: 1_099_511_627_776 })

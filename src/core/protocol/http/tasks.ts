@@ -85,7 +85,9 @@ export const runOptions = {
   timeout: Type.Optional(Timeout),
   queueSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: 604_800 })),
   workDir: Type.Optional(Type.String({ maxLength: 4096, pattern: '^/[^\\u0000]*$' })),
-  runAs: Type.Optional(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' })),
+  runAs: Type.Optional(
+    Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$', description: 'the name of a user, like "deploy"' }),
+  ),
   limits: Type.Optional(Limits),
   maxOutputBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_099_511_627_776 })),
   verify: Type.Optional(Verify),

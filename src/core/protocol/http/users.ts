@@ -5,12 +5,17 @@ import { type Static, Type } from './schema.ts'
 
 export const Role = Type.Enum([...roles])
 const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })
-const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
+const Email = Type.String({
+  maxLength: 254,
+  pattern: '^[^@\\s]+@[^@\\s]+$',
+  description: 'an e-mail address, like "ops@example.org"',
+})
 const Password = Type.String({ minLength: 8, maxLength: 1024 })
 const Username = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[A-Za-z0-9._@-]*$',
+  description: 'made of letters, digits and . _ @ -',
   format: 'not-blank',
 })
 
