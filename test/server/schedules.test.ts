@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../src/core/protocol/http/schedules.ts'
+import { jitterOf } from '../../src/core/schedule/jitter.ts'
 import { createSlotTurn } from '../../src/server/services/schedules/slot-turn.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { task } from '../helpers/clients/tasks.ts'
@@ -299,6 +300,74 @@ for (const { title, by, end, why } of endings)
     t.false(Object.hasOwn(params ?? {}, 'KEY'))
     await happened(id, before + 1)
   })
+
+test('a slot that would be held when the token that wrote its schedule has expired is told of as skipped', async (t) => {
+  const { server, clock, agent, make, of, happened } = await startWorld(t)
+  const made = await server.data('POST', '/api/tokens', { name: 'ci', expiresInDays: 1 })
+  server.token = made.token
+  const { id, nextAt } = await make({ everySeconds: 20 * hour, overlap: 'QUEUE' })
+  clock.forward(20 * hour)
+  await agent.execution()
+  clock.forward(20 * hour)
+  server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  await until('it is suspended', async () => (await of(id)).suspended !== null)
+  const [skipped, ran] = await happened(id, 2)
+  t.like(ran, { outcome: 'STARTED', plannedAt: nextAt })
+  const second = new Date(Date.parse(nextAt ?? '') + 20 * hour * 1000).toISOString()
+  t.like(skipped, { outcome: 'SKIPPED', why: 'SUSPENDED', plannedAt: second, count: 1 })
+})
+
+test('a slot that is still put off when its schedule is paused, changed or suspended is skipped, and everybody is told', async (t) => {
+  const receiver = await startReceiver(t)
+  const webhooks = { insecure: true, allow: ['127.0.0.1'] }
+  const { server, clock, make, happened } = await startWorld(t, { webhooks })
+  const events = ['schedule.skipped']
+  await server.data('POST', '/api/webhooks', { name: 'on call', url: receiver.url, events })
+  const login = { username: 'olga', password: 'long enough' }
+  const { id: user } = await server.data('POST', '/api/users', { ...login, role: 'OPERATOR' })
+  const admin = server.token
+  const soon = Math.ceil(clock.now() / 1000) * 1000 + hour * 1000
+  /** Begins with a slot within 10 minutes from `soon` that is put off beyond that. */
+  const makePutOff = async (nextId: number): Promise<Schedule> => {
+    let from = soon
+    while (jitterOf(nextId, from, (hour - 1) * 1000) < 1200_000) from += 1000
+    t.true(from < soon + 500_000)
+    const timing = { from: new Date(from).toISOString(), jitterSeconds: hour - 1 }
+    const made = await make({ name: `put off ${nextId}`, ...timing })
+    t.like(made, { id: nextId, nextAt: timing.from })
+    return made
+  }
+  const paused = await makePutOff(1)
+  const changed = await makePutOff(2)
+  server.token = (await server.data('POST', '/api/auth/login', login)).token
+  const suspended = await makePutOff(3)
+  server.token = admin
+  clock.forward(hour + 600)
+  await server.data('PATCH', `/api/schedules/${paused.id}`, { enabled: false })
+  await server.data('PATCH', `/api/schedules/${paused.id}`, { enabled: true })
+  await server.data('PATCH', `/api/schedules/${changed.id}`, { everySeconds: 2 * hour, from: null })
+  await server.data('PATCH', `/api/users/${user}`, { enabled: false })
+  const wanted = [
+    [paused, 'PAUSED'],
+    [changed, 'CHANGED'],
+    [suspended, 'SUSPENDED'],
+  ] as const
+  for (const [{ id, nextAt }, why] of wanted)
+    t.like((await happened(id, 1))[0], { outcome: 'SKIPPED', why, plannedAt: nextAt, count: 1 })
+  const told = await receiver.first(3)
+  t.deepEqual(
+    told.map(({ body }) => `${body.data.scheduleId} ${body.data.why} ${body.data.plannedAt}`).toSorted(),
+    wanted.map(([{ id, nextAt }, why]) => `${id} ${why} ${nextAt}`),
+  )
+  const entries = async (): Promise<any[]> =>
+    (await server.data('GET', '/api/audit?action=schedule.skip')).content
+  await until('all are written down', async () => (await entries()).length === 3)
+  t.deepEqual(
+    (await entries()).map(({ object, detail }) => `${object.id} ${detail.why}`).toSorted(),
+    wanted.map(([{ id }, why]) => `${id} ${why}`),
+  )
+  t.regex(await server.data('GET', '/metrics'), /^rsm_schedule_slots_total\{outcome="SKIPPED"\} 3$/m)
+})
 
 test('webhooks are told of slots that were not run, and of a schedule that is suspended', async (t) => {
   const receiver = await startReceiver(t)

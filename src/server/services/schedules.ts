@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { Schedule, SchedulePatch } from '../../core/protocol/http/schedules.ts'
-import { slotsOf, timingFaults } from '../../core/schedule/timing.ts'
+import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedule/timing.ts'
 import type { ScheduleService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { isoTime } from '../clock.ts'
-import type { ScheduleRecord } from '../seams/records/schedule.ts'
+import type { ScheduleRecord, SlotRecord } from '../seams/records/schedule.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patchedMap } from './merge-patch.ts'
 import { storePage } from './paging.ts'
-import { putSlots, ranByHand, skippedSlot } from './schedules/history.ts'
+import { putSlots, putTold, ranByHand, skippedSlot, tellSlots } from './schedules/history.ts'
 import {
   dueAtOf,
   isTimedAnew,
@@ -47,6 +47,17 @@ async function faultsOf(work: () => Promise<unknown>): Promise<readonly FieldFau
     if (error instanceof RsmError && error.code === 'invalid') return error.fields
     throw error
   }
+}
+
+/** The slots that a change lets go: the one that was held and, where the schedule begins anew or `ends`, those put off till later. */
+function letGo(current: ScheduleRecord, next: ScheduleRecord, ends: boolean): SlotRecord[] {
+  const why = next.enabled ? 'CHANGED' : 'PAUSED'
+  const held = current.queued !== null && next.queued === null ? Date.parse(current.queued) : null
+  const ranges: SlotRange[] = held === null ? [] : [{ first: held, last: held, count: 1 }]
+  const slots = ends && current.enabled && current.suspended === null ? slotsIfKnown(current) : null
+  const passed = slots?.within(Date.parse(current.cursor), Date.parse(next.updatedAt))
+  if (passed) ranges.push(passed)
+  return ranges.map((range) => skippedSlot(next.id, { ...range, why }, next.updatedAt))
 }
 
 /** Schedules (contract §14). What they do by themselves is in schedules/planner.ts. */
@@ -139,7 +150,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     former: ScheduleRecord,
     given: ScheduleRecord,
   ): Promise<ScheduleRecord | null> {
-    return store.transact(async (tx) => {
+    const written = await store.transact(async (tx) => {
       if (runsOther(former, given)) await keepFileOf(tx, given)
       const current = await tx.get('schedules', former.id)
       if (!current) throw notFound('schedule', former.id)
@@ -152,14 +163,13 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       const next = { ...given, cursor, queued, lastRun }
       const stored = { ...next, dueAt: dueAtOf(next, slotsOf(next)) }
       tx.put('schedules', stored)
-      if (current.queued !== null && queued === null) {
-        const slot = Date.parse(current.queued)
-        const why = stored.enabled ? 'CHANGED' : 'PAUSED'
-        const skip = { first: slot, last: slot, count: 1, why } as const
-        await putSlots(tx, stored.id, [skippedSlot(stored.id, skip, stored.updatedAt)])
-      }
-      return stored
+      const slots = letGo(current, stored, isAnew || !stored.enabled)
+      await putTold(tx, context, stored, slots)
+      return { stored, slots }
     })
+    if (written === null) return null
+    tellSlots(context, written.stored, written.slots)
+    return written.stored
   }
 
   return {

@@ -2,6 +2,7 @@ import type { Skip } from '../../../core/schedule/decide.ts'
 import { isoTime } from '../../clock.ts'
 import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'
+import type { Context } from '../context.ts'
 
 /** Entries that are kept of a schedule: the newest. */
 const mostSlots = 100
@@ -55,4 +56,31 @@ export async function putSlots(
   const where = { equals: { scheduleId } }
   const past = { where, order: 'desc', offset: mostSlots, limit: trimmedAtOnce } as const
   for (const { id } of (await tx.query('slots', past)).items) tx.remove('slots', id)
+}
+
+/** As `putSlots`, and an event of those that were not run: never with a text that may quote a param. */
+export async function putTold(
+  tx: Transaction,
+  { webhookEvents }: Pick<Context, 'webhookEvents'>,
+  { id: scheduleId, name, owner }: ScheduleRecord,
+  slots: readonly SlotRecord[],
+): Promise<void> {
+  await putSlots(tx, scheduleId, slots)
+  for (const { outcome, why, firstAt, plannedAt, count } of slots)
+    if (outcome !== 'STARTED') {
+      const data = { scheduleId, name, owner, why: why ?? outcome, firstAt, plannedAt, count }
+      webhookEvents.write(tx, 'schedule.skipped', data)
+    }
+}
+
+/** What was written of slots, to the audit log and the metrics. */
+export function tellSlots(
+  { facts, clock }: Pick<Context, 'facts' | 'clock'>,
+  schedule: ScheduleRecord,
+  slots: readonly SlotRecord[],
+): void {
+  for (const slot of slots) {
+    const late = slot.outcome === 'SKIPPED' ? null : clock.now() - Date.parse(slot.plannedAt)
+    facts.publish('slot', { schedule, slot, late })
+  }
 }

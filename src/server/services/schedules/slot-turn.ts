@@ -2,11 +2,11 @@ import { mendable, RsmError } from '../../../core/errors.ts'
 import { type Decision, decide } from '../../../core/schedule/decide.ts'
 import { type Slots, slotsIfKnown } from '../../../core/schedule/timing.ts'
 import { isoTime } from '../../clock.ts'
-import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
+import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 import { createStart, type NewTask } from '../tasks/start-task.ts'
-import { putSlots, ranSlot, skippedSlot, slotId } from './history.ts'
+import { putTold, ranSlot, skippedSlot, slotId, tellSlots } from './history.ts'
 import { whySuspended } from './standing.ts'
 import { taskOf } from './task-of.ts'
 
@@ -71,20 +71,6 @@ export function createSlotTurn(context: Context) {
     return written
   }
 
-  /** What became of slots, and of those that were not run an event: never with a text that may quote a param. */
-  async function putTold(
-    tx: Transaction,
-    { id: scheduleId, name, owner }: ScheduleRecord,
-    slots: readonly SlotRecord[],
-  ): Promise<void> {
-    await putSlots(tx, scheduleId, slots)
-    for (const { outcome, why, firstAt, plannedAt, count } of slots)
-      if (outcome !== 'STARTED') {
-        const data = { scheduleId, name, owner, why: why ?? outcome, firstAt, plannedAt, count }
-        webhookEvents.write(tx, 'schedule.skipped', data)
-      }
-  }
-
   /** Writes what was decided, unless the schedule or its standing is another one by now. */
   async function write(
     tx: Transaction,
@@ -100,37 +86,34 @@ export function createSlotTurn(context: Context) {
     // A clock that was set back: this one was run when it came first.
     if (slot !== null && (await tx.get('slots', slot)) !== undefined) return { refused: 'taken' }
     tx.put('schedules', after(schedule, decision, ran, at))
-    await putTold(tx, schedule, slotsWritten(schedule, decision, ran, at))
+    await putTold(tx, context, schedule, slotsWritten(schedule, decision, ran, at))
     return null
-  }
-
-  function tell(schedule: ScheduleRecord, slots: readonly SlotRecord[]): void {
-    for (const slot of slots) {
-      const late = slot.outcome === 'SKIPPED' ? null : clock.now() - Date.parse(slot.plannedAt)
-      facts.publish('slot', { schedule, slot, late })
-    }
   }
 
   /** Ends it until somebody takes it over; what was due is skipped. */
   async function suspend(schedule: ScheduleRecord, decision: Decision | null, why: string): Promise<Turn> {
     const at = context.time()
-    const run = decision?.run ?? timeOf(schedule.queued)
+    const cut = decision === null ? [timeOf(schedule.queued)] : [decision.run, decision.queued]
     const skips = [...(decision?.skip ?? [])]
-    if (run !== null) skips.push({ first: run, last: run, count: 1, why: 'SUSPENDED' })
+    for (const slot of cut)
+      if (slot !== null) skips.push({ first: slot, last: slot, count: 1, why: 'SUSPENDED' })
+    const decided = decision?.cursor ?? Date.parse(schedule.cursor)
+    const passed = schedule.enabled ? slotsIfKnown(schedule)?.within(decided, Date.parse(at)) : null
+    if (passed) skips.push({ ...passed, why: 'SUSPENDED' })
     const slots = skips.map((skip) => skippedSlot(schedule.id, skip, at))
-    const cursor = decision === null ? schedule.cursor : isoTime(decision.cursor)
+    const cursor = isoTime(passed?.last ?? decided)
     const revision = schedule.revision + 1
     const next = { ...schedule, cursor, revision, suspended: why, queued: null, dueAt: null }
     const isDone = await store.transact(async (tx) => {
       if (!isSame(schedule, await tx.get('schedules', schedule.id))) return false
       tx.put('schedules', next)
-      await putTold(tx, schedule, slots)
+      await putTold(tx, context, schedule, slots)
       const { id: scheduleId, name, owner } = schedule
       webhookEvents.write(tx, 'schedule.suspended', { scheduleId, name, owner, why })
       return true
     })
     if (!isDone) return 'CHANGED'
-    tell(next, slots)
+    tellSlots(context, next, slots)
     facts.publish('scheduleSuspended', { schedule: next, why })
     return 'DONE'
   }
@@ -168,7 +151,7 @@ export function createSlotTurn(context: Context) {
     if (refused?.refused === 'suspended') return suspend(schedule, decision, refused.why)
     if (refused?.refused === 'taken') return carryOut(schedule, { ...decision, run: null })
     if (refused) return 'CHANGED'
-    tell(schedule, slotsWritten(schedule, decision, ran, at))
+    tellSlots(context, schedule, slotsWritten(schedule, decision, ran, at))
     return 'DONE'
   }
 
