@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../src/core/protocol/http/schedules.ts'
 import { jitterOf } from '../../src/core/schedule/jitter.ts'
+import { systemClock } from '../../src/server/clock.ts'
 import { createSlotTurn } from '../../src/server/services/schedules/slot-turn.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { task } from '../helpers/clients/tasks.ts'
@@ -78,7 +79,8 @@ test('a schedule whose zone this server does not know is suspended, and hides no
     (await services.schedules.list({})).content.map(({ nextAt }) => nextAt === null),
     [true, false],
   )
-  t.is(await createSlotTurn(context).look(elsewhere, null), 'DONE')
+  const present = { now: systemClock.now(), jumpedTo: null, restoredAt: null }
+  t.is(await createSlotTurn(context).look(elsewhere, present), 'DONE')
   t.regex((await services.schedules.get(id)).suspended ?? '', /does not know its time zone/)
 })
 
@@ -367,6 +369,52 @@ test('a slot that is still put off when its schedule is paused, changed or suspe
     wanted.map(([{ id }, why]) => `${id} ${why}`),
   )
   t.regex(await server.data('GET', '/metrics'), /^rsm_schedule_slots_total\{outcome="SKIPPED"\} 3$/m)
+})
+
+test('a clock that is set days ahead makes no slot due; what follows on it runs', async (t) => {
+  const { server, clock, agent, make, happened } = await startWorld(t)
+  agent.serve()
+  const { id, nextAt } = await make({ overlap: 'ALLOW' })
+  const slot = (count: number) => new Date(Date.parse(nextAt ?? '') + count * hour * 1000).toISOString()
+  clock.set(48 * hour)
+  server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  t.like((await happened(id, 1))[0], {
+    outcome: 'SKIPPED',
+    why: 'CLOCK',
+    firstAt: slot(0),
+    plannedAt: slot(47),
+    count: 48,
+  })
+  clock.forward(hour)
+  t.like((await happened(id, 2))[0], { outcome: 'STARTED', plannedAt: slot(48) })
+})
+
+test('a clock that is set right again runs the slots that did not run, and none twice', async (t) => {
+  const { server, clock, agent, make, of, happened } = await startWorld(t)
+  agent.serve()
+  const idle = await make({ name: 'idle' })
+  const ran = await make({ name: 'ran', everySeconds: hour / 2 })
+  clock.set(48 * hour)
+  server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  await happened(idle.id, 1)
+  await happened(ran.id, 1)
+  clock.forward(hour / 2)
+  const last = (await happened(ran.id, 2))[0]?.plannedAt ?? ''
+  clock.set(-48 * hour)
+  await until('it is seen', async () => (await of(idle.id)).nextAt === idle.nextAt)
+  t.is(Date.parse((await of(ran.id)).nextAt ?? '') - Date.parse(last), (hour / 2) * 1000)
+  clock.forward(hour / 2)
+  await until('it has run', async () => (await of(idle.id)).lastTask !== null)
+  const slots = await happened(idle.id, 2)
+  t.deepEqual(
+    slots.map(({ outcome, why }) => [outcome, why]),
+    [
+      ['SKIPPED', 'CLOCK'],
+      ['STARTED', null],
+    ],
+  )
+  t.like(slots[1], { plannedAt: idle.nextAt })
+  t.is((await happened(ran.id, 2)).length, 2)
 })
 
 test('webhooks are told of slots that were not run, and of a schedule that is suspended', async (t) => {

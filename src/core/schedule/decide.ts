@@ -11,7 +11,15 @@ export type Missed = (typeof missedRules)[number]
 export const slotOutcomes = ['STARTED', 'FAILED', 'SKIPPED'] as const
 export type SlotOutcome = (typeof slotOutcomes)[number]
 
-export const skipReasons = ['MISSED', 'OVERLAP', 'PAUSED', 'CHANGED', 'SUSPENDED', 'RESTORED'] as const
+export const skipReasons = [
+  'MISSED',
+  'OVERLAP',
+  'PAUSED',
+  'CHANGED',
+  'SUSPENDED',
+  'RESTORED',
+  'CLOCK',
+] as const
 /** Why a slot was not run. */
 export type SkipReason = (typeof skipReasons)[number]
 
@@ -31,6 +39,8 @@ export interface Present {
   readonly queued: number | null
   /** Slots up to here may have run already, in what a restore from a backup has lost. */
   readonly restoredAt: number | null
+  /** Slots up to here were reached by a jump of the clock; null: by the passing of time. */
+  readonly jumpedTo: number | null
   readonly isRunning: boolean
   readonly now: number
 }
@@ -73,7 +83,7 @@ function mayRun({ scheduleId, slots, missed, missedWithinSeconds, now }: Present
 
 /** What becomes of the slots of a schedule that are due (contract §14). At most one runs, and each is either run, queued or skipped. */
 export function decide(present: Present): Decision {
-  const { scheduleId, slots, overlap, restoredAt, isRunning } = present
+  const { scheduleId, slots, overlap, restoredAt, jumpedTo, isRunning, now } = present
   const skip: Skip[] = []
   let { queued, cursor } = present
   let run: number | null = null
@@ -85,7 +95,12 @@ export function decide(present: Present): Decision {
     run = queued
     queued = null
   }
-  const due = dueNow(present)
+  const leapt = jumpedTo === null ? null : slots.within(cursor, Math.min(jumpedTo, now))
+  if (leapt !== null) {
+    skip.push({ ...leapt, why: 'CLOCK' })
+    cursor = leapt.last
+  }
+  const due = dueNow({ ...present, cursor })
   if (due !== null) {
     cursor = due.last
     const { newest, before } = splitNewest(due, slots)

@@ -112,6 +112,7 @@ const present = (more: Partial<Present>): Present => ({
   cursor: start,
   queued: null,
   restoredAt: null,
+  jumpedTo: null,
   isRunning: false,
   now: start + minute,
   ...more,
@@ -200,6 +201,11 @@ const decisions: { title: string; given: Partial<Present>; wanted: object }[] = 
       cursor: at(3),
       dueAt: at(4),
     },
+  },
+  {
+    title: 'nothing that a jump of the clock has reached runs, and what comes after it does',
+    given: { jumpedTo: at(3) + 100, now: at(4) },
+    wanted: { ...nothing, run: at(4), skip: [skipped('CLOCK', 1, 3)], cursor: at(4), dueAt: at(5) },
   },
 ]
 

@@ -4,9 +4,10 @@ import type { Clock } from '../../../src/server/clock.ts'
 /** A clock that a test sets forward: time passes, and all that tells it goes on from there. */
 export class ShiftedClock implements Clock {
   #ahead = 0
+  #set = 0
 
   now(): number {
-    return Date.now() + this.#ahead
+    return Date.now() + this.#ahead + this.#set
   }
 
   monotonic(): number {
@@ -19,5 +20,10 @@ export class ShiftedClock implements Clock {
 
   forward(seconds: number): void {
     this.#ahead += seconds * 1000
+  }
+
+  /** Somebody sets the wall clock: no time passes. */
+  set(seconds: number): void {
+    this.#set += seconds * 1000
   }
 }

@@ -34,8 +34,10 @@ export function ranByHand(scheduleId: number, at: string, by: string, taskId: st
 /** Of slots that were skipped together. */
 export function skippedSlot(scheduleId: number, { first, last, count, why }: Skip, at: string): SlotRecord {
   const plannedAt = isoTime(last)
+  // What a jump of the clock has skipped may still run, once the clock is right again.
+  const id = slotId(scheduleId, plannedAt)
   const slot = {
-    id: slotId(scheduleId, plannedAt),
+    id: why === 'CLOCK' ? `${id}/CLOCK` : id,
     scheduleId,
     plannedAt,
     firstAt: isoTime(first),
@@ -83,4 +85,15 @@ export function tellSlots(
     const late = slot.outcome === 'SKIPPED' ? null : clock.now() - Date.parse(slot.plannedAt)
     facts.publish('slot', { schedule, slot, late })
   }
+}
+
+/**
+ * The last slot that ran, before which no other may run again; where the entries that are kept tell of none, the oldest of
+ * them is after it. Milliseconds since 1970.
+ */
+export async function lastRanAt(tx: Transaction, scheduleId: number): Promise<number> {
+  const { items } = await tx.query('slots', { where: { equals: { scheduleId } }, order: 'desc' })
+  const ran = items.find(({ outcome, by }) => outcome !== 'SKIPPED' && by === null)
+  const last = ran ?? (items.length < mostSlots ? undefined : items.at(-1))
+  return last === undefined ? 0 : Date.parse(last.plannedAt)
 }

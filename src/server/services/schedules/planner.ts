@@ -1,6 +1,8 @@
 import type { AuditLog } from '../../seams/audit-log.ts'
 import type { Member, Ownership } from '../../seams/ownership.ts'
+import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Context } from '../context.ts'
+import { followJumps } from './jumps.ts'
 import { createSlotTurn, type Turn } from './slot-turn.ts'
 
 /** Milliseconds: a clock that was set, and a wake-up that was lost, are noticed within this. */
@@ -28,6 +30,7 @@ export interface Planner {
 export function createPlanner({ context, ownership, member, audit }: PlannerDependencies): Planner {
   const { store, clock, log } = context
   const turn = createSlotTurn(context)
+  const jumps = followJumps(clock)
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null
   let isStopped = true
@@ -40,7 +43,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   let judgesAll = true
   let restore: { isOpen: boolean; confirmedAt: number | null } | null = null
 
-  const hasNews = () => isStale || judgesAll || owners.size > 0
+  const hasNews = () => isStale || judgesAll || owners.size > 0 || jumps.isBack()
   const wake = () => {
     isStale = true
     schedule(shortestWait)
@@ -79,20 +82,28 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     return restore
   }
 
+  async function forEach(work: (record: ScheduleRecord) => Promise<void>): Promise<void> {
+    for (let offset = 0; ; offset += atOnce) {
+      const { items } = await store.query('schedules', { offset, limit: atOnce })
+      for (const record of items) await work(record)
+      if (items.length < atOnce) return
+    }
+  }
+
   async function judge(): Promise<void> {
     const all = judgesAll
     judgesAll = false
     const changed = [...owners]
     owners.clear()
-    if (all) {
-      for (let offset = 0; ; offset += atOnce) {
-        const { items } = await store.query('schedules', { offset, limit: atOnce })
-        for (const record of items) await turn.judge(record)
-        if (items.length < atOnce) return
-      }
-    }
+    if (all) return forEach(turn.judge)
     for (const id of changed)
       for (const record of await store.find('schedules', 'ownerId', id)) await turn.judge(record)
+  }
+
+  async function goBack(): Promise<void> {
+    const { now } = jumps.look()
+    await forEach((record) => turn.rewind(record, now))
+    jumps.doneBack()
   }
 
   /** Looks at all that is due. Answers how many of them wait for something else than the time. */
@@ -101,7 +112,8 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
       isStale = false
       const query = { order: 'dueAt', offset: waiting, limit: atOnce } as const
       const { items } = await store.query('schedules', query)
-      const now = clock.now()
+      const present = { ...jumps.look(), restoredAt }
+      const { now } = present
       const due = items.filter(({ dueAt }) => dueAt !== null && Date.parse(dueAt) <= now)
       if (due.length === 0 || isStopped) {
         const next = items.find(({ dueAt }) => dueAt !== null)?.dueAt ?? null
@@ -110,7 +122,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
       }
       const turns = await Promise.all(
         due.map((record) =>
-          turn.look(record, restoredAt).catch((error: unknown): Turn => {
+          turn.look(record, present).catch((error: unknown): Turn => {
             log.warn({ err: error, schedule: record.name }, 'a schedule could not be looked at; trying again')
             return 'WAITS'
           }),
@@ -128,6 +140,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     const [mine] = await ownership.claim(member, [pass])
     if (mine === undefined) return 1
     try {
+      if (jumps.isBack()) await goBack()
       await judge()
       return await lookAtAll(confirmedAt)
     } finally {
@@ -138,6 +151,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   let waiting = 0
   function tick(): void {
     if (isStopped || running) return
+    jumps.look()
     const isDue = hasNews() || waiting > 0 || (nextDue !== null && nextDue <= clock.now())
     if (!isDue) return schedule(longestWait)
     running = doPass()

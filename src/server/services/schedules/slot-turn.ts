@@ -6,12 +6,19 @@ import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 import { createStart, type NewTask } from '../tasks/start-task.ts'
-import { putTold, ranSlot, skippedSlot, slotId, tellSlots } from './history.ts'
+import { lastRanAt, putTold, ranSlot, skippedSlot, slotId, tellSlots } from './history.ts'
+import type { Look } from './jumps.ts'
+import { dueAtOf } from './record.ts'
 import { whySuspended } from './standing.ts'
 import { taskOf } from './task-of.ts'
 
 /** What came of a look at a schedule: nothing yet (WAITS), another one was first (CHANGED), or it is done. */
 export type Turn = 'WAITS' | 'CHANGED' | 'DONE'
+
+/** What a look is made in; `restoredAt`: the end of the last restore from a backup. */
+interface Present extends Look {
+  readonly restoredAt: number | null
+}
 
 type Ran = { taskId: string } | { error: string }
 type Refused = { refused: 'changed' | 'taken' } | { refused: 'suspended'; why: string }
@@ -41,7 +48,7 @@ export function createSlotTurn(context: Context) {
     return (await store.query('tasks', { where, limit: 1 })).total > 0
   }
 
-  async function decideNow(schedule: ScheduleRecord, slots: Slots, restoredAt: number | null) {
+  async function decideNow(schedule: ScheduleRecord, slots: Slots, present: Present) {
     const { id: scheduleId, overlap, missed, missedWithinSeconds, cursor, queued } = schedule
     return decide({
       scheduleId,
@@ -51,9 +58,8 @@ export function createSlotTurn(context: Context) {
       missedWithinSeconds,
       cursor: Date.parse(cursor),
       queued: timeOf(queued),
-      restoredAt,
+      ...present,
       isRunning: await isRunning(schedule),
-      now: clock.now(),
     })
   }
 
@@ -157,10 +163,10 @@ export function createSlotTurn(context: Context) {
 
   return {
     /** Looks at a schedule that is due. Rejects with what waiting may mend; nothing is written then. */
-    async look(schedule: ScheduleRecord, restoredAt: number | null): Promise<Turn> {
+    async look(schedule: ScheduleRecord, present: Present): Promise<Turn> {
       const slots = slotsIfKnown(schedule)
       if (slots === null) return suspend(schedule, null, unreadable)
-      const decision = await decideNow(schedule, slots, restoredAt)
+      const decision = await decideNow(schedule, slots, present)
       const dueAt = decision.dueAt === null ? null : isoTime(decision.dueAt)
       const hasNews = decision.run !== null || decision.skip.length > 0
       if (!hasNews && isoTime(decision.cursor) === schedule.cursor && dueAt === schedule.dueAt) return 'WAITS'
@@ -171,6 +177,18 @@ export function createSlotTurn(context: Context) {
       if (schedule.suspended !== null) return
       const why = await whySuspended(store, schedule, clock.now())
       if (why !== null) await suspend(schedule, null, why)
+    },
+    /** After the clock was set back to `now`: what has not run comes again. */
+    async rewind({ id }: ScheduleRecord, now: number): Promise<void> {
+      await store.transact(async (tx) => {
+        const schedule = await tx.get('schedules', id)
+        const slots = schedule && slotsIfKnown(schedule)
+        if (!schedule || !slots || Date.parse(schedule.cursor) <= now) return
+        const cursor = isoTime(Math.max(now, await lastRanAt(tx, id)))
+        if (cursor >= schedule.cursor) return
+        const next = { ...schedule, cursor }
+        tx.put('schedules', { ...next, dueAt: dueAtOf(next, slots) })
+      })
     },
   }
 }
