@@ -1,4 +1,5 @@
 import type { TestFn } from 'ava'
+import { ageOf, firstTime, lookAgain } from '../../src/core/agreed-time.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../src/server/seams/records/webhook.ts'
 import type { Store } from '../../src/server/seams/store.ts'
 import type { Outcome } from '../../src/server/webhooks/post.ts'
@@ -42,6 +43,9 @@ const bad: Outcome = { status: 503, error: 'the receiver answered 503' }
 /** Sees a queue through the time that a test sets. */
 function queueOn(store: Store) {
   let now = start
+  let up = 0
+  const reading = () => ({ wall: now, up, bootId: 'a' })
+  let time = firstTime(reading(), start)
   let current: WebhookRecord | undefined = webhook
   let answer: Outcome | null = good
   const sent: string[] = []
@@ -49,7 +53,13 @@ function queueOn(store: Store) {
   const counts = { delivered: 0, failed: 0, gave_up: 0 }
   const parts: QueueParts = {
     store,
-    clock: { now: () => now, monotonic: () => now },
+    clock: { now: () => now, monotonic: () => up },
+    agreed: {
+      age() {
+        time = lookAgain(time, reading(), true)
+        return (from, to) => ageOf(time, from, to)
+      },
+    },
     async send(_, each) {
       sent.push(eventIdOf(each))
       return answer
@@ -67,8 +77,15 @@ function queueOn(store: Store) {
     told,
     counts,
     look: () => workOff(parts, 1, () => current),
-    set(next: { now?: number; webhook?: WebhookRecord | undefined; answer?: Outcome | null }) {
-      now = next.now ?? now
+    /** `now`: time has passed until then; `clock`: somebody has set the clock. */
+    set(next: {
+      now?: number
+      clock?: number
+      webhook?: WebhookRecord | undefined
+      answer?: Outcome | null
+    }) {
+      up += (next.now ?? now) - now
+      now = next.clock ?? next.now ?? now
       if ('webhook' in next) current = next.webhook
       if (next.answer !== undefined) answer = next.answer
     },
@@ -127,6 +144,20 @@ export function webhookQueueContract(
     t.deepEqual(queue.sent, ['000003'])
     t.deepEqual(queue.told, [['000001', 2]])
     t.deepEqual(queue.counts, { delivered: 1, failed: 0, gave_up: 2 })
+  })
+
+  test(`${name} a clock that is days ahead gives nothing up, and what failed meanwhile is tried once it is right`, async (t) => {
+    const queue = queueOn(await open(t))
+    const ahead = start + 48 * 3600_000
+    await queue.put([delivery(1), delivery(2, ahead)])
+    queue.set({ answer: bad })
+    await queue.look()
+    queue.set({ clock: ahead })
+    t.deepEqual(await queue.look(), { waiting: 2, wakeAt: ahead + 30_000 })
+    t.deepEqual(queue.told, [])
+    queue.set({ clock: start + 10_000, answer: good })
+    t.deepEqual(await queue.look(), { waiting: 0, wakeAt: null })
+    t.deepEqual(queue.sent, ['000001', '000001', '000001', '000002'])
   })
 
   test(`${name} past 10,000 deliveries that wait the oldest are given up, and the last 100 ended ones are kept`, async (t) => {

@@ -7,11 +7,17 @@ const pauses = [5 * second, 30 * second, 2 * minute, 10 * minute]
 /** Milliseconds from its event after which a delivery is not tried any more. */
 const triedFor = 24 * hour
 
-/** Whether the time of a delivery is over. Times are milliseconds since 1970. */
-export const isTimeOver = (eventAt: number, now: number): boolean => now - eventAt >= triedFor
+/** No clock that went on as it should has put a try off for so long, in milliseconds. */
+const putOffFor = hour + minute
 
-/** When a delivery that has failed `tries` times is tried again; null: never. Times are milliseconds since 1970. */
-export function nextTry(tries: number, eventAt: number, now: number): number | null {
-  const at = now + (pauses[tries - 1] ?? hour)
-  return isTimeOver(eventAt, at) ? null : at
+/** Whether the time of a delivery is over, whose event is `age` milliseconds old. */
+export const isTimeOver = (age: number): boolean => age >= triedFor
+
+/** Milliseconds until a delivery is tried again that has failed `tries` times and whose event is `age` old; null: never. */
+export function nextTry(tries: number, age: number): number | null {
+  const pause = pauses[tries - 1] ?? hour
+  return isTimeOver(age + pause) ? null : pause
 }
+
+/** Whether a try is due: also where the clock was ahead when it was put off. Times are milliseconds since 1970. */
+export const isDue = (nextAt: number, now: number): boolean => nextAt <= now || nextAt - now > putOffFor

@@ -34,6 +34,7 @@ export function createWebhookWork(
     ...parts,
     store: data.store,
     ownership: data.ownership,
+    agreed: data.agreed,
     sender: createSender({ post, keys: data.keys, clock }),
     isHeld: async () => (await engine.restore()) !== null,
     facts,

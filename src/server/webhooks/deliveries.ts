@@ -1,4 +1,6 @@
 import { setMaxListeners } from 'node:events'
+import { isDue } from '../../core/webhooks/tries.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
 import type { RecordEvent } from '../audit/server-facts.ts'
 import type { Clock } from '../clock.ts'
 import { ascendFrom } from '../ids.ts'
@@ -37,6 +39,7 @@ interface Parts {
   readonly isHeld: () => Promise<boolean>
   readonly facts: LocalFacts
   readonly record: RecordEvent
+  readonly agreed: { age(): Age }
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds for which a host has to be offline, and back, until that is told. */
@@ -79,6 +82,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   const queue: QueueParts = {
     store,
     clock,
+    agreed: parts.agreed,
     async send(webhook, delivery) {
       await pace()
       return stopping.signal.aborted ? null : sender.send(webhook, delivery, stopping.signal)
@@ -122,7 +126,7 @@ export function createDeliveries(parts: Parts): Deliveries {
 
   function lookAtDue(): void {
     for (const [webhookId, state] of owned)
-      if (state.isStale || (state.wakeAt !== null && state.wakeAt <= clock.now())) look(webhookId, state)
+      if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) look(webhookId, state)
   }
 
   /** Ids that are made here come after those that wait, even where the clock was ahead. */

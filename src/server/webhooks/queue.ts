@@ -1,4 +1,5 @@
-import { isTimeOver, nextTry } from '../../core/webhooks/tries.ts'
+import { isDue, isTimeOver, nextTry } from '../../core/webhooks/tries.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { DeliveryRecord } from '../seams/records/webhook.ts'
 import type { Store } from '../seams/store.ts'
@@ -17,6 +18,8 @@ export type Delivery = Readonly<DeliveryRecord>
 export interface QueueParts {
   readonly store: Store
   readonly clock: Clock
+  /** How old an event is, as far as the clock is agreed. */
+  readonly agreed: { age(): Age }
   /** Sends a delivery; null: this server stops. */
   send(webhook: Webhook, delivery: Delivery): Promise<Outcome | null>
   /** Whether this server may still send for the webhook. */
@@ -45,14 +48,15 @@ export async function workOff(
   webhookId: number,
   current: () => Webhook | undefined,
 ): Promise<Left> {
-  const { store, clock } = parts
+  const { store, agreed, clock } = parts
   for (;;) {
     const where = { equals: { queue: queueOf(webhookId, 'WAITING') } }
     const { items, total } = await store.query('deliveries', { where, limit: atOnce })
     const webhook = current()
     const [oldest] = items
     if (!webhook || !oldest || !parts.mayGoOn(webhookId)) return { waiting: total, wakeAt: null }
-    const late = items.filter(({ at }) => isTimeOver(Date.parse(at), clock.now()))
+    const age = agreed.age()
+    const late = items.filter(({ at }) => isTimeOver(age(Date.parse(at))))
     const over = items.slice(0, Math.max(0, total - mostWaiting))
     if (over.length > 0 || late.length > 0) {
       const why = over.length > 0 ? `more than ${mostWaiting} deliveries wait` : 'its time is over'
@@ -63,12 +67,12 @@ export async function workOff(
     let waiting = total
     for (const delivery of items) {
       const dueAt = delivery.nextAt === null ? null : Date.parse(delivery.nextAt)
-      if (dueAt !== null && dueAt > clock.now()) return { waiting, wakeAt: dueAt }
+      if (dueAt !== null && !isDue(dueAt, clock.now())) return { waiting, wakeAt: dueAt }
       const now = current()
       if (!now?.enabled || !parts.mayGoOn(webhookId)) return { waiting, wakeAt: null }
       const outcome = await parts.send(now, delivery)
       if (outcome === null) return { waiting, wakeAt: null }
-      const next = afterTry(delivery, outcome, clock.now())
+      const next = afterTry(delivery, outcome, clock.now(), agreed.age())
       await write(store, [next])
       parts.counted(outcome.error === null ? 'delivered' : 'failed', 1)
       if (next.status === 'GAVE_UP') await tellGivenUp(parts, now, [next], 'its time is over')
@@ -80,13 +84,13 @@ export async function workOff(
 }
 
 /** What a delivery is after a try at `now`. */
-function afterTry(delivery: Delivery, { status, error }: Outcome, now: number): DeliveryRecord {
+function afterTry(delivery: Delivery, { status, error }: Outcome, now: number, age: Age): DeliveryRecord {
   const tries = delivery.tries + 1
   const tried = { ...delivery, tries, lastStatus: status, lastError: error }
   const end = { nextAt: null, endedAt: isoTime(now) }
   if (error === null) return { ...tried, ...end, status: 'DELIVERED' }
-  const next = nextTry(tries, Date.parse(delivery.at), now)
-  return next === null ? { ...tried, ...end, status: 'GAVE_UP' } : { ...tried, nextAt: isoTime(next) }
+  const pause = nextTry(tries, age(Date.parse(delivery.at)))
+  return pause === null ? { ...tried, ...end, status: 'GAVE_UP' } : { ...tried, nextAt: isoTime(now + pause) }
 }
 
 /** Writes those that still wait; the others have gone with their webhook, or another server was faster. */
