@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { Delivery, Webhook, WebhookCreate, WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
@@ -33,6 +34,12 @@ const show = (record: WebhookRecord): Webhook =>
     'createdAt',
     'updatedAt',
   )
+
+/** Whether it hears of something else than before. */
+function listensAnew(former: WebhookRecord, next: WebhookRecord): boolean {
+  const heard = ({ selector, events, enabled }: WebhookRecord) => [selector, enabled, ...events.toSorted()]
+  return !isDeepStrictEqual(heard(former), heard(next))
+}
 
 function showDelivery(record: DeliveryRecord): Delivery {
   const shown = only(
@@ -122,13 +129,13 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
       // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
-      const isAnew = patch.selector !== undefined || patch.events !== undefined || patch.enabled !== undefined
-      const offline = isAnew ? await offlineNow(context) : null
+      const mayBeAnew = [patch.selector, patch.events, patch.enabled].some((each) => each !== undefined)
+      const offline = mayBeAnew ? await offlineNow(context) : null
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const current = await tx.get('webhooks', id)
         if (!current) throw notFound('webhook', id)
-        const next: WebhookRecord = {
+        const changed: WebhookRecord = {
           ...current,
           name: patch.name ?? current.name,
           url: patch.url ?? current.url,
@@ -138,8 +145,8 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
           format: patched(patch.format, current.format, 'JSON'),
           enabled: patch.enabled ?? current.enabled,
           updatedAt: context.time(),
-          offline: offline ?? current.offline,
         }
+        const next = offline !== null && listensAnew(current, changed) ? { ...changed, offline } : changed
         tx.put('webhooks', next)
         return next
       })

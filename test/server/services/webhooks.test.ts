@@ -1,5 +1,26 @@
 import test from 'ava'
+import type { WebhookPatch } from '../../../src/core/protocol/http/webhooks.ts'
 import { webhooksContract } from '../../contracts/webhooks.ts'
-import { servicesOnStore } from '../../helpers/servers/services.ts'
+import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
 
 webhooksContract(test, 'on the store,', servicesOnStore)
+
+test('a webhook that is changed knows what it was told of hosts, unless it is to hear of something else', async (t) => {
+  const { services, context } = await startInsides(t)
+  const url = 'https://alerts.example.org/rsm'
+  const { id } = await services.webhooks.create({ name: 'a', url, events: ['host.offline', 'host.online'] })
+  const changed = async (patch: WebhookPatch) => {
+    await context.store.transact(async (tx) => {
+      const record = await tx.get('webhooks', id)
+      if (record) tx.put('webhooks', { ...record, offline: '7' })
+    })
+    await services.webhooks.update(id, patch)
+    return (await context.store.get('webhooks', id))?.offline
+  }
+  // All that the form of the console says.
+  const same: WebhookPatch = { events: ['host.online', 'host.offline'], selector: null, enabled: true }
+  t.is(await changed({ ...same, name: 'b', url, format: 'SLACK' }), '7')
+  t.is(await changed({ ...same, events: ['host.offline'] }), '')
+  t.is(await changed({ enabled: false }), '')
+  t.is(await changed({ selector: '@*' }), '')
+})
