@@ -71,6 +71,8 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
     const shown = address.toString()
     if (protocol === 'http:' && address.range() !== 'loopback')
       return `leads to ${shown} over http, where everybody on the way reads and changes it: use https`
+    if (protocol === 'http:' && !insecure)
+      return `leads to ${shown} over http: the server has to be started with --webhook-insecure`
     if (allowed.some((network) => isIn(address, network))) return null
     const hint = `the server has to be started with --webhook-allow ${shown}`
     if (!isGlobal(address)) return `leads to ${shown}, which is no public address: ${hint}`
