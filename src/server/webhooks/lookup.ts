@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { hostOf, type Judge } from './judge.ts'
+import { createTurns } from './turns.ts'
 
 /** An address that was judged: the socket goes there, whatever the name says a moment later. */
 export interface JudgedAddress {
@@ -14,30 +15,24 @@ export interface JudgedAddress {
  */
 const mostAtOnce = 2
 
-let free = mostAtOnce
-const waiting: (() => void)[] = []
+/** Each webhook sends one at a time; beside that there are tests. */
+const mostWaiting = 200
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (free > 0) free--
-  else await new Promise<void>((resolve) => waiting.push(resolve))
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
-  }
-}
+export const inTurn = createTurns(mostAtOnce, mostWaiting)
 
 /**
  * The addresses that a URL leads to, all of them judged. One that is refused refuses them all: which of them a client gets
- * is not for us to say. Throws an Error that says which, or that there is none.
+ * is not for us to say. Throws an Error that says which, or that there is none. What waits to be looked up ends with `signal`.
  */
-export async function judgedAddresses(judge: Judge, url: URL): Promise<readonly JudgedAddress[]> {
+export async function judgedAddresses(
+  judge: Judge,
+  url: URL,
+  signal: AbortSignal,
+): Promise<readonly JudgedAddress[]> {
   const host = hostOf(url)
   const found = isIP(host)
     ? [{ address: host, family: isIP(host) }]
-    : await inTurn(() => lookup(host, { all: true })).catch((error: NodeJS.ErrnoException) => {
+    : await inTurn(() => lookup(host, { all: true }), signal).catch((error: NodeJS.ErrnoException) => {
         throw new Error(`${host} can not be looked up: ${error.code ?? error.message}`)
       })
   for (const { address } of found) {

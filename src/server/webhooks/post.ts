@@ -95,10 +95,12 @@ export function createPost(judge: Judge): Post {
   async function attempt(
     { url: text, headers, body }: Sending,
     signal: AbortSignal,
+    found: () => void,
     heard: (status: number) => void,
   ): Promise<void> {
     const url = new URL(text)
-    const addresses = await judgedAddresses(judge, url)
+    const addresses = await judgedAddresses(judge, url, signal)
+    found()
     if (signal.aborted) return
     const options: RequestOptions & { rejectUnauthorized: true } = {
       method: 'POST',
@@ -122,8 +124,12 @@ export function createPost(judge: Judge): Post {
     const timer = setTimeout(end, longestTry)
     stop.addEventListener('abort', end)
     let status: number | null = null
+    let late = 'the name could not be looked up in time'
+    const found = () => {
+      late = `no answer within ${longestTry / 1000} s`
+    }
     try {
-      const trying = attempt(sending, over.signal, (heard) => {
+      const trying = attempt(sending, over.signal, found, (heard) => {
         status = heard
       })
       // A name service knows no signal.
@@ -137,7 +143,7 @@ export function createPost(judge: Judge): Post {
     }
     // What it says beyond its status counts for nothing, not even where it breaks off.
     if (status !== null) return { status, error: verdict(status) }
-    return stop.aborted ? null : { status, error: `no answer within ${longestTry / 1000} s` }
+    return stop.aborted ? null : { status, error: late }
   }
 
   return Object.assign(post, {
