@@ -2,6 +2,8 @@ import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../src/core/protocol/http/schedules.ts'
 import { jitterOf } from '../../src/core/schedule/jitter.ts'
 import { systemClock } from '../../src/server/clock.ts'
+import { createOwnership } from '../../src/server/embedded/ownership.ts'
+import { createPlanner } from '../../src/server/services/schedules/planner.ts'
 import { createSlotTurn } from '../../src/server/services/schedules/slot-turn.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { task } from '../helpers/clients/tasks.ts'
@@ -415,6 +417,42 @@ test('a clock that is set right again runs the slots that did not run, and none 
   )
   t.like(slots[1], { plannedAt: idle.nextAt })
   t.is((await happened(ran.id, 2)).length, 2)
+})
+
+test('an owner who lost the right while the store failed is judged once it answers', async (t) => {
+  const { context, services } = await startInsides(t)
+  const olga = await services.users.create({ username: 'olga', password: 'long enough', role: 'OPERATOR' })
+  const script = { content: 'true' }
+  const target = { selector: '@*' }
+  const { id } = await services.schedules.create({ name: 'n', at: '2099-01-01T00:00:00Z', script, target })
+  await context.store.transact(async (tx) => {
+    const record = await tx.get('schedules', id)
+    if (record) tx.put('schedules', { ...record, ownerId: olga.id, owner: 'olga', role: 'OPERATOR' })
+  })
+  let failures = 0
+  const find: typeof context.store.find = async (...args) => {
+    if (failures++ === 0) throw new Error('the store is away')
+    return context.store.find(...args)
+  }
+  const owners = createOwnership(systemClock)
+  let passes = 0
+  const release: typeof owners.release = async (...args) => {
+    passes++
+    return owners.release(...args)
+  }
+  const planner = createPlanner({
+    context: { ...context, store: { ...context.store, find } },
+    ownership: { ...owners, release },
+    member: await owners.join('a'),
+    audit: { refusal: null },
+  })
+  planner.start()
+  t.teardown(() => planner.stop())
+  // Everybody's are judged at the start.
+  await until('the first pass is over', () => passes > 0)
+  await services.users.update(olga.id, { enabled: false })
+  await until('it is suspended', async () => (await services.schedules.get(id)).suspended !== null, 10_000)
+  t.true(failures > 1)
 })
 
 test('webhooks are told of slots that were not run, and of a schedule that is suspended', async (t) => {

@@ -95,9 +95,15 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     judgesAll = false
     const changed = [...owners]
     owners.clear()
-    if (all) return forEach(turn.judge)
-    for (const id of changed)
-      for (const record of await store.find('schedules', 'ownerId', id)) await turn.judge(record)
+    try {
+      if (all) return await forEach((record) => turn.judge(record))
+      for (const id of changed)
+        for (const record of await store.find('schedules', 'ownerId', id)) await turn.judge(record)
+    } catch (error) {
+      judgesAll ||= all
+      for (const id of changed) owners.add(id)
+      throw error
+    }
   }
 
   async function goBack(): Promise<void> {
