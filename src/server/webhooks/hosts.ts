@@ -71,7 +71,7 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
       gone: toldTogether(since.offline, now, hostGrace.offline),
       back: toldTogether(since.online, now, hostGrace.online),
     }
-    if (told.gone.length > 0 || told.back.length > 0) await tell(webhook, told, seen)
+    if (told.gone.length > 0 || told.back.length > 0) await tell(webhook, told, hosts)
   }
 
   /** Writes down which hosts the webhook counts as offline, with the events that say so. */
@@ -86,10 +86,12 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
       count: ids.length,
     })
     const leaving = new Set(back)
+    // A host that is removed is never back.
+    const stays = (each: number) => nameOf.has(each) && !leaving.has(each)
     await store.transact(async (tx) => {
       const current = await tx.get('webhooks', id)
       if (!current) return
-      const before = unfoldIds(current.offline).filter((each) => !leaving.has(each))
+      const before = unfoldIds(current.offline).filter(stays)
       tx.put('webhooks', { ...current, offline: foldIds([...before, ...gone]) })
       if (gone.length > 0) webhookEvents.writeTo(tx, current, 'host.offline', dataOf(gone))
       if (back.length > 0) webhookEvents.writeTo(tx, current, 'host.online', dataOf(back))
