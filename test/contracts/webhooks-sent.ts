@@ -118,6 +118,23 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     t.deepEqual(paths.toSorted(), ['all', 'all', 'db'])
   })
 
+  test(`${name} what waits for a webhook that is disabled is sent as soon as it is enabled`, async (t) => {
+    const { server, receiver, webhook } = await open(t)
+    const hostId = await serving(t, server, 'web1')
+    const { id } = await webhook({ events: ['task.failed'] })
+    receiver.answers(503)
+    await run(server, [hostId], 1)
+    await receiver.first(1)
+    await server.data('PATCH', `/api/webhooks/${id}`, { enabled: false })
+    const waiting = async () => (await server.data('GET', `/api/webhooks/${id}/deliveries`)).content[0]
+    // By then it was looked at when it was due, and left.
+    await until('its next try is past', async () => Date.parse((await waiting()).nextAt) + 1_500 < Date.now())
+    receiver.answers(204)
+    t.is(receiver.got.length, 1)
+    await server.data('PATCH', `/api/webhooks/${id}`, { enabled: true })
+    await until('it is sent', () => receiver.got.length === 2, 10_000)
+  })
+
   test(`${name} hosts that fall silent together are one event with a node set, and one when they are back`, async (t) => {
     const { server, receiver, webhook } = await open(t, { heartbeatInterval: 1 })
     await server.data('POST', '/api/hosts', { hostname: 'web9', ip: '10.0.0.9' })

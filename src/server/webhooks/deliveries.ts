@@ -156,6 +156,12 @@ export function createDeliveries(parts: Parts): Deliveries {
     }
   }
 
+  /** A webhook (null: any) has changed: what waits may be sent now. */
+  async function lookAnew(changed: number | null): Promise<void> {
+    await webhookEvents.known().catch(() => undefined)
+    for (const [id, state] of owned) if (changed === null || changed === id) state.isStale = true
+  }
+
   /** One at a time; what fails is tried again with the next. */
   function every(
     milliseconds: number,
@@ -194,7 +200,10 @@ export function createDeliveries(parts: Parts): Deliveries {
       const looksAtAll = setInterval(() => {
         for (const state of owned.values()) state.isStale = true
       }, lookAtAllEvery).unref()
-      store.watch('webhooks', () => claims.now())
+      store.watch('webhooks', (id) => {
+        claims.now()
+        void lookAnew(id)
+      })
       store.watch('deliveries', (id) => {
         for (const webhookId of id === null ? owned.keys() : [webhookIdOf(id)]) {
           const state = owned.get(webhookId)
