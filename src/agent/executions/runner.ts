@@ -155,6 +155,9 @@ export class Runner {
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, request)
       await this.#untilStopped(this.#queue.add(execution, request))
+      // A cancel that came while its copy was written found nothing to take out of the queue.
+      if (execution.isCancelled && this.#queue.remove(execution))
+        return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
       this.#sayReceived(execution, request)
       this.#startNext()
     } catch (error) {

@@ -70,6 +70,23 @@ for (const [title, place] of [
     t.is(complete.error, null)
   })
 
+test('a cancel while the copy of an execution with gates is written ends it at once, though another one runs', async (t) => {
+  const base = await temporaryDirectory(t)
+  const journal = new HeldJournal(join(base, 'journal'), Date.now)
+  const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
+  t.teardown(() => journal.letGo())
+  void runner.execute(request('first', 'sleep 5'))
+  const rollback = { script: 'true', scriptType: 'BASH' as const, timeout: 30 }
+  void runner.execute({ ...request('gated', `touch ${base}/began`), rollback })
+  runner.cancel('gated')
+  t.is(runner.executions.get('gated')?.state, 'QUEUED')
+  const end = ended('gated')
+  journal.letGo()
+  t.is((await end).status, 'CANCELLED')
+  t.is(runner.executions.get('first')?.state, 'RUNNING')
+  t.false(existsSync(join(base, 'began')))
+})
+
 test('a script whose process the disk keeps out of the journal does not begin', async (t) => {
   const base = await temporaryDirectory(t)
   const journal = new FullJournal(join(base, 'journal'), ['spawned'])
