@@ -37,6 +37,23 @@ test('the times of a schedule are shown in its time zone, what it ran by hand wi
   t.regex((await rsm(['schedules', 'list'])).stdout, /^1 +nightly +30 2 \* \* \* Europe\/Berlin +paused +/m)
 })
 
+test('a line that is to be copied has names with spaces as one word', async (t) => {
+  const server = await startTestServer(t)
+  const timing = { everySeconds: 60, enabled: false }
+  const target = { selector: '@*' }
+  await server.data('POST', '/api/schedules', {
+    name: 'db dump',
+    ...timing,
+    script: { content: 'x' },
+    target,
+  })
+  const hook = { name: 'on call', url: 'https://alerts.example.org/rsm', events: ['task.failed'] }
+  await server.data('POST', '/api/webhooks', hook)
+  const rsm = commandLine(t, server)
+  t.regex((await rsm(['schedules', 'next', 'db dump'])).stderr, /: rsm schedules resume 'db dump'$/m)
+  t.regex((await rsm(['webhooks', 'deliveries', 'on call'])).stderr, /: rsm webhooks test 'on call'$/m)
+})
+
 test('a schedule that could not be meant is refused before the server is asked, or with the field', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })

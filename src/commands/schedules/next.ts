@@ -2,6 +2,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { integer, needed } from '../../ui/flags/checks.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 import { timeIn } from '../../ui/schedules/view.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class SchedulesNext extends BaseCommand {
@@ -18,7 +19,7 @@ export default class SchedulesNext extends BaseCommand {
     const { id, name, timezone, enabled, suspended } = await findSchedule(client, args.schedule)
     const times = await client.schedules.next(id, { count: flags.count })
     if (suspended !== null) this.notice(`${name} is suspended: ${suspended}`)
-    else if (!enabled) this.notice(`${name} is paused: rsm schedules resume ${name}`)
+    else if (!enabled) this.notice(`${name} is paused: rsm schedules resume ${shellWord(name)}`)
     if (this.globals.json) return times
     if (times.next.length === 0) this.notice(`${name} has no further times`)
     else {

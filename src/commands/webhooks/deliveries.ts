@@ -7,6 +7,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
 import { findWebhook } from '../../ui/names/names.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class WebhooksDeliveries extends BaseCommand {
@@ -31,7 +32,7 @@ export default class WebhooksDeliveries extends BaseCommand {
     await showList(this, page, {
       noun: 'deliveries',
       filtered: flags.status !== undefined,
-      none: `no deliveries yet: rsm webhooks test ${args.webhook}`,
+      none: `no deliveries yet: rsm webhooks test ${shellWord(args.webhook)}`,
       columns: [
         { heading: 'ID', value: (delivery) => delivery.id, keep: true },
         { heading: 'TIME', value: (delivery) => showTime(delivery.at, utc) },
