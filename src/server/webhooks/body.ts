@@ -10,16 +10,6 @@ export interface Told {
 /** Characters that every chat takes in one message. */
 const longestText = 1_900
 
-/** As `key value`, in the order of the data. */
-function listed(data: EventData): string {
-  return Object.entries(data)
-    .flatMap(([key, value]) => {
-      if (value === null) return []
-      return [`${key} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`]
-    })
-    .join(', ')
-}
-
 const counts = (data: EventData): string =>
   Object.entries((data['counts'] ?? {}) as Record<string, number>)
     .map(([status, count]) => `${count} ${status}`)
@@ -54,7 +44,7 @@ function sentence({ type, data }: Told): string {
     case 'webhook.test':
       return `a test of the webhook ${said('name')}`
     default:
-      return `${type}: ${listed(data)}`
+      return type
   }
 }
 

@@ -5,10 +5,11 @@ import { useFault } from '../parts/field.tsx'
 import { eventField } from './webhook-of.ts'
 import { eventsSaid } from './webhook-words.ts'
 
-/** Of which events a webhook is told. */
+/** Of which events a webhook is told. Those that this server never tells are there only for a webhook that names them. */
 export function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
   const fault = useFault('events')
   const labelId = useId()
+  const isOffered = (event: WebhookEvent) => !event.startsWith('approval.') || chosen.includes(event)
   return (
     <div
       class="field"
@@ -21,7 +22,7 @@ export function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
         Events
       </span>
       <div class="event-picker">
-        {webhookEvents.map((event) => (
+        {webhookEvents.filter(isOffered).map((event) => (
           <label key={event}>
             <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
             <span>

@@ -27,7 +27,6 @@ test('chats get a line that says what happened', (t) => {
   const hosts = (type: string, nodes: string, count: number) => textOf({ type, at, data: { nodes, count } })
   t.is(hosts('host.offline', 'web1', 1), 'rsm: host web1 is offline')
   t.is(hosts('host.online', 'web[1-300]', 300), 'rsm: 300 hosts web[1-300] are back online')
-  t.is(textOf({ type: 'x.y', at, data: { a: 1, b: null, c: ['d'] } }), 'rsm: x.y: a 1, c ["d"]')
 })
 
 test('each chat gets the shape that it takes, and no name in it becomes a mention or a link', (t) => {
