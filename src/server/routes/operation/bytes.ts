@@ -6,6 +6,7 @@ import type { Rate } from '../../files/rate.ts'
 import { notBytes } from '../../http/failures.ts'
 import { rangeOf } from '../../releases/ranges.ts'
 import type { Body } from '../../services/files.ts'
+import { countPassed } from './collect-passed.ts'
 
 /** Bytes of one write, so that others' lines have their turn between two. */
 const pieceBytes = 64 * 1024
@@ -15,7 +16,10 @@ const stalledAfter = 120_000
 /** What comes of a body; an end before its end is its sender's fault. */
 async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    yield* body
+    for await (const piece of body) {
+      countPassed(piece.length)
+      yield piece
+    }
   } catch (cause) {
     throw new RsmError('invalid', 'The body broke off before its end', { cause })
   }
