@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { ExecutionContext, TestFn } from 'ava'
+import { seal, open as unseal } from '../../src/core/sealing.ts'
+import { type Contents, createContents } from '../../src/server/files/contents.ts'
 import { type Files, WrongOffset } from '../../src/server/seams/files.ts'
+import type { FileRecord } from '../../src/server/seams/records/file.ts'
 
 /** Bytes in pieces, and then an error where one is given. */
 async function* inPieces(pieces: readonly Uint8Array[], error?: Error): AsyncGenerator<Uint8Array> {
@@ -10,12 +13,26 @@ async function* inPieces(pieces: readonly Uint8Array[], error?: Error): AsyncGen
 
 const text = (...pieces: string[]) => inPieces(pieces.map((piece) => Buffer.from(piece)))
 
-async function read(files: Files, id: string, from = 0, to?: number): Promise<Buffer> {
+async function whole(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const pieces: Uint8Array[] = []
-  for await (const piece of files.read(id, from, to ?? (await files.size(id))))
-    pieces.push(Uint8Array.from(piece))
+  for await (const piece of bytes) pieces.push(Uint8Array.from(piece))
   return Buffer.concat(pieces)
 }
+
+const read = async (files: Files, id: string, from = 0, to?: number): Promise<Buffer> =>
+  whole(files.read(id, from, to ?? (await files.size(id))))
+
+const secretFile = (contents: Contents, id: string): FileRecord => ({
+  id,
+  userId: 1,
+  size: null,
+  sha256: null,
+  isComplete: false,
+  sealedKey: contents.newKey(id),
+  createdAt: '',
+  expiresAt: '',
+  taskId: null,
+})
 
 /** What every implementation of Files does; `room`: bytes that all of them take together. */
 export function filesContract(
@@ -72,6 +89,48 @@ export function filesContract(
     const both = await Promise.allSettled(['d', 'e'].map((piece) => files.append('one', 3, text(piece))))
     t.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
     t.is((await read(files, 'one')).length, 4)
+  })
+
+  test('what is cut off is gone, and the rest goes on behind what is left', async (t) => {
+    const { files, room } = await open(t)
+    const bytes = randomBytes(3 * 1024 * 1024 + 1017)
+    await files.append('one', 0, inPieces([bytes]))
+    let end = bytes.length
+    for (const to of [end, end - 17, 2 * 1024 * 1024 + 1, 2 * 1024 * 1024, 1000, 0]) {
+      await files.cut('one', end, to)
+      end = to
+      t.is(await files.size('one'), to)
+      t.is(await room(), to)
+      t.deepEqual(await read(files, 'one'), bytes.subarray(0, to))
+      const fault = await t.throwsAsync(files.cut('one', to + 1, 0), { instanceOf: WrongOffset })
+      t.is(fault?.offset, to)
+    }
+    t.is(await files.append('one', 0, inPieces([bytes])), bytes.length)
+    t.deepEqual(await read(files, 'one'), bytes)
+  })
+
+  test('a secret upload whose store was killed within a chunk goes on at the chunk, and is whole', async (t) => {
+    const { files } = await open(t)
+    const key = randomBytes(32)
+    const contents = createContents(files, {
+      seal: (text, context) => seal(text, key, context, randomBytes),
+      open: (text, context) => unseal(text, key, context),
+    })
+    const bytes = randomBytes(300_000)
+    const at = 3 * 65_536
+    for (const torn of [1, 28, 65_563]) {
+      const file = secretFile(contents, `torn-${torn}`)
+      t.is(await contents.append(file, 0, inPieces([bytes.subarray(0, 200_000)]), () => false), at)
+      await files.append(file.id, await files.size(file.id), inPieces([randomBytes(torn)]))
+      t.is(await contents.size(file), at)
+      for (const offset of [at - 65_536, at + 1, 200_000]) {
+        const adding = contents.append(file, offset, inPieces([bytes.subarray(offset)]), () => true)
+        t.is((await t.throwsAsync(adding, { instanceOf: WrongOffset }))?.offset, at)
+      }
+      const rest = inPieces([bytes.subarray(at)])
+      t.is(await contents.append(file, at, rest, (size) => size === bytes.length), bytes.length)
+      t.deepEqual(await whole(contents.read(file, 0, bytes.length)), bytes)
+    }
   })
 
   test('equal finished files share their room until the last of them is removed; others share nothing', async (t) => {

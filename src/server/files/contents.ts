@@ -3,13 +3,13 @@ import { RsmError } from '../../core/errors.ts'
 import { type Files, WrongOffset } from '../seams/files.ts'
 import type { Keys } from '../seams/keys.ts'
 import type { FileRecord } from '../seams/records/file.ts'
-import { opened, plainSize, sealed, sealedChunk, storedOffset } from './sealing.ts'
+import { opened, plainSize, sealed, sealedChunk, storedOffset, wholeChunks } from './sealing.ts'
 
 /** The bytes of files as they were given, whether they are stored sealed or not. */
 export interface Contents {
   /** The key of a new secret file, as its record holds it. */
   newKey(id: string): string
-  /** Bytes that are durable; of a secret file whole chunks, until it ends. */
+  /** Bytes that are durable of a file that is not complete; of a secret one whole chunks, as what follows them may be torn. */
   size(file: FileRecord): Promise<number>
   /** As Files.append. `endsHere`: whether a file of so many bytes ends with these. */
   append(
@@ -35,23 +35,27 @@ export function createContents(files: Files, keys: Pick<Keys, 'seal' | 'open'>):
     }
   }
 
-  const sizeOf = async (file: FileRecord): Promise<number> => {
-    const stored = await files.size(file.id)
-    return file.sealedKey === null ? stored : plainSize(stored)
-  }
+  /** The same of a secret file, by what is stored. */
+  const sealedOffset = (stored: number): number => wholeChunks(stored) * sealedChunk
 
   return {
     newKey: (id) => keys.seal(randomBytes(32).toString('base64'), context(id)),
-    size: sizeOf,
+    async size({ id, sealedKey }) {
+      const stored = await files.size(id)
+      return sealedKey === null ? stored : sealedOffset(stored)
+    },
     async append(file, offset, bytes, endsHere) {
       if (file.sealedKey === null) return files.append(file.id, offset, bytes)
-      if (offset % sealedChunk !== 0) throw new WrongOffset(await sizeOf(file))
-      const chunk = offset / sealedChunk
+      const stored = await files.size(file.id)
+      if (offset !== sealedOffset(stored)) throw new WrongOffset(sealedOffset(stored))
+      const chunk = wholeChunks(stored)
       const pieces = sealed({ id: file.id, key: keyOf(file) }, bytes, chunk, endsHere)
       try {
+        // A kill or a full disk leaves a part of a chunk, behind which nothing could be opened.
+        if (stored !== storedOffset(chunk)) await files.cut(file.id, stored, storedOffset(chunk))
         return plainSize(await files.append(file.id, storedOffset(chunk), pieces))
       } catch (error) {
-        throw error instanceof WrongOffset ? new WrongOffset(plainSize(error.offset)) : error
+        throw error instanceof WrongOffset ? new WrongOffset(sealedOffset(error.offset)) : error
       }
     },
     async *read(file, from, to) {

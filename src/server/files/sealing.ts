@@ -13,9 +13,11 @@ export const storedOffset = (chunk: number): number => chunk * storedChunk
 
 /** Bytes of a file of which so many are stored: its last chunk may be shorter. */
 export function plainSize(stored: number): number {
-  const whole = Math.floor(stored / storedChunk)
-  return whole * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
+  return wholeChunks(stored) * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
 }
+
+/** How many whole chunks so many stored bytes begin with. */
+export const wholeChunks = (stored: number): number => Math.floor(stored / storedChunk)
 
 /** Binds a chunk to its place. */
 function placeOf(id: string, chunk: number): Buffer {

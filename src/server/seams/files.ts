@@ -11,6 +11,8 @@ export interface Files {
    * another writer; `unavailable` where there is no room.
    */
   append(id: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<number>
+  /** Drops what is behind the first `to` of a file of `end` bytes that is not finished. Errors: `WrongOffset` as of `append`. */
+  cut(id: string, end: number, to: number): Promise<void>
   /** No more will come. Files of one `content` take the room of one; null for what shares with none. May be repeated. */
   finish(id: string, content: string | null): Promise<void>
   /**

@@ -25,26 +25,29 @@ async function cut(server: ServerProcess, send: () => Promise<unknown>, hasCome:
   await server.start()
 }
 
-test('an upload goes on after a kill -9 of the server at every quarter, and is whole', async (t) => {
-  const server = await startServerProcess(t)
-  const bytes = randomBytes(4_000_000)
-  const { data } = await sendBytes(server, 'POST', `/api/files?size=${bytes.length}`)
-  const path = `/api/files/${data.fileId}`
-  const offset = async () => (await server.data('GET', path)).offset as number
-  for (const quarter of [1, 2, 3]) {
+for (const secret of [false, true])
+  test(`an upload goes on after a kill -9 of the server at every quarter, and is whole${secret ? ', sealed as well' : ''}`, async (t) => {
+    const server = await startServerProcess(t)
+    const bytes = randomBytes(4_000_000)
+    const { data } = await sendBytes(server, 'POST', `/api/files?size=${bytes.length}&secret=${secret}`)
+    const path = `/api/files/${data.fileId}`
+    const offset = async () => (await server.data('GET', path)).offset as number
+    const stored = join(server.dataDir, 'files', data.fileId)
+    const size = async () => (await stat(stored).catch(() => null))?.size ?? 0
+    for (const quarter of [1, 2, 3]) {
+      const [at, before] = [await offset(), await size()]
+      const part = bytes.subarray(at, quarter * 1_000_000)
+      await cut(
+        server,
+        () => sendBytes(server, 'PUT', `${path}?offset=${at}`, stalled(part)),
+        async () => (await size()) > before + 131_072,
+      )
+      t.true((await offset()) > at)
+    }
     const at = await offset()
-    const part = bytes.subarray(at, quarter * 1_000_000)
-    await cut(
-      server,
-      () => sendBytes(server, 'PUT', `${path}?offset=${at}`, stalled(part)),
-      async () => (await offset()) > at,
-    )
-    t.true((await offset()) > at)
-  }
-  const at = await offset()
-  const ended = await sendBytes(server, 'PUT', `${path}?offset=${at}`, bytes.subarray(at))
-  t.like(ended.data, { isComplete: true, sha256: sha256Of(bytes) })
-})
+    const ended = await sendBytes(server, 'PUT', `${path}?offset=${at}`, bytes.subarray(at))
+    t.like(ended.data, { isComplete: true, sha256: sha256Of(bytes) })
+  })
 
 test('P54 an agent goes on to read where a kill -9 of the server has cut it, at the rate of its task, and has it whole', async (t) => {
   const server = await startServerProcess(t)

@@ -63,28 +63,39 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
     }
   }
 
+  /** As the one writer of a file that has `end` bytes. Errors: `WrongOffset`. */
+  async function writing<T>(id: string, end: number, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+    const other = writers.get(id)
+    if (other !== undefined) throw new WrongOffset(other)
+    writers.set(id, end)
+    try {
+      const found = await size(id)
+      if (found !== end) throw new WrongOffset(found)
+      const handle = await open(pathOf(id), constants.O_RDWR | constants.O_CREAT, 0o600)
+      try {
+        return await work(handle)
+      } finally {
+        await handle.close()
+      }
+    } finally {
+      writers.delete(id)
+    }
+  }
+
   return {
     async size(id) {
       return writers.get(id) ?? (await size(id))
     },
-    async append(id, offset, bytes) {
-      const other = writers.get(id)
-      if (other !== undefined) throw new WrongOffset(other)
-      writers.set(id, offset)
-      try {
-        const end = await size(id)
-        if (end !== offset) throw new WrongOffset(end)
-        const handle = await open(pathOf(id), constants.O_RDWR | constants.O_CREAT, 0o600)
-        try {
-          if (offset === 0) await syncDirectory(directory)
-          return await add(handle, offset, bytes, id)
-        } finally {
-          await handle.close()
-        }
-      } finally {
-        writers.delete(id)
-      }
-    },
+    append: (id, offset, bytes) =>
+      writing(id, offset, async (handle) => {
+        if (offset === 0) await syncDirectory(directory)
+        return add(handle, offset, bytes, id)
+      }),
+    cut: (id, end, to) =>
+      writing(id, end, async (handle) => {
+        await handle.truncate(to)
+        await handle.datasync()
+      }),
     async finish(id, content) {
       if ((await size(id)) === 0) await (await open(pathOf(id), 'a', 0o600)).close()
       if (content !== null) await shared.join(pathOf(id), content)

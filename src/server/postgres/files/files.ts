@@ -26,6 +26,17 @@ const add = statement(
     where p.id = $1 and c.id = p.content_id and c.size = $2 and c.sha256 is null returning c.id)
   insert into rsm.file_chunks(content_id, start, data) select id, $2, $3::bytea from grown returning 1 as added`,
 )
+const cut = statement(
+  'cut',
+  `with shrunk as (
+    update rsm.file_contents c set size = $3 from rsm.file_places p
+    where p.id = $1 and c.id = p.content_id and c.size = $2 and c.sha256 is null returning c.id),
+  dropped as (delete from rsm.file_chunks d using shrunk where d.content_id = shrunk.id and d.start >= $3),
+  shortened as (
+    update rsm.file_chunks d set data = substring(d.data for ($3 - d.start)::integer) from shrunk
+    where d.content_id = shrunk.id and d.start < $3 and d.start + length(d.data) > $3)
+  select 1 as cut from shrunk`,
+)
 const next = statement(
   'read',
   `select c.start, c.data from rsm.file_chunks c join rsm.file_places p on p.content_id = c.content_id
@@ -88,6 +99,10 @@ export function createFiles(database: Database): Files {
       const stored = await size(id)
       if (stored < end || (end === offset && stored !== end)) throw new WrongOffset(stored)
       return end
+    },
+    async cut(id, end, to) {
+      const rows = await database.ask('api', cut, [id, end, to])
+      if (rows.length === 0) throw new WrongOffset(await size(id))
     },
     async finish(id, content) {
       await database.ask('api', begin, [id])
