@@ -119,13 +119,14 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
       }
     },
     remove: (id) => shared.remove(pathOf(id)),
-    async ids() {
-      const names: string[] = []
-      for (const name of await readdir(directory))
-        if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
-        else if (name !== contentName) names.push(name)
-      return names
-    },
+    ids: () =>
+      shared.alone(async () => {
+        const names: string[] = []
+        for (const name of await readdir(directory))
+          if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
+          else if (name !== contentName) names.push(name)
+        return names
+      }),
   }
 }
 
@@ -156,6 +157,8 @@ function createShared(contents: string) {
   }
 
   return {
+    /** While nothing is joined: a temporary name that is there is of a process that was killed. */
+    alone: <T>(work: () => Promise<T>): Promise<T> => inTurn(work),
     join: (path: string, content: string) =>
       inTurn(async (names) => {
         const common = join(contents, content)

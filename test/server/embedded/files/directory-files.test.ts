@@ -40,3 +40,15 @@ test('what a killed server has left is cleared: temporary names, and bytes that 
   await files.remove('two')
   t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content'])
 })
+
+test('files become one while all are listed', async (t) => {
+  const directory = temporaryDirectory(t)
+  const files = await openDirectoryFiles(directory)
+  const ids = Array.from({ length: 30 }, (_, n) => `file-${n}`)
+  for (const id of ids) await files.append(id, 0, of('same'))
+  const listing = [1, 2].map(async () => {
+    for (let nth = 0; nth < 2 * ids.length; nth += 1) await files.ids()
+  })
+  await Promise.all([...listing, ...ids.map((id) => files.finish(id, 'sum'))])
+  t.is((await stat(join(directory, 'content', 'sum'))).nlink, ids.length + 1)
+})
