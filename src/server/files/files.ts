@@ -109,14 +109,25 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     return sealedKey === null ? tasks.length > 0 : tasks.some(({ status }) => status === 'RUNNING')
   }
 
-  async function removeOrphans(): Promise<void> {
+  /** As `isNeeded`, and before the first task names it: that may still come. */
+  async function mayBeNeeded(tx: Transaction, file: FileRecord): Promise<boolean> {
+    return (await isNeeded(tx, file)) || (await tx.find('tasks', 'fileId', file.id)).length === 0
+  }
+
+  /** Bytes that no record names; and secret files whose last task ended while no server heard of it. Answers how many of these. */
+  async function removeOrphans(): Promise<number> {
     const age = agreed.age()
     const ids = await files.ids()
     const records = await store.getMany('files', ids)
+    let removed = 0
     for (const [at, id] of ids.entries()) {
       const made = timeOfId(id.slice(0, idLength))
-      if (records[at] === undefined && (made === null || age(made) >= keptFor)) await files.remove(id)
+      const record = records[at]
+      if (record === undefined && (made === null || age(made) >= keptFor)) await files.remove(id)
+      if (record !== undefined && record.sealedKey !== null && (await removeUnless(id, mayBeNeeded)))
+        removed++
     }
+    return removed
   }
 
   /** A secret file goes with the last task that needs it, and at once, unless a schedule names it (contract §13). */
@@ -178,8 +189,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
       let removed = 0
       for (const { id, createdAt } of (await store.query('files', expired)).items)
         if (age(Date.parse(createdAt)) >= keptFor && (await removeUnless(id, isNeeded))) removed++
-      await removeOrphans()
-      return removed
+      return removed + (await removeOrphans())
     },
   }
 }

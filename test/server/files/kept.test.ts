@@ -111,6 +111,15 @@ test('uploads go after a day unless a task or a schedule names them, fetched fil
   t.is(await keeper.sweep(), 1)
   t.deepEqual(await there(), [used.id, secret.id, planned.id, 'ended-7'].toSorted())
 
+  const [unheard, waiting] = [await add(true), await add(true)]
+  await put('unheard', { status: 'RUNNING', copy: copyOf(unheard), hasSecretFile: true })
+  t.is(await keeper.sweep(), 0)
+  // As where its server was killed before it heard of it.
+  await put('unheard', { status: 'FAILED', copy: copyOf(unheard), hasSecretFile: true })
+  t.is(await keeper.sweep(), 1)
+  t.deepEqual(await there(), [used.id, secret.id, planned.id, waiting.id, 'ended-7'].toSorted())
+  await keeper.remove(waiting)
+
   await put('two', { status: 'SUCCESS', copy: copyOf(secret), hasSecretFile: true })
   facts.publish('taskEnded', { taskId: 'two', status: 'SUCCESS' })
   await until('the secret file is gone', async () => (await there()).length === 3)
