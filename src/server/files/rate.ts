@@ -7,7 +7,7 @@ const burst = 200
 export interface Rate {
   /** Milliseconds until bytes would be let through. */
   readonly backlog: number
-  /** Resolves when these bytes may go. */
+  /** Resolves when these bytes may go. Where `signal` ends the wait they don't, and those behind them come sooner. */
   take(bytes: number, signal?: AbortSignal): Promise<void>
   /** The size of pieces that keep it even, at most `most`. */
   piece(most: number): number
@@ -20,9 +20,16 @@ export function createRate(bytesPerSecond: number, now: () => number): Rate {
       return Math.max(0, free - now())
     },
     async take(bytes, signal) {
-      free = Math.max(free, now() - burst) + (bytes / bytesPerSecond) * 1000
+      const cost = (bytes / bytesPerSecond) * 1000
+      free = Math.max(free, now() - burst) + cost
       const wait = free - now()
-      if (wait > 0) await delay(wait, undefined, signal && { signal })
+      if (wait <= 0) return
+      try {
+        await delay(wait, undefined, signal && { signal })
+      } catch (error) {
+        free -= cost
+        throw error
+      }
     },
     piece: (most) => Math.max(1024, Math.min(most, Math.floor(bytesPerSecond / 10))),
   }

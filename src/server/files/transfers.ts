@@ -26,7 +26,10 @@ interface Parts {
 
 /** Bytes between this server and agents (contract §13). */
 export interface Transfers {
-  /** What an agent may read: a file that an open execution on its host names. Errors: `not_found`. */
+  /**
+   * What an agent may read: a file that an open execution on its host names. Errors: `not_found`; `unavailable` while the bound of
+   * the task keeps more from going.
+   */
   forAgent(hostId: number, fileId: string): Promise<{ file: FileRecord; rate: Rate | null }>
   /**
    * Takes bytes of what a task fetches from a host; answers where the next begin. `sha256`: of all of it, with the end. Errors:
@@ -45,11 +48,21 @@ export function createTransfers({ store, executions, files, shared, clock }: Par
     const known = rates.get(id)
     if (known) return known
     const living = shared === null ? 1 : (await shared.servers()).filter(({ isLiving }) => isLiving).length
+    // Another may have come while the servers were counted.
+    const made = rates.get(id)
+    if (made) return made
     const rate = createRate(limitRate / Math.max(1, living), () => clock.monotonic())
     rates.set(id, rate)
     const [oldest] = rates.keys()
     if (rates.size > mostRates && oldest !== undefined) rates.delete(oldest)
     return rate
+  }
+
+  /** The rate of a task that may send or take more now. Errors: `unavailable`. */
+  async function openRate(task: TaskRecord): Promise<Rate | null> {
+    const rate = await rateOf(task)
+    if (rate === null || rate.backlog <= longestBacklog) return rate
+    throw new RsmError('unavailable', `Task ${task.id} may not send faster`, { retryAfter: askAgainAfter })
   }
 
   async function isOpen(taskId: string, hostId: number): Promise<boolean> {
@@ -63,7 +76,7 @@ export function createTransfers({ store, executions, files, shared, clock }: Par
       for (const task of (await store.query('tasks', { where })).items) {
         if (!(await isOpen(task.id, hostId))) continue
         const file = await store.get('files', fileId)
-        if (file) return { file, rate: await rateOf(task) }
+        if (file) return { file, rate: await openRate(task) }
       }
       throw new RsmError('not_found', `No execution on this host needs file ${fileId}`)
     },
@@ -71,9 +84,7 @@ export function createTransfers({ store, executions, files, shared, clock }: Par
       const task = await store.get('tasks', taskId)
       if (!task?.fetch || task.status !== 'RUNNING' || !(await isOpen(taskId, hostId)))
         throw new RsmError('not_found', `Task ${taskId} fetches nothing from this host`)
-      const rate = await rateOf(task)
-      if (rate !== null && rate.backlog > longestBacklog)
-        throw new RsmError('unavailable', `Task ${taskId} may not send faster`, { retryAfter: askAgainAfter })
+      const rate = await openRate(task)
       if (arrival.length !== null && arrival.offset + arrival.length > files.maxFileSize)
         throw tooLarge(files.maxFileSize)
       const known = await files.fetched(task, hostId)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, readlink, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
@@ -151,6 +152,60 @@ test('P54 bytes that are gone from the disk are a 410, and not an answer that br
   t.is(status, 410)
   t.regex(headers.get('content-type') ?? '', /^application\/json/)
   t.regex(JSON.parse(bytes.toString()).message, /not on the server's disk/)
+})
+
+test('P54 more hosts than the rate of a task has room for are told to ask again, and those that leave make room', async (t) => {
+  const { server, identity, agent, target } = await site(t)
+  const { fileId } = await upload(server, randomBytes(100_000))
+  const copy = { fileId, path: '/srv/f', kind: 'FILE' }
+  await server.data('POST', '/api/tasks', { copy, target, limitRate: 16_384 })
+  await agent.next('COPY_FILE')
+  const leave = new AbortController()
+  const refused: (string | null)[] = []
+  const { url } = server
+  const headers = { authorization: `Bearer ${identity.token}` }
+  const asked = Array.from({ length: 300 }, () =>
+    fetch(`${url}/api/agent/files/${fileId}`, { headers, signal: leave.signal })
+      .then(
+        (answer) => void refused.push(...(answer.status === 503 ? [answer.headers.get('retry-after')] : [])),
+      )
+      .catch(() => undefined),
+  )
+  await until('some are refused', () => refused.length > 0)
+  t.is(refused[0], '15')
+  leave.abort()
+  await Promise.all(asked)
+  const asksInTime = async () => {
+    const began = performance.now()
+    const { status } = await agentReads(server, identity, fileId, 'bytes=0-0')
+    return status === 206 && performance.now() - began < 5000
+  }
+  await until('there is room', asksInTime, 10_000)
+})
+
+test('P54 a reader that leaves at once leaves no file open', async (t) => {
+  const { server, identity, agent, target } = await site(t)
+  const { fileId } = await upload(server, randomBytes(1_000_000))
+  await server.data('POST', '/api/tasks', { copy: { fileId, path: '/srv/f', kind: 'FILE' }, target })
+  await agent.next('COPY_FILE')
+  const { hostname, port } = new URL(server.url)
+  for (let nth = 0; nth < 20; nth += 1) {
+    const socket = connect({ host: hostname, port: Number(port) })
+    const head = `GET /api/agent/files/${fileId} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${identity.token}\r\n\r\n`
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject)
+      socket.write(head, () => resolve())
+    })
+    socket.destroy()
+  }
+  const stored = join(server.dataDir, 'files', fileId)
+  const descriptors = async () => {
+    const open = await readdir('/proc/self/fd')
+    const paths = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+    return paths.filter((path) => path === stored).length
+  }
+  t.is((await agentReads(server, identity, fileId)).status, 200)
+  await until('none is open', async () => (await descriptors()) === 0, 10_000)
 })
 
 test('A04 a secret file is sealed on disk, reaches its host as it is, goes with the end of its task, and a retry is a 409', async (t) => {

@@ -13,6 +13,8 @@ test('what goes over the rate waits as long as it takes at that rate, whoever ta
   t.is(Math.round(rate.backlog), 500)
   leave.abort()
   t.deepEqual(await Promise.all(taken), [undefined, 'left', 'left'])
+  // What did not go makes nobody wait.
+  t.is(rate.backlog, 0)
   now += 10_000
   t.is(rate.backlog, 0)
   // No pause, however long, lets more than the burst go at once.

@@ -60,9 +60,14 @@ async function* even(
 
 /** A generator whose first value was taken early, so that its faults are still an answer and not one that breaks off. */
 async function* resumed<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
-  if (first.done) return
-  yield first.value
-  yield* rest
+  try {
+    if (first.done) return
+    yield first.value
+    yield* rest
+  } finally {
+    // Where the reader leaves at the first value, `rest` has not been asked for anything yet, and holds its file open.
+    await rest.return(undefined)
+  }
 }
 
 async function* copies(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
@@ -97,7 +102,13 @@ export async function sendBytes(
   const leave = new AbortController()
   reply.raw.once('close', () => leave.abort())
   const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal)
-  const bytes = resumed(await begun.next(), begun)
+  const head = await begun.next().catch((error: unknown) => {
+    if (leave.signal.aborted) return null
+    throw error
+  })
+  // A reader that has gone while it waited needs no answer.
+  if (head === null) return reply.hijack()
+  const bytes = resumed(head, begun)
   reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-store', etag }).type(type)
   if (range === 'unsatisfiable')
     return reply.code(416).header('content-range', `bytes */${size}`).send(Readable.from([]))
