@@ -18,6 +18,8 @@ const longestError = 4000
 const mostNames = 100
 /** Where the numbers of names begin, by chance: hosts of one task that share a directory never meet. */
 const firstNumbers = 2 ** 47
+/** Why nothing of an order is done any more. */
+export const withoutLeave = 'it was ended before it was done'
 
 /**
  * What the process of an order for files keeps in the directory of its execution: opened while it may, as whoever it becomes may
@@ -27,18 +29,19 @@ export class Desk implements Temporaries {
   readonly taskId: string
   readonly #report: number
   readonly #parts: number
-  readonly #leave: number
+  /** Null for one that only removes what another has left: by then the leave may be taken back. */
+  readonly #leave: number | null
   /** Those that are on the disk, each once. */
   readonly #noted: Map<string, Part>
   readonly #first = randomInt(firstNumbers)
   #said: FileReport = {}
 
-  constructor(directory: string, taskId: string) {
+  constructor(directory: string, taskId: string, what: 'work' | 'clean' = 'work') {
     this.taskId = taskId
     this.#noted = new Map(readParts(directory).map((part) => [keyOf(part), part]))
     this.#report = openSync(join(directory, reportName), 'r+')
     this.#parts = openSync(join(directory, partsName), constants.O_RDWR | constants.O_APPEND)
-    this.#leave = openSync(join(directory, leaveName), 'r')
+    this.#leave = what === 'clean' ? null : openSync(join(directory, leaveName), 'r')
   }
 
   /** Says how it went so far; what was said before stays where it is not said anew. */
@@ -49,12 +52,14 @@ export class Desk implements Temporaries {
     writeSync(this.#report, JSON.stringify(told).padEnd(reportBytes), 0)
   }
 
-  /**
-   * To be called right before anything takes its place. Throws `Failure` once the agent has taken its leave back: it was
-   * cancelled, or its time is over.
-   */
+  /** False once the agent has taken it back, as for a cancel, or has removed the directory of the execution. */
+  get hasLeave(): boolean {
+    return this.#leave !== null && fstatSync(this.#leave).nlink > 0
+  }
+
+  /** To be called right before anything takes its place. Throws `Failure` where there is no leave. */
   assertLeave(): void {
-    if (fstatSync(this.#leave).nlink === 0) throw new Failure('it was ended before it was done')
+    if (!this.hasLeave) throw new Failure(withoutLeave)
   }
 
   /** A new temporary file, noted before it is made. */
@@ -107,7 +112,7 @@ export class Desk implements Temporaries {
   }
 
   close(): void {
-    for (const fd of [this.#report, this.#parts, this.#leave]) closeSync(fd)
+    for (const fd of [this.#report, this.#parts, this.#leave]) if (fd !== null) closeSync(fd)
   }
 }
 

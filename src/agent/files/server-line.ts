@@ -6,6 +6,7 @@ import { openRequests, type Send } from '../../net/request.ts'
 import { readIdentity } from '../link/identity.ts'
 import { Refused, receive } from '../transfer/receive.ts'
 import { sendBytes } from '../transfer/send.ts'
+import { type Desk, withoutLeave } from './desk.ts'
 import type { FileOrder } from './order.ts'
 
 /** Milliseconds for an answer: to what is sent it comes when all is on the server's disk, as slowly as that takes it. */
@@ -23,13 +24,18 @@ export class ServerLine {
     this.close = close
   }
 
-  /** Reads what only the agent's own user may: token and authorities. */
-  static async open(order: FileOrder): Promise<ServerLine> {
+  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once `desk` has no leave any more. */
+  static async open(order: FileOrder, desk: Pick<Desk, 'hasLeave'>): Promise<ServerLine> {
     const registration = (await readIdentity(order.dataDir))?.registration
     if (!registration) throw new Failure('this agent is not registered any more', 126)
     const connection = openConnection(order)
     const send = openRequests(connection, (error) => new Error(reasonOf(error)), { answer: patience })
-    return new ServerLine(send, registration.token, () => connection.agent.destroy())
+    const sendWithLeave: Send = async (request) => {
+      // Else it would wait for a server for ever whose agent was removed meanwhile.
+      if (!desk.hasLeave) throw new Refused(withoutLeave)
+      return send(request)
+    }
+    return new ServerLine(sendWithLeave, registration.token, () => connection.agent.destroy())
   }
 
   /**

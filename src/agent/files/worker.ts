@@ -21,7 +21,7 @@ const say = (line: string) => process.stdout.write(`${line}\n`)
 
 /** All that only the agent's own user may read is read before this process becomes another. */
 async function carryOut(order: FileOrder, directory: string, desk: Desk): Promise<void> {
-  const server = await ServerLine.open(order)
+  const server = await ServerLine.open(order, desk)
   try {
     const { copy, fetch, runAs, stdin } = order
     if (stdin !== undefined) return await deliver(stdin, server, directory)
@@ -73,8 +73,9 @@ function clean(order: FileOrder, desk: Desk): void {
 export async function workOnFiles(directory: string, what: string): Promise<void> {
   process.title = 'rsm-agent-files'
   const order = readOrder(directory)
-  const desk = new Desk(directory, order.taskId)
-  if (what === 'clean') return clean(order, desk)
+  const isCleaning = what === 'clean'
+  const desk = new Desk(directory, order.taskId, isCleaning ? 'clean' : 'work')
+  if (isCleaning) return clean(order, desk)
   process.once('SIGTERM', () => {
     desk.sweep()
     process.exit(terminated)

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
@@ -98,6 +98,27 @@ test('a cancel in mid-copy leaves the old file and nothing else', async (t) => {
   const complete = await server.completed('half')
   t.is(complete.status, 'CANCELLED')
   t.false('changed' in complete)
+  t.is(readFileSync(path, 'utf8'), 'old')
+  holds(t, directory, 'file')
+})
+
+test('a copy that has lost its leave and is killed: its temporary file goes all the same', async (t) => {
+  const { server, dataDir, directory, path } = await halfway(t)
+  // As of one that is cancelled, and that TERM does not end within 5 s.
+  rmSync(join(dataDir, 'executions/half/leave'))
+  process.kill(workerOf(dataDir), 'SIGKILL')
+  t.is((await server.completed('half')).status, 'FAILED')
+  t.is(readFileSync(path, 'utf8'), 'old')
+  holds(t, directory, 'file')
+})
+
+test('a copy ends by itself where its agent is gone, and the directory of its order', async (t) => {
+  const { server, agent, dataDir, directory, path } = await halfway(t)
+  const worker = workerOf(dataDir)
+  await kill(agent, 'SIGKILL')
+  rmSync(join(dataDir, 'executions/half'), { recursive: true })
+  await server.close()
+  await until('its process has ended', () => !existsSync(`/proc/${worker}`))
   t.is(readFileSync(path, 'utf8'), 'old')
   holds(t, directory, 'file')
 })
