@@ -13,7 +13,7 @@ interface DownloadOptions {
 
 /**
  * The bytes of a file of the server, `open` from there on. Goes on where it was cut. Errors: `unreachable` after five minutes without
- * progress; `unavailable` on the last byte where they are not those that the server has.
+ * progress; `internal` on the last byte where they are not those that the server has.
  */
 export async function* download(
   open: (from: number) => Promise<FetchedFile>,

@@ -86,7 +86,7 @@ export function createGrowing({ store, contents, finish, remove, maxFileSize }: 
     return whole.digest('hex')
   }
 
-  /** Notes that all has come. What is not what it should be goes, as nothing could be added to it. */
+  /** Notes that all has come. Of another size than it should be it stays as it is; of another sum it goes, as nothing mends that. */
   async function complete(file: FileRecord, size: number): Promise<FileRecord> {
     if (file.size !== null && size !== file.size)
       throw invalid([{ field: 'size', message: `is ${file.size}, and ${size} bytes have come` }])
