@@ -24,6 +24,14 @@ export function expandPath(path: string, hostname: string): string | null {
   return isKnown ? expanded : null
 }
 
+/** As `pathFault`, of a path as users write it, with `%h` for the name of any host. */
+export function writtenPathFault(path: string, kind: 'FILE' | 'TREE'): string | null {
+  const expanded = expandPath(path, 'host')
+  if (expanded === null)
+    return 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
+  return pathFault(path, kind) ?? pathFault(expanded, kind)
+}
+
 /** Whether a host's name can stand in a path without leading elsewhere. */
 export const isSafeInPath = (hostname: string): boolean =>
   hostname !== '' && hostname !== '.' && hostname !== '..' && !/[/\0]/.test(hostname)

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
-import { expandPath, pathFault } from '../../core/task/remote-path.ts'
+import { writtenPathFault } from '../../core/task/remote-path.ts'
 import { type CopyFlags, parseMode, parseOwner } from '../flags/copy.ts'
 import { given, ifGiven } from '../flags/given.ts'
 
@@ -10,11 +10,7 @@ const longestDiff = 1024 * 1024
 
 /** Errors: `invalid`, naming `field`. */
 export function checkPath(field: string, path: string, kind: Copy['kind']): void {
-  const expanded = expandPath(path, 'host')
-  const message =
-    expanded === null
-      ? 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
-      : pathFault(expanded, kind)
+  const message = writtenPathFault(path, kind)
   if (message !== null) throw invalid([{ field, message }])
 }
 

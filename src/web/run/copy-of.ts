@@ -1,19 +1,12 @@
 import { invalid } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
-import { expandPath, pathFault } from '../../core/task/remote-path.ts'
+import { writtenPathFault } from '../../core/task/remote-path.ts'
 
 /** Bytes of a text whose changes are shown (contract §13). */
 const longestDiff = 1024 * 1024
 
 /** A file, as far as a copy of it is judged by it. */
 export type CopiedFile = Pick<File, 'name' | 'size'>
-
-const faultOf = (path: string): string | null => {
-  const expanded = expandPath(path, 'host')
-  if (expanded === null)
-    return 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
-  return pathFault(expanded, 'FILE')
-}
 
 /**
  * What is to become of a file on hosts, by the fields of the form; `fileId` comes once it is uploaded. Errors: `invalid` with what
@@ -23,7 +16,7 @@ export function copyOf(field: (name: string) => string, file: CopiedFile): Omit<
   const typed = field('copy.path').trim()
   // A percent sign in the path of a copy stands for something.
   const path = typed.endsWith('/') ? typed + file.name.replaceAll('%', '%%') : typed
-  const fault = faultOf(path)
+  const fault = writtenPathFault(path, 'FILE')
   if (fault !== null) throw invalid([{ field: 'copy.path', message: fault }])
   const check = field('copy.check')
   if (check === 'DIFF' && file.size > longestDiff)

@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
 import type { ExecutionOptions, TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import { copyTimeout } from '../../../core/task/plan.ts'
-import { expandPath, pathFault } from '../../../core/task/remote-path.ts'
+import { writtenPathFault } from '../../../core/task/remote-path.ts'
 import { wholeFile } from '../../files/files.ts'
 import type { Context } from '../context.ts'
 import { batchFaults, hostsOf } from './new-task.ts'
@@ -13,13 +13,8 @@ const longestDiffed = 1024 * 1024
 /** What is for scripts: somebody who gives it expects it to do something. */
 const forScripts = ['params', 'secretParams', 'workDir', 'limits', 'stdin', 'verify', 'rollback'] as const
 
-/** What is wrong with a path, with any name of a host in it. */
 function pathFaults(field: string, path: string, kind: 'FILE' | 'TREE'): FieldFault[] {
-  const expanded = expandPath(path, 'host')
-  const message =
-    expanded === null
-      ? 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
-      : (pathFault(path, kind) ?? pathFault(expanded, kind))
+  const message = writtenPathFault(path, kind)
   return message === null ? [] : [{ field, message }]
 }
 
