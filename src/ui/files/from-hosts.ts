@@ -84,15 +84,23 @@ export function fromHosts(
           hint: `${target}/ is a directory`,
         })
       const { files } = await client()
+      let unwritable: RsmError | undefined
       for (const result of results) {
         if (result.status !== 'SUCCESS') continue
         const place = placeOf(destination, fetch, result)
-        make(dirname(place))
         const { hostId, hostname, error } = result
-        const bytes = await receive(command, files, { taskId, hostId, hostname, kind }, place)
-        const told = error === null ? '' : `: ${sanitizeLine(error)}`
-        command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${told}`)
+        try {
+          make(dirname(place))
+          const bytes = await receive(command, files, { taskId, hostId, hostname, kind }, place)
+          const told = error === null ? '' : `: ${sanitizeLine(error)}`
+          command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${told}`)
+        } catch (fault) {
+          // One place that can't be written keeps nobody else's file away.
+          if (!(fault instanceof RsmError) || fault.code !== 'usage') throw fault
+          unwritable ??= fault
+        }
       }
+      if (unwritable !== undefined) throw unwritable
     },
   }
 }
