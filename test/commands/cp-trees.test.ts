@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import {
+  chmodSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -10,7 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import test from 'ava'
+import { cleanEnv, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { copyFleet } from '../helpers/agents/copy-fleet.ts'
 
 test('cp -r makes a directory there what it is here, writes only what differs, and keeps what is not of it', async (t) => {
@@ -50,6 +54,54 @@ test('cp -r goes into a path that ends in a slash, with its name or with what is
   const within = await rsm(['cp', '-r', `${join(ours, '100% site')}/`, `web1:${theirs}/`])
   t.is(within.exit, 0, within.stderr)
   t.is(there('a'), 'a')
+})
+
+test('cp -r gives a new directory the mode of the one that is copied; what is there keeps mode and owner', async (t) => {
+  const { rsm, theirs, ours, file } = await copyFleet(t, 'web1')
+  file('private/key', 'k', 0o600)
+  const ourPrivate = join(ours, 'private')
+  chmodSync(ourPrivate, 0o700)
+  const modeOf = (path: string) => statSync(path).mode & 0o777
+  for (const [source, target] of [
+    [ourPrivate, `${theirs}/one`],
+    [ourPrivate, `${theirs}/`],
+    [`${ourPrivate}/`, `${theirs}/two`],
+    [`${ourPrivate}/`, `${theirs}/three/`],
+  ] as const) {
+    const ran = await rsm(['cp', '-r', source, `web1:${target}`])
+    t.is(ran.exit, 0, ran.stderr)
+  }
+  for (const name of ['one', 'private', 'two', 'three']) t.is(modeOf(join(theirs, name)), 0o700, name)
+  chmodSync(join(theirs, 'one'), 0o755)
+  t.is((await rsm(['cp', '-r', ourPrivate, `web1:${theirs}/one`])).exit, 0)
+  t.is(modeOf(join(theirs, 'one')), 0o755)
+  t.is((await rsm(['cp', '-r', `web1:${theirs}/private`, `${ours}/back`])).exit, 0)
+  t.is(modeOf(join(ours, 'back/web1/private')), 0o700)
+  if (process.getuid?.() !== 0) return
+  const owned = await rsm(['cp', '-r', `${ourPrivate}/`, `web1:${theirs}/`, '--owner', '1234:1234'])
+  t.is(owned.exit, 0, owned.stderr)
+  t.is(statSync(join(theirs, 'key')).uid, 1234)
+  t.is(statSync(theirs).uid, 0)
+})
+
+test('cp -r of a directory that changes while it is sent is refused, before any host gets it', async (t) => {
+  const { server, theirs, ours, file } = await copyFleet(t, 'web1')
+  for (const name of ['a', 'b']) file(`site/${name}`, randomBytes(24 * 1024 * 1024))
+  file('site/z', 'z')
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: server.token })
+  const count = () => readdirSync(join(server.dataDir, 'files')).length
+  for (const change of [() => file('site/c', 'c'), () => rmSync(join(ours, 'site/z'))]) {
+    const before = count()
+    const { done } = startRsm(['cp', '-r', join(ours, 'site'), `web1:${theirs}/copied`], env)
+    // Its names are read by then, and most of its bytes are not.
+    while (count() === before) await turn()
+    change()
+    const { exit, stderr } = await done
+    t.is(exit, 2, stderr)
+    t.regex(stderr, /site(\/z)? changed while it was read; run it again/)
+  }
+  t.deepEqual(readdirSync(theirs), [])
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
 })
 
 test('cp of several files and directories puts each under its name', async (t) => {
@@ -93,6 +145,16 @@ test('cp brings what hosts have and ends as those that have not', async (t) => {
   t.is(readFileSync(join(ours, 'web1', 'web1.log'), 'utf8'), 'x')
   t.regex(ran.stderr, /web2: FAILED, exit 1: .*no such file/)
   t.deepEqual(readdirSync(ours), ['web1'])
+})
+
+test('cp brings the files of all hosts whose places can be written, and names one that can not', async (t) => {
+  const { rsm, theirs, ours, file } = await copyFleet(t, 'web1', 'web2', 'web3')
+  writeFileSync(join(theirs, 'log'), 'x')
+  file('web1', 'no directory')
+  const ran = await rsm(['cp', `web[1-3]:${theirs}/log`, ours])
+  t.is(ran.exit, 2, ran.stderr)
+  t.true(ran.stderr.includes(`can't write into ${join(ours, 'web1')}`), ran.stderr)
+  for (const host of ['web2', 'web3']) t.is(readFileSync(join(ours, host, 'log'), 'utf8'), 'x')
 })
 
 test('cp of one host makes the file that is named, and leaves the old one until the new one is whole', async (t) => {

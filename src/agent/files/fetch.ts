@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import type { FetchOrder } from '../../core/protocol/messages.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory, kindOf } from '../../disk/files/held-directory.ts'
-import { treeOf } from '../../disk/files/pack-tree.ts'
+import { topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { assertOnDisk, bytesOf, hasChanged } from '../../disk/files/reading.ts'
 
 const namedAtMost = 5
@@ -61,7 +61,7 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
     return directory.child(name, isFollowed)
   })
   try {
-    const roots = [{ directory: root, name: null, shown: '' }]
+    const roots = [{ directory: root, name: null, shown: topName }]
     const tree = treeOf(roots, { follow, changedAt: (at) => changed.push(at) })
     await send(within(tree, maxSize, path))
   } finally {

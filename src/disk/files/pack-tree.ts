@@ -8,14 +8,15 @@ import { assertOnDisk, bytesOf, hasChanged } from './reading.ts'
 /** How a tree of this host is sent. */
 interface Packing {
   readonly follow: boolean
-  /** Hears of each file that changed while it was read. */
+  /** Hears of each file and directory that changed while it was read. */
   readonly changedAt: (path: string) => void
 }
 
 /** In the place of what a file has lost while it was read. */
 const filling = Buffer.alloc(65_536)
 
-const common = ({ mode, mtime }: Stats) => ({ mode: mode & 0o7777, mtime })
+/** The mode keeps the bits of the type, which no tar holds: tar-stream takes 0 for none, and would make 0644 of it. */
+const common = ({ mode, mtime }: Stats) => ({ mode, mtime })
 
 /** Writes one tree into a tar, entry by entry. */
 class Packer {
@@ -29,10 +30,17 @@ class Packer {
 
   /** `above`: the directories on the way, by what the system calls them, as a link may lead back to one. */
   async directory(directory: HeldDirectory, prefix: string, above: readonly string[]): Promise<void> {
-    const { dev, ino } = directory.stat()
-    const own = `${dev} ${ino}`
+    const before = fstatSync(directory.fd, { bigint: true })
+    const own = `${before.dev} ${before.ino}`
     if (above.includes(own)) throw new Failure(`${directory.path} leads to a directory that it lies in`)
     for (const name of directory.names()) await this.entry(directory, name, prefix + name, [...above, own])
+    if (hasChanged(directory.fd, before)) this.#packing.changedAt(directory.path)
+  }
+
+  /** What is in a directory, at the top of the tree; `shown`: the name of the directory itself, or empty. */
+  async top(directory: HeldDirectory, shown: string): Promise<void> {
+    if (shown !== '') await this.#write({ ...common(directory.stat()), name: shown, type: 'directory' })
+    await this.directory(directory, '', [])
   }
 
   async entry(
@@ -43,8 +51,11 @@ class Packer {
   ): Promise<void> {
     const { follow } = this.#packing
     const found = follow ? directory.statFollowed(name) : directory.lstat(name)
-    // It went while the directory was read.
-    if (found === null) return
+    if (found === null) {
+      if (follow && directory.lstat(name) !== null)
+        throw new Failure(`${directory.pathOf(name)} is a symbolic link that leads to nothing`)
+      return this.#packing.changedAt(directory.pathOf(name))
+    }
     if (found.isFile()) return this.#file(directory, name, shown)
     if (found.isSymbolicLink()) {
       const linkname = textOf(directory.readLink(name), directory.pathOf(name))
@@ -97,7 +108,13 @@ class Packer {
   }
 }
 
-/** What goes to the top of a tree: something in a directory, under the name `shown`, or with `name` null all that is in that. */
+/** Names the top of a tree itself: its entry says the mode of a directory that is made for it. */
+export const topName = './'
+
+/**
+ * What goes to the top of a tree: something in a directory, under the name `shown`; or with `name` null all that is in that, and
+ * itself where `shown` is `topName`.
+ */
 export interface TreeRoot {
   readonly directory: HeldDirectory
   readonly name: string | null
@@ -110,7 +127,7 @@ export function treeOf(roots: readonly TreeRoot[], packing: Packing): AsyncItera
   const packer = new Packer(tar, packing)
   const fill = async () => {
     for (const { directory, name, shown } of roots)
-      await (name === null ? packer.directory(directory, '', []) : packer.entry(directory, name, shown, []))
+      await (name === null ? packer.top(directory, shown) : packer.entry(directory, name, shown, []))
     tar.finalize()
   }
   fill().catch((error: Error) => tar.destroy(error))

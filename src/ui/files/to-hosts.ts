@@ -30,9 +30,10 @@ function areTree(sources: readonly string[], isRecursive: boolean): boolean {
 async function sourceOf(
   sources: readonly string[],
   kind: Copy['kind'],
+  hasTop: boolean,
   stdin: StdinReader,
 ): Promise<LocalSource> {
-  if (kind === 'TREE') return (await import('./tree-source.ts')).treeSource(sources)
+  if (kind === 'TREE') return (await import('./tree-source.ts')).treeSource(sources, hasTop)
   const [source = ''] = sources
   return source === '-' ? stdinSource(stdin, 'what is copied') : fileSource(source)
 }
@@ -54,7 +55,9 @@ export async function toHosts(
     throw new RsmError('usage', '--diff is of one file', { hint: 'use --dry-run' })
   const [source = ''] = sources
   const path = pathOnHosts(to.path, sources.length > 1 ? './' : source, kind)
-  const local = await sourceOf(sources, kind, stdin)
+  // What is in a directory goes into another one: an owner that is asked for is not meant for that.
+  const hasTop = !path.endsWith('/') || (how.owner === undefined && how.group === undefined)
+  const local = await sourceOf(sources, kind, hasTop, stdin)
   return {
     type: 'COPY',
     text: `copy ${local.name} to ${path}`,

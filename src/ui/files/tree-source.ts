@@ -4,7 +4,7 @@ import { partsOf } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
-import { type TreeRoot, treeOf } from '../../disk/files/pack-tree.ts'
+import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
 import type { LocalSource } from './source.ts'
 
@@ -14,7 +14,7 @@ const explained = (error: unknown) =>
 /** Beside what else goes into the tree. */
 interface Named {
   readonly source: string
-  /** Empty: what is in it goes to the top. */
+  /** Empty: what is in it goes to the top; `topName`: and it is the top. */
   readonly name: string
 }
 
@@ -23,8 +23,8 @@ function rootOf({ source, name }: Named): TreeRoot {
   // What was named is meant, also where it is a symlink; those below it are copied as such.
   const path = realpathSync(source)
   try {
-    return name === ''
-      ? { directory: HeldDirectory.open(path), name: null, shown: '' }
+    return name === '' || name === topName
+      ? { directory: HeldDirectory.open(path), name: null, shown: name }
       : { directory: HeldDirectory.open(dirname(path)), name: basename(path), shown: name }
   } catch (error) {
     throw explained(error)
@@ -32,18 +32,18 @@ function rootOf({ source, name }: Named): TreeRoot {
 }
 
 /**
- * Directories and files as one tree, made while it is sent; a directory alone is the tree itself. Errors: `usage` where two would
- * have one name, and as it is read where something in it can't be read, is none of file, directory and symlink, or changes meanwhile.
+ * Directories and files as one tree, made while it is sent; a directory alone is the tree itself, whose own mode and owner count if
+ * `hasTop`. Errors: `usage` where two would have one name, and as it is read where something in it can't be read, is none of file, directory and symlink, or changes meanwhile.
  */
-export function treeSource(sources: readonly string[]): LocalSource {
-  const isAlone = sources.length === 1
-  const named = sources.map((source) => ({ source, name: isAlone ? '' : nameOf(source) }))
+export function treeSource(sources: readonly string[], hasTop: boolean): LocalSource {
+  const alone = hasTop ? topName : ''
+  const named = sources.map((source) => ({ source, name: sources.length === 1 ? alone : nameOf(source) }))
   const twice = named.find(
     ({ name }, at) => name !== '' && named.some((other, i) => i < at && other.name === name),
   )
   if (twice !== undefined) throw new RsmError('usage', `two sources have the name ${twice.name}`)
   for (const { source, name } of named)
-    if (name === '' && !statSync(source).isDirectory())
+    if ((name === '' || name === topName) && !statSync(source).isDirectory())
       throw new RsmError('usage', `${source} is no directory`)
   const roots = named.map(rootOf)
   const changedAt = (path: string) => {

@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -13,7 +14,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
-import { copyingAgent, done } from '../../helpers/agents/copying-agent.ts'
+import { copyingAgent, done, modeOf } from '../../helpers/agents/copying-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { FileDoor, sha256 } from '../../helpers/servers/file-door.ts'
 import { inTar } from '../../helpers/tar.ts'
@@ -153,6 +154,7 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
     return inTar(door.sent.get(end.taskId)?.bytes ?? Buffer.alloc(0))
   }
   const own = {
+    './': 'directory',
     file: 'one',
     'sub/': 'directory',
     'sub/empty/': 'directory',
@@ -166,6 +168,13 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
     'to-sub/empty/': 'directory',
     [`to-sub/${'ü'.repeat(90)}`]: 'two',
   })
+  symlinkSync('nowhere', join(path, 'sub/dangling'))
+  t.is((await fetched(false))['sub/dangling'], 'symlink nowhere')
+  t.regex(
+    (await fetch({ path, kind: 'TREE', follow: true })).error ?? '',
+    /sub\/dangling is a symbolic link that leads to nothing/,
+  )
+  rmSync(join(path, 'sub/dangling'))
   symlinkSync('..', join(path, 'sub/up'))
   t.regex(
     (await fetch({ path, kind: 'TREE', follow: true })).error ?? '',
@@ -185,6 +194,37 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
     (await fetch({ path, kind: 'TREE' })).error ?? '',
     /sub\/fifo is a FIFO, and no file, directory or symlink/,
   )
+})
+
+test('a tree of which something goes or comes while it is read is sent as it was then, and the result says so', async (t) => {
+  const { door, fetch, directory } = await copyingAgent(t)
+  const path = join(directory, 'tree')
+  mkdirSync(path)
+  for (const name of ['a', 'b', 'z']) writeFileSync(join(path, name), bytes)
+  for (const change of [() => rmSync(join(path, 'z')), () => writeFileSync(join(path, 'new'), 'new')]) {
+    let isDone = false
+    door.fault = () => {
+      if (!isDone) change()
+      isDone = true
+      return false
+    }
+    const end = await fetch({ path, kind: 'TREE' })
+    t.is(end.status, 'SUCCESS')
+    t.regex(end.error ?? '', /tree.* changed while the tree was read/)
+  }
+})
+
+asRoot('the mode of a file that nobody may read comes as it is', async (t) => {
+  const { door, copy, fetch, directory, path } = await copyingAgent(t)
+  const tree = join(directory, 'tree')
+  mkdirSync(tree, { mode: 0o700 })
+  writeFileSync(join(tree, 'shadow'), 'secret')
+  chmodSync(join(tree, 'shadow'), 0)
+  const { taskId } = await fetch({ path: tree, kind: 'TREE' })
+  const file = door.put('f1', door.sent.get(taskId)?.bytes ?? '')
+  t.like(await copy({ file, path, kind: 'TREE' }), { ...done, changed: true })
+  t.is(modeOf(join(path, 'shadow')), '0')
+  t.is(modeOf(path), '700')
 })
 
 asRoot('what another user may not read does not come', async (t) => {
