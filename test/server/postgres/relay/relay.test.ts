@@ -213,7 +213,10 @@ test('S04 who may connect to the database reads nothing of terminals, and can ty
 const program = fileURLToPath(new URL('../../../fixtures/relay-server.js', import.meta.url))
 
 const setLease = (database: Database, left: string) =>
-  database.ask('api', `update rsm.servers set lease_until = rsm.now() + interval '${left}'`)
+  database.ask(
+    'api',
+    `update rsm.servers set lease_until = rsm.now() + interval '${left}' where name = 'other'`,
+  )
 
 /** Another server process, which serves the session `sessionId` or is a client of it; resolves when it is ready. */
 async function otherServer(t: ExecutionContext, url: string, how: 'serve' | 'attach'): Promise<ChildProcess> {
