@@ -38,9 +38,9 @@ export function fitsPattern(pattern: string, value: string): boolean {
 function estimatedSize(pattern: string): number {
   let beside = 0
   let within = 1
-  for (const [, repeated = '', least, most] of pattern.matchAll(/(?<=([\s\S]))\{(\d+)(?:,(\d*))?\}/g)) {
+  for (const { index, 1: least, 2: most } of pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
     const count = Math.max(1, Number(least), Number(most ?? 0))
-    if (/[)}?*+]/.test(repeated)) within *= count
+    if (/[)}?*+]/.test(pattern.charAt(index - 1))) within *= count
     else beside += count
   }
   return (pattern.length + beside) * within
