@@ -154,35 +154,6 @@ test('P54 bytes that are gone from the disk are a 410, and not an answer that br
   t.regex(JSON.parse(bytes.toString()).message, /not on the server's disk/)
 })
 
-test('P54 more hosts than the rate of a task has room for are told to ask again, and those that leave make room', async (t) => {
-  const { server, identity, agent, target } = await site(t)
-  const { fileId } = await upload(server, randomBytes(100_000))
-  const copy = { fileId, path: '/srv/f', kind: 'FILE' }
-  await server.data('POST', '/api/tasks', { copy, target, limitRate: 16_384 })
-  await agent.next('COPY_FILE')
-  const leave = new AbortController()
-  const refused: (string | null)[] = []
-  const { url } = server
-  const headers = { authorization: `Bearer ${identity.token}` }
-  const asked = Array.from({ length: 300 }, () =>
-    fetch(`${url}/api/agent/files/${fileId}`, { headers, signal: leave.signal })
-      .then(
-        (answer) => void refused.push(...(answer.status === 503 ? [answer.headers.get('retry-after')] : [])),
-      )
-      .catch(() => undefined),
-  )
-  await until('some are refused', () => refused.length > 0)
-  t.is(refused[0], '15')
-  leave.abort()
-  await Promise.all(asked)
-  const asksInTime = async () => {
-    const began = performance.now()
-    const { status } = await agentReads(server, identity, fileId, 'bytes=0-0')
-    return status === 206 && performance.now() - began < 5000
-  }
-  await until('there is room', asksInTime, 10_000)
-})
-
 test('P54 a reader that leaves at once leaves no file open', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const { fileId } = await upload(server, randomBytes(1_000_000))
