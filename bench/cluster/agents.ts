@@ -58,6 +58,16 @@ function beat(agent: RegisteredAgent, url: string): void {
   asked.end(JSON.stringify(heartbeat(agent)))
 }
 
+/** All of them, spread over the interval. */
+function beatFrom(agent: RegisteredAgent, at: number): void {
+  const url = urls[at % urls.length] ?? ''
+  const begin = () => {
+    beat(agent, url)
+    setInterval(() => beat(agent, url), heartbeatInterval)
+  }
+  setTimeout(begin, (at / agents.length) * heartbeatInterval)
+}
+
 function endOf(taskId: string): ScriptComplete {
   const at = now()
   return {
@@ -131,14 +141,9 @@ function link(agent: RegisteredAgent, at: number): Promise<void> {
 const waiting = agents.entries()
 await Promise.all(
   Array.from({ length: together }, async () => {
-    for (const [at, agent] of waiting) await link(agent, at)
+    for (const [at, agent] of waiting) {
+      await link(agent, at)
+      beatFrom(agent, at)
+    }
   }),
 )
-for (const [at, agent] of agents.entries()) {
-  const url = urls[at % urls.length] ?? ''
-  const begin = () => {
-    beat(agent, url)
-    setInterval(() => beat(agent, url), heartbeatInterval)
-  }
-  setTimeout(begin, (at / agents.length) * heartbeatInterval)
-}

@@ -29,7 +29,7 @@ const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 
 const per = (seconds: number, count: number) => `${((seconds / count) * 1000).toFixed(3)} ms`
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 
-const shared = await startShared(serverCount)
+const shared = await startShared(serverCount, ['--heartbeat-interval', String(heartbeatSeconds)])
 ends.push(() => shared.stop())
 const { servers } = shared
 const watcher = new pg.Client({ connectionString: shared.store })
@@ -120,13 +120,14 @@ try {
   )
   ends.push(() => fleet.stop())
   await fleet.until(({ open }) => open === agentCount)
-  await sayStep('linked', from, agentCount)
+  await sayStep('linked, with the heartbeats of that time', from, agentCount)
   sayMemory(`${agentCount} links`)
   await delay(10_000)
   from = await moment()
   const { beats } = fleet.state
   await delay(heartbeatSeconds * 1000)
   await sayStep('heartbeats', from, fleet.state.beats - beats)
+  sayMemory('after them')
   await runOnAll('one task on all')
   const last = servers.length - 1
   await runOnAll('one task on all, a server killed in its midst', async () => {

@@ -27,7 +27,8 @@ export interface Shared extends Servers {
   used: () => Used
 }
 
-export async function startShared(size: number): Promise<Shared> {
+/** `more`: further options of each server. */
+export async function startShared(size: number, more: readonly string[] = []): Promise<Shared> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-shared-'))
   const ends: (() => void)[] = []
   const servers: BenchServer[] = []
@@ -41,7 +42,7 @@ export async function startShared(size: number): Promise<Shared> {
     const store = await postgres.database()
     const start = (at: number, port = 0) => {
       const keys = ['--keys', join(directory, 'keys')]
-      const which = ['--store', store, ...keys, '--server-name', `server${at + 1}`]
+      const which = ['--store', store, ...keys, '--server-name', `server${at + 1}`, ...more]
       return startServer(join(directory, `data${at}`), 'ERROR', port, which)
     }
     const serverAt = (at: number) => {
