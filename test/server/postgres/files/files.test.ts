@@ -1,4 +1,4 @@
-import type { ExecutionContext } from 'ava'
+import type { ExecutionContext, TestFn } from 'ava'
 import { createFiles } from '../../../../src/server/postgres/files/files.ts'
 import { WrongOffset } from '../../../../src/server/seams/files.ts'
 import { filesContract } from '../../../contracts/files.ts'
@@ -17,19 +17,23 @@ async function open(t: ExecutionContext, url?: string) {
   return { files: createFiles(database), room }
 }
 
-filesContract(test, open)
+// One after the other: each has a database of its own, and ten that are made at once keep a slow machine from answering in time.
+filesContract(test.serial as TestFn, open)
 
-test('of two servers that add to one file at once one does, and the other hears how far it is', async (t) => {
-  const url = await (await postgres).database()
-  const [a, b] = [(await open(t, url)).files, (await open(t, url)).files]
-  async function* of(text: string): AsyncGenerator<Uint8Array> {
-    yield Buffer.from(text)
-  }
-  await a.append('one', 0, of('abc'))
-  const both = await Promise.allSettled([a.append('one', 3, of('d')), b.append('one', 3, of('e'))])
-  t.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
-  for (const outcome of both)
-    if (outcome.status === 'rejected') t.is((outcome.reason as WrongOffset).offset, 4)
-  await b.finish('one', 'sum')
-  await t.throwsAsync(a.append('one', 4, of('f')), { instanceOf: WrongOffset })
-})
+test.serial(
+  'of two servers that add to one file at once one does, and the other hears how far it is',
+  async (t) => {
+    const url = await (await postgres).database()
+    const [a, b] = [(await open(t, url)).files, (await open(t, url)).files]
+    async function* of(text: string): AsyncGenerator<Uint8Array> {
+      yield Buffer.from(text)
+    }
+    await a.append('one', 0, of('abc'))
+    const both = await Promise.allSettled([a.append('one', 3, of('d')), b.append('one', 3, of('e'))])
+    t.deepEqual(both.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+    for (const outcome of both)
+      if (outcome.status === 'rejected') t.is((outcome.reason as WrongOffset).offset, 4)
+    await b.finish('one', 'sum')
+    await t.throwsAsync(a.append('one', 4, of('f')), { instanceOf: WrongOffset })
+  },
+)
