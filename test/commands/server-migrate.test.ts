@@ -188,6 +188,13 @@ async function auditOf(server: ServerProcess): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer())
 }
 
+/** Samples of all hosts, each a line. */
+async function samplesIn(dataDir: string): Promise<number> {
+  const metrics = join(dataDir, 'metrics')
+  const texts = await Promise.all((await readdir(metrics)).map((host) => textIn(join(metrics, host))))
+  return texts.flatMap((text) => text.match(/^.+$/gm) ?? []).length
+}
+
 /** What is in all files of a directory. */
 async function textIn(directory: string): Promise<string> {
   const names = (await readdir(directory)).sort()
@@ -207,10 +214,15 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   await until('it has begun', async () => existsSync(journal) && (await entries(server, open)).length === 1)
   const waiting = await startTask(server, [offline.hostId], { ...shell('true'), queueSeconds: 3600 })
   const from = server.dataDir
-  const metrics = await writeSamples(from, hostId, [began - 3600_000, began - 3590_000, began - 2 * day])
+  // Of a host without an agent: nothing else writes samples of it, however long this takes.
+  const metrics = await writeSamples(from, offline.hostId, [
+    began - 3600_000,
+    began - 3590_000,
+    began - 2 * day,
+  ])
   const written = await textIn(metrics)
   const tasks = [ended, waiting]
-  const before = await seen(server, tasks, hostId, sessionId)
+  const before = await seen(server, tasks, offline.hostId, sessionId)
   await agent.cut()
   t.is((await server.terminate()).code, 0)
   const audit = await damageLine(join(from, 'audit', 'audit.log'))
@@ -229,7 +241,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
     terminals: 1,
     recordings: 1,
     executions: 2,
-    samples: 3,
+    samples: await samplesIn(from),
   })
   t.is(moved.moved.auditBytes, audit.length)
   const { '/postgres.json': _, ...left } = await filesOf(from)
@@ -240,7 +252,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
 
   const keys = join(from, 'keys')
   await server.start(onStore(store, keys, join(home, 'a')))
-  t.deepEqual(await seen(server, tasks, hostId, sessionId), before)
+  t.deepEqual(await seen(server, tasks, offline.hostId, sessionId), before)
   t.true(startsWith(await auditOf(server), audit))
   t.is((await task(server, open)).status, 'RUNNING')
   const cursor = (await entries(server, open)).at(-1)?.id
@@ -257,7 +269,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   const later = await startTask(server, [hostId], shell('echo später'))
   await finished(server, later)
   const all = [...tasks, open, later]
-  const onPostgres = await seen(server, all, hostId, sessionId)
+  const onPostgres = await seen(server, all, offline.hostId, sessionId)
   t.is((await server.terminate()).code, 0)
 
   const to = join(home, 'back')
@@ -284,14 +296,14 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   t.true(startsWith(log, audit))
   await cp(keys, join(to, 'keys'), { recursive: true })
   await server.start({ SERVER_OPTIONS: JSON.stringify({ dataDir: to }) })
-  t.deepEqual(await seen(server, all, hostId, sessionId), onPostgres)
+  t.deepEqual(await seen(server, all, offline.hostId, sessionId), onPostgres)
   const again = await startTask(server, [hostId])
   t.is((await finished(server, again)).status, 'SUCCESS')
   t.true(again > later)
   t.is((await server.data('POST', '/api/scripts', { name: 'next', type: 'BASH', content: 'true' })).id, 2)
   t.true(startsWith(await auditOf(server), log))
   t.is((await stat(to)).mode & 0o777, 0o700)
-  t.is(await textIn(join(to, 'metrics', String(hostId))), written)
+  t.is(await textIn(join(to, 'metrics', String(offline.hostId))), written)
 })
 
 /** A data directory whose server has stopped, with much output. */

@@ -6,6 +6,7 @@ import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
 const count = 100_000
+const part = 5000
 const shown = 20
 
 interface Plan {
@@ -49,14 +50,16 @@ async function planOf<N extends Noun>(database: Database, noun: N, query: Query<
 /** Tasks of 30 days: one in a hundred has failed, and each has run on one of 1,000 hosts and on the hosts 5000 to 5003. */
 async function fill(database: Database): Promise<void> {
   const block = 2 ** 32
-  await database.ask(
-    'api',
-    `insert into rsm.tasks(id, rec, status, "scriptId", "clusterId", "createdBy", "hostSet", "completedAt")
+  // In parts, as a statement has a few seconds.
+  for (let first = 1; first <= count; first += part)
+    await database.ask(
+      'api',
+      `insert into rsm.tasks(id, rec, status, "scriptId", "clusterId", "createdBy", "hostSet", "completedAt")
     select 't' || lpad(n::text, 8, '0'), json_build_object('id', 't' || lpad(n::text, 8, '0'), 'content', repeat('x', 800)),
       case when n % 100 = 0 then 'FAILED' else 'SUCCESS' end, n % 50, null, 'user' || n % 20,
       array[${block} + n % 1000, ${block / 4} + 1250], '2026-01-' || lpad((1 + n / 3500)::text, 2, '0')
-    from generate_series(1, ${count}) n`,
-  )
+    from generate_series(${first}, ${first + part - 1}) n`,
+    )
   await database.ask('api', 'vacuum analyze rsm.tasks')
 }
 
