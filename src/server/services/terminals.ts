@@ -9,6 +9,7 @@ import type { UserCaller } from '../access/caller.ts'
 import { refusal } from '../access/standing.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
+import { howEnded } from '../terminals/terminal-end.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 
@@ -51,6 +52,8 @@ export function createTerminalService(context: Context): ServerTerminals {
     if (!record || !maySee(caller, record)) throw notFound('terminal session', sessionId)
     return record
   }
+
+  const how = (record: TerminalRecord) => (record.status === 'CLOSED' ? `: ${howEnded(record)}` : '')
 
   const issue = async (caller: UserCaller, sessionId: string, watch: boolean) => ({
     ...(await tickets.issue({ sessionId, caller, watch })),
@@ -117,7 +120,7 @@ export function createTerminalService(context: Context): ServerTerminals {
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
       // One that has ended may still have to tell its client the rest.
       if (!(await (await terminals.site(sessionId)).isAttachable(sessionId)))
-        throw new RsmError('conflict', `Terminal session ${sessionId} has ended`)
+        throw new RsmError('conflict', `Terminal session ${sessionId} has ended${how(record)}`)
       return issue(caller, sessionId, watch)
     },
     async remove(caller, sessionId) {

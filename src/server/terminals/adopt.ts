@@ -1,10 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
+import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalsState } from './state.ts'
-import { takeUp } from './take-up.ts'
+import { recallEnded, takeUp } from './take-up.ts'
 import type { LiveTerminal } from './terminal.ts'
-import { ended } from './terminal-end.ts'
+import { ended, isCutShort } from './terminal-end.ts'
 
 /** Milliseconds between looks for sessions that nobody has: most are taken up by the server that their agent links to. */
 const lookEvery = 30_000
@@ -52,8 +53,16 @@ async function goOn(state: TerminalsState, record: TerminalRecord): Promise<Live
   return terminal
 }
 
+/** Whether its program has ended so lately that a client which lost its connection may still come back (contract §7). */
+export function isAwaited({ clock, letGo }: TerminalsState, record: TerminalRecord): boolean {
+  const { id, status, endedAt, recorded } = record
+  if (status === 'OPEN' || isCutShort(record) || !recorded || letGo.has(id)) return false
+  return clock.now() - Date.parse(endedAt ?? '') <= reattachWindow
+}
+
 /**
- * Goes on with an open session, as `find` finds it; null where there is none. Whoever asks meanwhile waits for the same.
+ * Goes on with an open session, as `find` finds it, or tells the rest of one that is awaited; null where there is none.
+ * Whoever asks meanwhile waits for the same.
  * Errors: `unavailable` while another server owns it.
  */
 export async function adopt(
@@ -68,8 +77,9 @@ export async function adopt(
     const own = await kept(state, id)
     if (own) return own
     const record = await find()
-    const isOpen = record?.status === 'OPEN' && !saving.closing(id) && !state.unremoved.has(id)
-    return isOpen ? goOn(state, record) : null
+    if (!record || saving.closing(id) || state.unremoved.has(id)) return null
+    if (record.status === 'OPEN') return goOn(state, record)
+    return isAwaited(state, record) ? recallEnded(state, record) : null
   }
   const adopted = adopt()
   adopting.set(id, adopted)

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalSite } from '../seams/relay.ts'
-import { adopt } from './adopt.ts'
+import { adopt, isAwaited } from './adopt.ts'
 import { createOpener } from './opener.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
@@ -22,7 +22,8 @@ export function createSite(state: TerminalsState): TerminalSite {
     async isAttachable(id) {
       if (terminals.has(id)) return !openings.has(id)
       // Of a server that is gone: whoever attaches here has it taken up.
-      return (await state.store.get('terminals', id))?.status === 'OPEN'
+      const record = await state.store.get('terminals', id)
+      return record !== undefined && (record.status === 'OPEN' || isAwaited(state, record))
     },
     async expect(id, after) {
       await adopt(state, id)

@@ -37,6 +37,8 @@ export interface TerminalsDependencies {
 export interface TerminalsState extends TerminalsDependencies {
   /** Those that are open, and those whose client has not heard the end. */
   readonly terminals: Map<string, LiveTerminal>
+  /** Those that were let go here, with the monotonic milliseconds of that: nobody comes back for them. */
+  readonly letGo: Map<string, number>
   /** Those that are taken up just now. */
   readonly adopting: Map<string, Promise<LiveTerminal | null>>
   /** Those whose host has not opened them yet: how to go on. */

@@ -1,4 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 import { kept } from './adopt.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
@@ -9,7 +10,7 @@ const sweepInterval = 500
 
 /** Ends terminals whose time or token is over, and writes down what the store had refused, until it is stopped. */
 export function startSweep(state: TerminalsState, idleLimit: number): { stop(): Promise<void> } {
-  const { store, hints, clock, log, terminals, openings, saving } = state
+  const { store, hints, clock, log, terminals, letGo, openings, saving } = state
   const tokens = createTokenWatch(store, clock)
 
   async function look(terminal: LiveTerminal, now: number): Promise<void> {
@@ -25,6 +26,7 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
     const now = clock.monotonic()
     for (const terminal of terminals.values())
       if (!openings.has(terminal.record.id)) await look(terminal, now)
+    for (const [id, since] of letGo) if (now - since > reattachWindow) letGo.delete(id)
     if (store.readOnlyReason === null) await saving.sweep()
     if (store.readOnlyReason === null)
       for (const id of state.unremoved) {

@@ -1,8 +1,28 @@
 import type { TerminalRecord } from '../seams/records/terminal.ts'
+import { readRecorded } from './recording/recorded.ts'
 import { Recording } from './recording/recording.ts'
 import type { TerminalsState } from './state.ts'
 import { LiveTerminal } from './terminal.ts'
 import { ended } from './terminal-end.ts'
+
+/**
+ * Has what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
+ * its recording is whole. Null where the recording is not, as it came to its bound.
+ */
+export async function recallEnded(
+  state: TerminalsState,
+  record: TerminalRecord,
+): Promise<LiveTerminal | null> {
+  const { clock, events, recordings, terminals } = state
+  const { id, exitCode, signal, reason } = record
+  const terminal = new LiveTerminal(record, null, clock, events)
+  const content = recordings.content(id)
+  const { state: recorded } = await readRecorded(content, (sequence, json) => terminal.recall(sequence, json))
+  if (recorded.isFull) return null
+  terminal.hadEnded({ exitCode, signal, reason })
+  terminals.set(id, terminal)
+  return terminal
+}
 
 /** Goes on with a terminal of another server or of a former process: rebuilds what is known of it from its recording. */
 export async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {

@@ -261,6 +261,12 @@ export class LiveTerminal {
     else this.#pump()
   }
 
+  /** It has ended before this server had it: its client is told when it has everything. */
+  hadEnded(end: TerminalEnd): void {
+    this.end = end
+    this.#endedAt = this.#clock.monotonic()
+  }
+
   #sayEnd(code: number): void {
     const viewer = this.#client
     this.#client = null

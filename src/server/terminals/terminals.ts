@@ -43,7 +43,10 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       saving.ended(terminal)
     },
     resized: (terminal) => saving.changed(terminal),
-    done: ({ record: { id } }) => void terminals.delete(id),
+    done({ record: { id } }) {
+      terminals.delete(id)
+      state.letGo.set(id, clock.monotonic())
+    },
     watched({ record }, { caller, ip }) {
       facts.publish('terminal', { kind: 'watched', record, caller, ip })
     },
@@ -52,6 +55,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const state: TerminalsState = {
     ...deps,
     terminals,
+    letGo: new Map(),
     adopting: new Map(),
     openings: new Map(),
     unremoved: new Set(),

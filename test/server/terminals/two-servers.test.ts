@@ -102,3 +102,55 @@ test('a server that starts leaves the sessions of others alone', async (t) => {
   const again = await start('b')
   t.is(again.terminals.load().open, 1, 'and takes up its own')
 })
+
+test('P42 a session that ends while its client is away, and whose server dies then: another one tells the rest and the exit code', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  const agent = await link(b, 1)
+  await openSession(b)
+  const first = notedClient()
+  const attachment = (await b.terminals.site('s1')).attach('s1', first.client, attach)
+  await agent.output(0, 'one ')
+  attachment.acknowledge(0)
+  attachment.gone()
+  await agent.output(1, 'two')
+  await b.terminals.closed(agent.link, 'f', { sessionId: 's1', exitCode: 5, signal: null, reason: null })
+  await until(
+    'its end is on disk',
+    async () => (await data.store.get('terminals', 's1'))?.status === 'CLOSED',
+  )
+  await b.terminals.stop()
+
+  const there = await a.terminals.site('s1')
+  t.true(await there.isAttachable('s1'))
+  await there.expect('s1', 0)
+  const second = notedClient()
+  const back = there.attach('s1', second.client, { after: 0, watch: false })
+  back.acknowledge(1)
+  t.deepEqual(second.heard.slice(0, 3), ['TERMINAL_ATTACHED', 'output 1 "two"', 'TERMINAL_CLOSED'])
+  t.is(a.terminals.load().open, 0)
+  back.gone()
+  back.parted()
+  t.false(await there.isAttachable('s1'), 'its client has heard all of it')
+  await t.throwsAsync(there.expect('s1', 1), { message: 'Terminal session s1 has ended' })
+})
+
+test('nobody is told the rest of a session that was ended for its client, or ended too long ago', async (t) => {
+  const { data, start, openSession, link } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  await link(b, 1)
+  await openSession(b)
+  const record = await data.store.get('terminals', 's1')
+  if (!record) throw new Error('it is open')
+  await b.terminals.stop()
+  const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString()
+  const closed = { status: 'CLOSED', exitCode: 0, signal: null, reason: null, endedAt: ago(5) } as const
+  const isAttachable = async (end: Partial<typeof record>) => {
+    await data.store.transact((tx) => tx.put('terminals', { ...record, ...closed, ...end }))
+    return (await a.terminals.site('s1')).isAttachable('s1')
+  }
+  t.true(await isAttachable({}))
+  t.false(await isAttachable({ endedAt: ago(62) }))
+  t.false(await isAttachable({ exitCode: null, reason: 'ended by admin' }))
+  t.false(await isAttachable({ recorded: false }))
+})
