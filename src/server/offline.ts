@@ -129,7 +129,7 @@ export const retentionAlone = (
       const results = createFileResults(join(path, 'tasks'))
       const recordings = await openFileRecordings(join(path, 'terminals'))
       const retention = createRetention(
-        { ...kept, outputs, results, readers: createReadersOfTasks() },
+        { ...kept, outputs, results, readers: createReadersOfTasks(null) },
         { days, maxOutputBytes },
       )
       const oldTerminals = createTerminalRetention({ ...kept, recordings, days: recordingRetention })

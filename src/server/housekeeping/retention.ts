@@ -126,14 +126,20 @@ export function createRetention(
     return { byAge, bySize, stays: young.filter(({ id }) => !isTooMuch.has(id)), sizes }
   }
 
-  async function remove(tasks: readonly Ended[]): Promise<void> {
+  /** Answers how many. */
+  async function remove(tasks: readonly Ended[]): Promise<number> {
+    let removed = 0
     for (let from = 0; from < tasks.length; from += atOnce) {
-      const batch = tasks.slice(from, from + atOnce)
+      const batch: Ended[] = []
+      for (const task of tasks.slice(from, from + atOnce))
+        if (!(await readers.isReadElsewhere(task.id))) batch.push(task)
+      removed += batch.length
       await store.transact((tx) => {
         for (const { id } of batch) tx.remove('tasks', id)
       })
       for (const { id } of batch) await forget(id)
     }
+    return removed
   }
 
   let hasLookedForOrphans = false
@@ -150,13 +156,13 @@ export function createRetention(
     },
     async sweep() {
       const { byAge, bySize } = await split(maxOutputBytes > 0)
-      await remove([...byAge, ...bySize])
+      const removed = await remove([...byAge, ...bySize])
       if (days > 0) {
         if (!hasLookedForOrphans) await moveOrphansAside()
         hasLookedForOrphans = true
         await results.orphans.sweep(days, agreed.age())
       }
-      return byAge.length + bySize.length
+      return removed
     },
   }
 }

@@ -1,5 +1,5 @@
 /** What is short-lived; each kind has a bound of its own. */
-export type ShortLivedKind = 'ticket' | 'login' | 'registration'
+export type ShortLivedKind = 'ticket' | 'login' | 'registration' | 'reader'
 
 /** How often something may happen under one key. */
 export interface Rate {

@@ -6,7 +6,7 @@ import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { FileKeeper } from '../files/files.ts'
 import type { Transfers } from '../files/transfers.ts'
-import { createReadersOfTasks, type ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
+import type { ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { HandedOut } from '../releases/handed-out.ts'
@@ -70,12 +70,11 @@ export interface Context {
   time(): string
 }
 
-export function createContext(parts: Omit<Context, 'time' | 'readers' | 'batches'>): Context {
-  const readers = createReadersOfTasks()
+export function createContext(parts: Omit<Context, 'time' | 'batches'>): Context {
+  const { outputs, readers } = parts
   return {
     ...parts,
-    readers,
-    batches: new Batches(parts.outputs, (taskId) => readers.areSeveral(taskId)),
+    batches: new Batches(outputs, (taskId) => readers.areSeveral(taskId)),
     time: () => isoTime(parts.clock.now()),
   }
 }

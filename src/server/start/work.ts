@@ -8,6 +8,7 @@ import { createEvents } from '../events/events.ts'
 import { createFileKeeper, defaultMaxFileSize } from '../files/files.ts'
 import { createTransfers } from '../files/transfers.ts'
 import { createHousekeeping, firstSweepAfter } from '../housekeeping/housekeeping.ts'
+import { createReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
 import {
   createRetention,
   defaultRecordingRetention,
@@ -87,6 +88,7 @@ export async function startWork(base: Base, options: ServerOptions) {
   )
   const context = createContext({
     ...data,
+    readers: createReadersOfTasks(data.shared && data.shortLived),
     files,
     transfers,
     handedOut,

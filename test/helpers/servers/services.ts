@@ -17,6 +17,7 @@ import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
 import { createFileKeeper, defaultMaxFileSize } from '../../../src/server/files/files.ts'
 import { createTransfers } from '../../../src/server/files/transfers.ts'
+import { createReadersOfTasks } from '../../../src/server/housekeeping/readers-of-tasks.ts'
 import { createClients } from '../../../src/server/http/client-address.ts'
 import { createInstaller } from '../../../src/server/installs/installer.ts'
 import { loadKeys } from '../../../src/server/key-files.ts'
@@ -174,6 +175,7 @@ export async function startInsides(
     tickets: createTickets(shortLived, clock),
     recordings,
     shortLived,
+    readers: createReadersOfTasks(null),
     hints,
     facts,
     versions,

@@ -28,7 +28,7 @@ async function keeping(t: ExecutionContext, days: number) {
   }
   const outputs = createFileOutputs(directory, hints, onFatal)
   const results = createFileResults(directory)
-  const readers = createReadersOfTasks()
+  const readers = createReadersOfTasks(context.shortLived)
   t.teardown(async () => {
     await outputs.close()
     await rm(directory, { recursive: true, force: true })
@@ -96,6 +96,19 @@ test('a task whose log is being read is not removed before its reader has left',
   await reading.return(undefined)
   t.is(await kept.sweep(), 1)
   t.false(await kept.has(record.id))
+})
+
+test('a task whose log is read through another server of the store is not removed either', async (t) => {
+  const kept = await keeping(t, 30)
+  const [read, left] = [await kept.add(60), await kept.add(60)]
+  const context = { ...kept.context, readers: createReadersOfTasks(kept.context.shortLived) }
+  const reading = followLog(context, read, {}, new AbortController().signal)
+  await reading.next()
+  t.is(await kept.sweep(), 1)
+  t.deepEqual([await kept.has(read.id), await kept.has(left.id)], [true, false])
+  await reading.return(undefined)
+  t.is(await kept.sweep(), 1)
+  t.false(await kept.has(read.id))
 })
 
 test('A04 a folder of a task that is not in the store is moved aside, and removed when it has been there for the retention', async (t) => {
