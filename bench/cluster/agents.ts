@@ -46,7 +46,12 @@ const now = () => new Date().toISOString()
 
 setInterval(() => process.send?.(state), 200)
 
+/** As an agent does, the next one waits for the answer: what is late is left out, and piles up nowhere. */
+const beating = new Set<RegisteredAgent>()
+
 function beat(agent: RegisteredAgent, url: string): void {
+  if (beating.has(agent)) return
+  beating.add(agent)
   const headers = { authorization: `Bearer ${agent.token}`, 'content-type': 'application/json' }
   const options = { method: 'POST', agent: http, headers }
   const asked = request(`${url}/api/agent/heartbeat`, options, (response) => {
@@ -55,6 +60,7 @@ function beat(agent: RegisteredAgent, url: string): void {
   })
   // Whoever can't be heard now is heard one interval later.
   asked.on('error', () => undefined)
+  asked.on('close', () => beating.delete(agent))
   asked.end(JSON.stringify(heartbeat(agent)))
 }
 

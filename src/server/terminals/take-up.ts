@@ -7,18 +7,23 @@ import { ended } from './terminal-end.ts'
 
 /**
  * Has what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
- * its recording is whole. Null where the recording is not, as it came to its bound.
+ * its recording is whole. Null where the recording is not, as it came to its bound or can't be read.
  */
 export async function recallEnded(
   state: TerminalsState,
   record: TerminalRecord,
 ): Promise<LiveTerminal | null> {
-  const { clock, events, recordings, terminals } = state
+  const { clock, events, log, recordings, terminals } = state
   const { id, exitCode, signal, reason } = record
   const terminal = new LiveTerminal(record, null, clock, events)
-  const content = recordings.content(id)
-  const { state: recorded } = await readRecorded(content, (sequence, json) => terminal.recall(sequence, json))
-  if (recorded.isFull) return null
+  const recall = (sequence: number, json: string) => terminal.recall(sequence, json)
+  try {
+    const { state: recorded } = await readRecorded(recordings.content(id), recall)
+    if (recorded.isFull) return null
+  } catch (error) {
+    log.warn({ err: error, sessionId: id }, 'the rest of a terminal session could not be read')
+    return null
+  }
   terminal.hadEnded({ exitCode, signal, reason })
   terminals.set(id, terminal)
   return terminal
