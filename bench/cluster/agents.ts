@@ -38,6 +38,9 @@ const helloOf = (ends: Iterable<string>): AgentHello => ({
   tasks: Array.from(ends, (taskId) => ({ taskId, state: 'EXITED', lastSequence: -1 })),
 })
 
+/** Milliseconds. */
+const pingEvery = 120_000
+
 process.on('disconnect', () => process.exit(0))
 const [{ urls, from, agents, heartbeatInterval, together }] = (await once(process, 'message')) as [FleetOrder]
 const http = new Agent({ keepAlive: true, maxSockets: 16, localAddress: from })
@@ -133,7 +136,12 @@ function link(agent: RegisteredAgent, at: number): Promise<void> {
       sendEnd(end)
     })
     socket.on('error', () => undefined)
+    // Seldom, for both ends share the processor here: just so that no server takes the link for an idle one (contract §6).
+    const pinging = setInterval(() => {
+      if (isOpen) socket.ping()
+    }, pingEvery)
     socket.on('close', () => {
+      clearInterval(pinging)
       if (isOpen) state.open--
       settle()
       turn++
