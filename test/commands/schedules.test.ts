@@ -54,6 +54,48 @@ test('a line that is to be copied has names with spaces as one word', async (t) 
   t.regex((await rsm(['webhooks', 'deliveries', 'on call'])).stderr, /: rsm webhooks test 'on call'$/m)
 })
 
+test('a schedule copies a file as it was when it was added, and a tree once it is edited', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const rsm = commandLine(t, server)
+  const directory = temporaryDirectory(t)
+  const file = join(directory, 'motd')
+  writeFileSync(file, 'welcome\n')
+  const copy = ['--copy', file, '--to', '/etc/']
+  const added = await rsm([
+    'schedules',
+    'add',
+    'motd',
+    '--every',
+    '1h',
+    '-w',
+    'web1',
+    ...copy,
+    '--mode',
+    '0644',
+  ])
+  t.is(added.exit, 0, added.stderr)
+  const { fileId, ...how } = (await server.data('GET', '/api/schedules/1')).copy
+  t.like(how, { path: '/etc/motd', kind: 'FILE', mode: '0644' })
+  t.is((await server.data('GET', `/api/files/${fileId}`)).size, 8)
+  t.regex((await rsm(['schedules', 'show', 'motd'])).stdout, /^runs +copy of file \w+ to \/etc\/motd$/m)
+  const edited = await rsm(['schedules', 'edit', 'motd', '--copy', directory, '--to', '/srv/site', '-r'])
+  t.is(edited.exit, 0, edited.stderr)
+  t.like((await server.data('GET', '/api/schedules/1')).copy, { path: '/srv/site', kind: 'TREE' })
+  for (const [words, said] of [
+    [['--to', '/etc/motd'], /--copy/],
+    [['--copy', file], /where to\?/],
+    [[...copy, '--', 'uptime'], /either --copy or a command, not both: uptime/],
+    [[...copy, '--script', file], /--copy|--script/],
+    [['--copy', directory, '--to', '/srv/site'], /is a directory/],
+    [['--copy', file, '--to', 'etc'], /copy\.path/],
+  ] as const) {
+    const refused = await rsm(['schedules', 'edit', 'motd', ...words])
+    t.is(refused.exit, 2, refused.stderr)
+    t.regex(refused.stderr, said)
+  }
+})
+
 test('a schedule that could not be meant is refused before the server is asked, or with the field', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })

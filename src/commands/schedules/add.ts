@@ -1,6 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readScheduledCopy, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { gateFlags } from '../../ui/flags/gates.ts'
 import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
@@ -21,7 +22,7 @@ import { findGates, readGates } from '../../ui/task/gates.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class SchedulesAdd extends BaseCommand {
-  static override summary = 'Run a script by itself, at times'
+  static override summary = 'Run a script by itself, or copy files, at times'
   static override usage = 'schedules add NAME [OPTIONS] [-- COMMAND...]'
   static override description =
     'Targets and a stored script are looked up at each run. It runs with your rights of that moment; what becomes of it is in `rsm schedules show`.'
@@ -29,6 +30,7 @@ export default class SchedulesAdd extends BaseCommand {
     "$ rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling",
     "$ rsm schedules add deploy --cron '0 6 * * 1' -g web --script ./deploy.sh --verify ./check.sh --verify-retries 5",
     "$ rsm schedules add sweep --every 6h -a -- 'find /var/tmp/builds -mtime +7 -delete'",
+    "$ rsm schedules add motd --cron '0 5 * * *' -a --copy ./motd --to /etc/motd --mode 0644",
     '$ rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full',
   ]
   static override args = { name: needed('name of the schedule') }
@@ -37,6 +39,7 @@ export default class SchedulesAdd extends BaseCommand {
     paused: boolean({ helpGroup: 'WHEN', description: 'do not run it before `rsm schedules resume`' }),
     ...targetFlags,
     ...scheduledScriptFlags,
+    ...scheduledCopyFlags,
     ...executionFlags,
     ...gateFlags,
   }
@@ -50,18 +53,21 @@ export default class SchedulesAdd extends BaseCommand {
         hint: "for example: --cron '30 3 * * *'",
       })
     refuseTwoScripts(flags.script, command)
-    if (flags.script === undefined && command === undefined)
+    if (flags.script === undefined && flags.copy === undefined && command === undefined)
       throw new RsmError('usage', 'nothing to run', {
-        hint: '-- COMMAND, --script FILE, or --script NAME of a stored one',
+        hint: '-- COMMAND, --script FILE, --script NAME of a stored one, or --copy FILE --to PATH',
       })
     const stdin = stdinReader()
+    const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
     const targets = await readTargets(flags, () => stdin('the names of -w -'))
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
     const client = await this.client()
-    const script = await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))
     const { options: gates } = await findGates(client, meant)
     const target = await resolveTarget(client, targets)
+    const what = copy
+      ? await copy()
+      : await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))
     const enabled = flags.paused ? { enabled: false } : {}
     const schedule = await refusingTaken(
       `schedule ${args.name}`,
@@ -69,7 +75,7 @@ export default class SchedulesAdd extends BaseCommand {
       client.schedules.create({
         name: args.name,
         ...timing,
-        ...script,
+        ...what,
         target,
         ...options,
         ...gates,

@@ -1,6 +1,7 @@
 import { string } from '@oclif/core/flags'
 import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readScheduledCopy, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { gateFlags } from '../../ui/flags/gates.ts'
 import { given } from '../../ui/flags/given.ts'
@@ -36,6 +37,7 @@ export default class SchedulesEdit extends BaseCommand {
     ...timingFlags,
     ...targetFlags,
     ...scheduledScriptFlags,
+    ...scheduledCopyFlags,
     ...executionFlags,
     ...gateFlags,
   }
@@ -47,6 +49,7 @@ export default class SchedulesEdit extends BaseCommand {
     const timing = readTiming(flags)
     const isAimed = flags.all || [flags.hosts, flags.cluster, flags.tag, flags.exclude].some((one) => one)
     const stdin = stdinReader()
+    const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
     const targets = isAimed ? await readTargets(flags, () => stdin('the names of -w -')) : null
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
@@ -55,7 +58,7 @@ export default class SchedulesEdit extends BaseCommand {
       {
         ...said,
         ...given({
-          script: flags.script ?? command,
+          script: flags.script ?? flags.copy ?? command,
           verify: flags.verify,
           rollback: flags.rollback,
           targets: targets ?? undefined,
@@ -67,7 +70,9 @@ export default class SchedulesEdit extends BaseCommand {
     const { id } = await findSchedule(client, args.schedule)
     const schedule = await client.schedules.update(id, {
       ...said,
-      ...(await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))),
+      ...(copy
+        ? await copy()
+        : await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))),
       ...(await findGates(client, meant)).options,
       ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
     })

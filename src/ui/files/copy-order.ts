@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
 import { writtenPathFault } from '../../core/task/remote-path.ts'
-import { type CopyFlags, parseMode, parseOwner } from '../flags/copy.ts'
+import { type CopyFlags, type CopyHow, parseMode, parseOwner } from '../flags/copy.ts'
 import { given, ifGiven } from '../flags/given.ts'
 
 /** Bytes of a text whose changes are shown (contract §13). */
@@ -29,9 +29,7 @@ export function pathOnHosts(path: string, source: string, kind: Copy['kind']): s
 }
 
 /** What the options say of a copy. Errors: `usage`. */
-export function readCopyOptions(
-  flags: CopyFlags,
-): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
+export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
   const { backup, diff, secret } = flags
   if (diff && secret)
     throw new RsmError('usage', '--diff would show what is secret', { hint: 'use --dry-run' })
@@ -45,7 +43,7 @@ export function readCopyOptions(
 
 /** Options that would have no effect in this direction: somebody relies on them. Errors: `usage`. */
 export function refuseOptions(
-  flags: CopyFlags,
+  flags: Partial<CopyFlags>,
   names: readonly (keyof CopyFlags)[],
   direction: 'to' | 'from',
 ): void {

@@ -4,7 +4,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
 import { whyUnreadable } from '../../disk/unreadable.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import type { CopyFlags } from '../flags/copy.ts'
+import type { CopyHow } from '../flags/copy.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import type { Transfer } from '../task/runnable.ts'
 import type { ToHosts } from './arguments.ts'
@@ -43,7 +43,7 @@ export async function toHosts(
   command: BaseCommand,
   client: () => Promise<Client>,
   { sources, to }: ToHosts,
-  flags: CopyFlags,
+  flags: CopyHow,
   stdin: StdinReader,
 ): Promise<Transfer> {
   refuseOptions(flags, ['follow'], 'from')

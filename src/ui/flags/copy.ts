@@ -47,6 +47,12 @@ export const copyFlags = {
 
 export type CopyFlags = FlagsOf<typeof copyFlags>
 
+/** Those that say what is copied and how, whoever carries it out. */
+export type CopyHow = Pick<
+  CopyFlags,
+  'recursive' | 'follow' | 'mode' | 'owner' | 'backup' | 'dry-run' | 'diff' | 'secret'
+>
+
 /** The options of a task without those that are only for scripts. */
 export const withoutScripts = {
   param: undefined,

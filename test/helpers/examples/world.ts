@@ -26,6 +26,7 @@ const files: Record<string, string> = {
   'deploy.sh': '#!/bin/sh\n# rsm: name=deploy-file\necho "version $VERSION"\n',
   'setup.sh': 'echo set up\n',
   'backup.sh': 'echo backed up\n',
+  motd: 'welcome\n',
   'check.sh': 'echo "checked $LEVEL"\n',
   'disk.sh': 'df -h /\n',
   'session.cast': '{"version":2,"width":80,"height":24}\n[0.1,"o","hello\\r\\n"]\n',

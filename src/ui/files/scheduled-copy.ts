@@ -1,0 +1,65 @@
+import { string } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { ScheduleCreate } from '../../core/protocol/http/schedules.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { copyFlags } from '../flags/copy.ts'
+import type { FlagsOf } from '../flags/given.ts'
+import type { StdinReader } from '../input/stdin.ts'
+import { toHosts } from './to-hosts.ts'
+
+const { recursive, mode, owner, backup } = copyFlags
+const helpGroup = 'COPY'
+const ofCopy = { dependsOn: ['copy'] }
+
+/** What a schedule copies in place of a script (contract §14). */
+export const scheduledCopyFlags = {
+  copy: string({
+    helpGroup,
+    helpValue: 'FILE',
+    exclusive: ['script'],
+    description: 'copy this file to the hosts, as it is now',
+  }),
+  to: string({
+    helpGroup,
+    helpValue: 'PATH',
+    ...ofCopy,
+    description: 'where it goes, as in rsm cp',
+  }),
+  recursive: { ...recursive, ...ofCopy },
+  mode: { ...mode, ...ofCopy },
+  owner: { ...owner, ...ofCopy },
+  backup: { ...backup, ...ofCopy },
+}
+
+/**
+ * What `--copy` and `--to` mean; null without them. All that is local is looked at, and nothing sent before the answer is
+ * called. Errors: `usage`, `invalid`.
+ */
+export async function readScheduledCopy(
+  command: BaseCommand,
+  client: () => Promise<Client>,
+  flags: FlagsOf<typeof scheduledCopyFlags> & { readonly command: string | undefined },
+  stdin: StdinReader,
+): Promise<(() => Promise<Pick<ScheduleCreate, 'copy'>>) | null> {
+  const { copy, to } = flags
+  if (copy === undefined) return null
+  if (flags.command !== undefined)
+    throw new RsmError('usage', `either --copy or a command, not both: ${flags.command}`)
+  if (to === undefined) throw new RsmError('usage', 'where to?', { hint: `--copy ${copy} --to /PATH` })
+  const how = { ...flags, follow: false, 'dry-run': false, diff: false, secret: false }
+  const { prepare, close } = await toHosts(
+    command,
+    client,
+    { sources: [copy], to: { selector: '', path: to } },
+    how,
+    stdin,
+  )
+  return async () => {
+    try {
+      return (await prepare(1)).body
+    } finally {
+      await close?.()
+    }
+  }
+}
