@@ -274,6 +274,8 @@ export function executionsContract(
     await opened.executions.take([offer(await claimOf(opened, 1, member))])
     opened.executions.received('t1/1')
     t.true((await opened.executions.find('t1', 1))?.execution.named)
+    const [asked] = await opened.executions.cancel('t1')
+    t.like(asked, { named: true, cancelRequested: true })
     const { executions } = await opened.reopen()
     t.true((await executions.find('t1', 1))?.execution.named)
   })

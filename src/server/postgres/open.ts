@@ -181,7 +181,7 @@ async function openAll(opening: Opening): Promise<Data> {
     shared: {
       address,
       get fault() {
-        return database.fault
+        return database.fault ?? ownership.fault
       },
       load: () => database.load(),
       hintLag: () => channel.lag(),

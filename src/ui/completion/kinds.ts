@@ -45,6 +45,8 @@ const namedBy = {
     'exec --stdin',
     'audit:export --output',
     'cp path',
+    'schedules:add --copy',
+    'schedules:edit --copy',
     'file',
   ],
   directory: ['--data-dir', '--keys', '--outdir', '--prefix'],

@@ -78,7 +78,8 @@ export class Steps {
       known = await this.#readAgain(missed)
     }
     if (changed.length > 0 && point !== null) faultPoint(`server.${point}.after`)
-    return this.tell.changed(changed)
+    this.tell.changed(changed)
+    return changed.map(({ stored }) => this.inHand.show(stored).execution)
   }
 
   /** Answers those that were not written; where one fails, what was written is told all the same. */

@@ -121,7 +121,8 @@ export function createTaking(steps: Steps) {
     const stored = [...found, ...(await mark(offers))].map(storedOf)
     if (stored.length > 0) faultPoint('server.sent.after')
     for (const one of stored) steps.inHand.take(one)
-    const taken = steps.tell.changed(stored.map((one) => ({ stored: one, hasMore: false }))).sort(byTurn)
+    steps.tell.changed(stored.map((one) => ({ stored: one, hasMore: false })))
+    const taken = stored.map(({ execution }) => execution).sort(byTurn)
     const hosts = asked.map((its) => its.map(({ claim }) => claim.hostId))
     return share(hosts, taken, ({ hostId }) => hostId)
   }

@@ -5,8 +5,7 @@ import type { Written } from './write.ts'
 
 /** Hints at what this server has written. */
 export interface Tell {
-  /** These have changed; answers them. */
-  changed(written: readonly Pick<Written, 'stored' | 'hasMore'>[]): Execution[]
+  changed(written: readonly Pick<Written, 'stored' | 'hasMore'>[]): void
   task(taskId: string, change: 'created' | 'updated'): void
   /** What is due among these can be taken. */
   due(executions: readonly Execution[]): void
@@ -51,7 +50,6 @@ export function createTell(hints: Hints): Tell {
           }),
         )
       })
-      return executions
     },
     task: (id, change) => publish(() => hints.publish('task', { id, hostId: null, change })),
     due: (executions) => publish(() => lanes(executions.filter(isDue).map(({ hostId }) => hostId))),

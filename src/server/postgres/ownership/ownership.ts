@@ -20,6 +20,8 @@ export interface StoreOwnership extends Ownership {
    * asked for. False for those of other processes.
    */
   holdsLease(member: Member): boolean
+  /** Why others may take this server for dead, though its lease runs; null where they see it. */
+  readonly fault: string | null
   servers(): Promise<ServerSeen[]>
   listensAt(address: string): void
   close(): Promise<void>
@@ -123,6 +125,9 @@ export async function openOwnership({
       own: () => [...lives.keys()].at(-1) ?? null,
       others: () => others,
       changed: (listener) => watch.changed(listener),
+    },
+    get fault() {
+      return session.age() > 0 ? null : 'the connection by which others see that this server lives is broken'
     },
     holdsLease({ epoch }) {
       const life = lives.get(epoch)

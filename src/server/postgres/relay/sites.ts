@@ -12,9 +12,10 @@ export interface SiteAddress {
 const lapsed = 'exists (select from rsm.servers v where v.epoch = s.epoch and v.lease_until < rsm.now())'
 
 export async function noteSite(wire: Wire, { name, epoch }: Member): Promise<void> {
-  await wire.ask('delete from rsm.relay_sites where wire not in (select rsm.relay_wires())')
+  // In one statement: a site is never gone while it moves to another wire.
   await wire.ask(
-    `insert into rsm.relay_sites(epoch, server, wire) values ($1, $2, $3)
+    `with dead as (delete from rsm.relay_sites where epoch <> $1 and wire not in (select rsm.relay_wires()))
+     insert into rsm.relay_sites(epoch, server, wire) values ($1, $2, $3)
      on conflict (epoch) do update set wire = excluded.wire`,
     [epoch, name, wire.id],
   )

@@ -126,6 +126,20 @@ test('a server whose connection broke is back before anybody takes its tasks', a
   t.true(await a.ownership.holds(broken, 't1'))
 })
 
+test('a server that can connect no more says so before others take its tasks, while its lease still runs', async (t) => {
+  const { server } = await started(t)
+  const [a, b] = [await server('a'), await server('b')]
+  const [broken, other] = [await a.join(), await b.join()]
+  await a.ownership.claim(broken, ['t1'])
+  await delay(settled)
+  t.true(await a.ownership.renew(broken))
+  t.is(a.ownership.fault, null)
+  await a.network.close()
+  await until('the other takes over', async () => (await b.ownership.claim(other, ['t1'])).length > 0)
+  t.true(a.ownership.holdsLease(broken))
+  t.regex(a.ownership.fault ?? '', /others see that this server lives/)
+})
+
 test('a machine that is lost loses its tasks with its lease, and counts itself as fenced by its own clock', async (t) => {
   const { server, store } = await started(t)
   const [a, b] = [await server('a'), await server('b')]
