@@ -98,7 +98,9 @@ async function runOnAll(title: string, meanwhile?: () => Promise<void>): Promise
   })
   await meanwhile?.()
   for (;;) {
-    const { status, counts } = await first.call('GET', `/api/tasks/${String(taskId)}?page=0&size=1`)
+    // Under such load an answer may come too late for the server itself: as clients do, this asks again.
+    const seen = await first.call('GET', `/api/tasks/${String(taskId)}?page=0&size=1`).catch(() => null)
+    const { status = 'RUNNING', counts } = seen ?? {}
     if (status !== 'RUNNING') {
       await sayStep(title, from, agentCount)
       say(`  ended ${String(status)}: ${JSON.stringify(counts)}`)

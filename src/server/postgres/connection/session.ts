@@ -52,12 +52,15 @@ function patient(client: pg.Client, patience: number): Ask {
   let last: Promise<unknown> = Promise.resolve()
 
   async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
-    const timer = setTimeout(() => cut(client), patience)
+    let isWaited = true
+    // When this process has stood still, the answer may be here and not read yet.
+    const timer = setTimeout(() => setImmediate(() => isWaited && cut(client)), patience)
     try {
       return await askOf(client)<R>(...asked)
     } catch (error) {
       throw isAway(error) ? unavailable(error) : error
     } finally {
+      isWaited = false
       clearTimeout(timer)
     }
   }

@@ -1,0 +1,21 @@
+import { systemClock } from '../../../../src/server/clock.ts'
+import { createLog } from '../../../../src/server/log.ts'
+import { openSession } from '../../../../src/server/postgres/connection/session.ts'
+import { openDatabase } from '../../../helpers/servers/open-database.ts'
+import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+
+const postgres = startPostgres(atExit)
+
+test('an answer that came while this process stood still is taken, however late it is read', async (t) => {
+  const database = openDatabase(t, await (await postgres).database())
+  const parts = { database, clock: systemClock, log: createLog('ERROR'), begin: async () => undefined }
+  const session = await openSession({ ...parts, patience: 300 })
+  t.teardown(() => session.close())
+  const asked = session.ask<{ one: number }>('select 1 as one')
+  // What was asked has left when the process stands still.
+  await new Promise((resolve) => setImmediate(resolve))
+  const end = performance.now() + 600
+  while (performance.now() < end);
+  t.deepEqual(await asked, [{ one: 1 }])
+  await t.throwsAsync(session.ask('select pg_sleep(5)'), { code: 'unavailable' })
+})
