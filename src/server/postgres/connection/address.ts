@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../../core/errors.ts'
+import { retryAfter } from './failure.ts'
 
 /** One of the hosts in the URL. */
 export interface Place {
@@ -106,9 +107,12 @@ function readPassword(file: string): string {
 export const shownAddress = ({ places, user, database }: StoreAddress): string =>
   `postgres://${user}@${places.map(({ host, port }) => `${host}:${port}`).join(',')}/${database}`
 
-/** Why this server is refused, before it serves anything. */
+/** Why this server is refused: at its start, and later by a store that was moved, changed or put in standby. */
 export const refusedStore = (address: StoreAddress, message: string, hint?: string): RsmError =>
-  new RsmError('unavailable', `${shownAddress(address)}: ${message}`, hint === undefined ? {} : { hint })
+  new RsmError('unavailable', `${shownAddress(address)}: ${message}`, {
+    retryAfter,
+    ...(hint === undefined ? {} : { hint }),
+  })
 
 /** What is said where servers get no sessions of their own. */
 export const refusedPooler = (address: StoreAddress): RsmError =>

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { RsmError } from '../../../core/errors.ts'
 
 /** Seconds after which a caller may try again. */
-const retryAfter = 2
+export const retryAfter = 2
 
 /** SQLSTATE of a statement that waited too long for a lock, and of one that took too long. */
 const [lockTimeout, statementTimeout] = ['55P03', '57014']
