@@ -15,7 +15,7 @@ import {
   parts,
   root,
 } from './bundling/bundling.js'
-import { noticesOf } from './bundling/notices.js'
+import { noticesOf, packagesOf } from './bundling/notices.js'
 
 const options = {
   ...bundling,
@@ -110,7 +110,7 @@ if (existsSync(compiled)) copy(compiled, 'dist/native/compiled.node')
 else rmSync(join(root, 'dist/native/compiled.node'), { force: true })
 
 const held = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs))
-writeFileSync(
-  join(root, 'dist/THIRD-PARTY.txt'),
-  noticesOf([...held, relative(root, swagger), relative(root, nodePty)]),
-)
+const packages = packagesOf([...held, relative(root, swagger), relative(root, nodePty)])
+writeFileSync(join(root, 'dist/THIRD-PARTY.txt'), noticesOf(packages))
+const kinds = packages.map(({ name, version, kind }) => [`${name}@${version}`, kind])
+writeFileSync(join(root, 'dist/third-party.json'), JSON.stringify(Object.fromEntries(kinds)))

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes what people install, into packages/ or `--out DIR`: all of it, or what is named: `npm`, `single`, `deb`, `rpm`. Needs
+// Makes what people install, into packages/ or `--out DIR`: all of it, or what is named: `npm`, `single`, `deb`, `rpm`, `sbom`. Needs
 // `npm run build`. What a tool is missing for is left out, with a line that says so. `--no-code-cache` makes the same bytes
 // every time; executables then start in twice the time until a user's first command has kept the code. For tests: `--machine x64`
 // makes what is for one machine only, `--fast` compresses little.
@@ -21,7 +21,7 @@ import { makeSingle } from './packaging/single.js'
 import { signSums, writeSbom, writeSums } from './packaging/sums.js'
 import { layOut } from './packaging/tree.js'
 
-const kinds = ['npm', 'single', 'deb', 'rpm']
+const kinds = ['npm', 'single', 'deb', 'rpm', 'sbom']
 const machines = [
   { machine: 'x64', debian: 'amd64', redHat: 'x86_64' },
   { machine: 'arm64', debian: 'arm64', redHat: 'aarch64' },
@@ -90,7 +90,7 @@ function compress(file, name) {
 
 async function makeAll(work) {
   const made = []
-  const executables = positionals.length === 1 && isWanted('npm') ? [] : await makeExecutables(work)
+  const executables = ['single', 'deb', 'rpm'].some(isWanted) ? await makeExecutables(work) : []
   if (isWanted('single')) {
     for (const { name, file } of executables) {
       spawnSync('cp', [file, join(out, name)])
@@ -120,14 +120,14 @@ async function makeAll(work) {
     packNpm(out)
     made.push(`rsm-${version}.tgz`)
   }
-  if (positionals.length === 0) {
+  if (isWanted('sbom')) {
     const name = `rsm-${version}.cdx.json`
     writeSbom(join(out, name))
     made.push(name)
   }
   writeSums(out, made)
   const key = process.env['RSM_RELEASE_KEY']
-  if (key) signSums(out, key)
+  if (key && has('ssh-keygen', 'SHA256SUMS.sig')) signSums(out, key)
 }
 
 const signingKey = readSigningKey()

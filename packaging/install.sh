@@ -128,20 +128,15 @@ read_join() {
   esac
 }
 
-# PATH of the server to stdout, over TLS with the key that the join string pins.
+# PATH of the server to stdout, over TLS with the key that the join string pins. A server that has no place for one more download,
+# or a proxy that does not reach it, is asked again for about two minutes.
 fetch() {
   if has curl; then
-    if [ -n "$pin" ]; then
-      curl -fsSk --pinnedpubkey "$pin" --retry 2 "$url$1"
-    else
-      curl -fsS --retry 2 "$url$1"
-    fi
+    if [ -n "$pin" ]; then set -- -k --pinnedpubkey "$pin" "$url$1"; else set -- "$url$1"; fi
+    curl -fsS --retry 10 --retry-max-time 120 "$@"
   elif has wget && wget --help 2>&1 | grep -q pinnedpubkey; then
-    if [ -n "$pin" ]; then
-      wget -nv -O- --no-check-certificate "--pinnedpubkey=$pin" "$url$1"
-    else
-      wget -nv -O- "$url$1"
-    fi
+    if [ -n "$pin" ]; then set -- --no-check-certificate "--pinnedpubkey=$pin" "$url$1"; else set -- "$url$1"; fi
+    wget -nv -O- --tries=15 --retry-on-http-error=408,429,500,502,503,504 "$@"
   else
     fail 'curl (7.39 or newer) or GNU wget is needed'
   fi

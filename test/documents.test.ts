@@ -2,26 +2,30 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'ava'
 
-function files(directory: string): string[] {
+function files(directory: string, named = /\.(ts|tsx|js|md|sh|service|yml)$/): string[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|tsx|js|md|sh|service|yml)$/.test(entry.name))
+    .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !path.includes('node_modules') && path !== 'test/documents.test.ts')
+    .filter((path) => named.test(path) && !path.includes('node_modules') && path !== 'test/documents.test.ts')
 }
 const ascending = (a = '', b = '') => (a < b ? -1 : 1)
 const read = (path: string) => readFileSync(path, 'utf8')
 const pages = ['README.md', ...files('docs'), ...files('examples').filter((path) => path.endsWith('.md'))]
-const code = [...['src', 'test', 'bench', 'examples'].flatMap(files), ...files('.ci'), '.ci/run']
+const code = [
+  ...['src', 'test', 'bench', 'examples', 'bin', 'packaging', '.ci'].flatMap((directory) => files(directory)),
+  ...files('packaging', /spec$|sysusers$|\/debian\//),
+  '.ci/run',
+]
 const everything = [...new Set([...pages, ...code])].map((path) => [path, read(path)] as const)
 
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
 /** The anchors of a page's headings, as GitHub makes them. */
 const anchorsOf = (page: string) =>
-  [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+  [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading))
 
 test('every link of a page leads to a file, and to a heading where it names one', (t) => {
   const broken: string[] = []
@@ -48,6 +52,22 @@ test('every page that code, tests and pages name by its path is there', (t) => {
   t.deepEqual(missing, [])
 })
 
+test('the README is read in a minute', (t) => {
+  t.true(read('README.md').trimEnd().split('\n').length <= 120)
+})
+
+test('the table of the contract has a row for each section, in order, and leads there', (t) => {
+  const contract = read('docs/contract.md')
+  const rows = [...contract.matchAll(/^\| \[(\d+)\]\((#[^)]+)\) \| \S/gm)].map(
+    ([, number, to]) => `${number} ${to}`,
+  )
+  const sections = [...contract.matchAll(/^## ((\d+)\. .+)$/gm)].map(
+    ([, heading = '', number]) => `${number} #${anchorOf(heading)}`,
+  )
+  t.true(sections.length > 15)
+  t.deepEqual(rows, sections)
+})
+
 test('the map of the documentation names every page', (t) => {
   const map = read('docs/README.md')
   const named = new Set([...map.matchAll(/\]\(([^)]+\.md)\)/g)].map(([, path = '']) => join('docs', path)))
@@ -63,6 +83,8 @@ const sectionsOf = (page: string) =>
       text,
     ]),
   )
+/** A text with its lines joined, and those of its comments: a citation may go over the end of a line. */
+const inOneLine = (text: string) => text.replaceAll(/\s*\n\s*(?:\*(?!\/)|\/\/|#)?\s*/g, ' ')
 /** Whether a section or page has a heading, or a paragraph in bold, that begins so. */
 const begins = (text: string, title: string) =>
   new RegExp(`^(#+ |- \\*\\*|\\*\\*)${title.replaceAll(/[.*+?()]/g, '\\$&')}`, 'm').test(text)
@@ -73,19 +95,22 @@ test('what is cited can be looked up', (t) => {
   const base = read('docs/reference/base-api.md')
   const lost: string[] = []
   let seen = 0
-  for (const [path, text] of everything) {
+  for (const [path, broken] of everything) {
+    const text = inOneLine(broken)
     const cite = (found: boolean, what: string) => {
       seen++
       if (!found) lost.push(`${path}: ${what}`)
     }
-    for (const [what, sections = '', title] of text.matchAll(/contract ((?:§\d+(?:, )?)+)(?: "([^"\n]+)")?/g))
+    for (const [what, sections = '', title] of text.matchAll(
+      /[Cc]ontract ((?:§\d+(?:, )?)+)(?: "([^"\n]+)")?/g,
+    ))
       for (const [, number = ''] of sections.matchAll(/§(\d+)/g)) {
         const section = contract.get(number)
         cite(section !== undefined && (title === undefined || begins(section, title)), what)
       }
-    for (const [what, number] of text.matchAll(/reliability ([A-Z]\d\d)\b/g))
+    for (const [what, number] of text.matchAll(/[Rr]eliability ([A-Z]\d\d)\b/g))
       cite(reliability.includes(`\n| ${number} |`), what)
-    for (const [what, title = ''] of text.matchAll(/reliability "([^"\n]+)"/g))
+    for (const [what, title = ''] of text.matchAll(/[Rr]eliability "([^"\n]+)"/g))
       cite(begins(reliability, title), what)
     for (const [what, title = ''] of text.matchAll(/base-api "([^"\n]+)"/g)) cite(begins(base, title), what)
   }
@@ -95,7 +120,7 @@ test('what is cited can be looked up', (t) => {
 
 test('no document outside of the repository is cited', (t) => {
   const outside =
-    /contract-\d|\b(?:design|growth|house|toolchain|seed|style)\.md|seed-only|\s\(seed[,)]|seed "|the seed's/
+    /contract-\d|\b(?:design|growth|house|toolchain|seed|style|packaging|use|attack)\.md|seed-only|\s\(seed[,)]|seed "|the seed's/
   const citing = everything.filter(([, text]) => outside.test(text)).map(([path]) => path)
   t.deepEqual(citing, [])
 })

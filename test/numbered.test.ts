@@ -34,7 +34,10 @@ test('each number that a title begins with is in its page, and the pages of atta
   )
 })
 
-/** The last cell of a row names files and folders, from test/ or from the root: each holds the number. */
+/**
+ * The last cell of a row names tests and suites of test/ without their extensions, as `faults/store` and `contracts/noted-head`, or
+ * other files by their path: each holds the number.
+ */
 function holders(page: string) {
   return [...page.matchAll(/^\| ([AFLS]\d\d) \|.*\| ([^|]+) \|$/gm)].flatMap(([, number = '', cell = '']) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, path = '']) => ({ number, path })),
@@ -47,7 +50,9 @@ test('each test that the pages name is there, and its title begins with the numb
   const missing = named.filter(({ number, path }) => {
     if (existsSync(path)) return !readFileSync(path, 'utf8').includes(number)
     return !sources.some(
-      ([name, text]) => name.startsWith(path) && new RegExp(`['"\`](?:[A-Z]\\d\\d )*${number} `).test(text),
+      ([name, text]) =>
+        [`${path}.test.ts`, `${path}.ts`].includes(name) &&
+        new RegExp(`['"\`](?:[A-Z]\\d\\d )*${number} `).test(text),
     )
   })
   t.deepEqual(missing, [])

@@ -5,18 +5,31 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../bundling/bundling.js'
 import { nodeVersion } from './fetched.js'
-import { date, gitHead } from './release.js'
+import { date, gitHead, published } from './release.js'
 
-/** CycloneDX of the packages that are bundled, as npm knows them, and of Node. */
+/** CycloneDX of the packages that `npm run build` has bundled, as npm knows them, and of Node. */
 export function writeSbom(file) {
-  const words = ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only']
+  const bundled = JSON.parse(readFileSync(join(root, 'dist/third-party.json'), 'utf8'))
+  const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
   const bill = JSON.parse(
     execFileSync('npm', words, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
   )
-  // What npm makes up at each run.
+  const own = bill.metadata.component
+  // What npm makes up at each run, or takes from where the checkout lies.
   delete bill.serialNumber
   bill.metadata.timestamp = `${date}T00:00:00.000Z`
-  if (gitHead !== null) bill.metadata.component.version += `+${gitHead.slice(0, 8)}`
+  own.name = published.name
+  if (gitHead !== null) own.version += `+${gitHead.slice(0, 8)}`
+  // To npm what is bundled and what is for developers are the same kind of dependency.
+  const known = new Map(bill.components.map((component) => [component['bom-ref'], component]))
+  bill.components = Object.entries(bundled).map(([name, kind]) => {
+    if (!known.has(name)) throw new Error(`${name} is bundled, and package-lock.json does not have it`)
+    const licenses = [{ license: { name: kind } }]
+    return { licenses, ...known.get(name), scope: 'required', properties: [] }
+  })
+  bill.dependencies = bill.dependencies
+    .filter(({ ref }) => ref === own['bom-ref'] || ref in bundled)
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((name) => name in bundled) }))
   bill.components.push({
     type: 'platform',
     name: 'node',

@@ -1,16 +1,25 @@
 /**
  * A large fleet on several servers of one PostgreSQL, on this machine alone: `node dist/bench/cluster/report.js --agents 100000
- * --servers 6`. It takes long, so it is no group of `npm run bench`.
+ * --servers 6`. It takes long, so it is no group of `npm run bench`. It exits 1 where a result is not SUCCESS, an agent was sent
+ * something twice, or a server with 17,000 links or fewer takes more than 900 MB.
  */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import type { TaskSummary } from '../../src/core/protocol/http/tasks.ts'
+import { patiently } from '../fleet/patiently.ts'
 import { residentMB } from '../measure.ts'
 import { type RegisteredAgent, registerAgents } from '../rest/register.ts'
-import { startLargeFleet } from './fleet.ts'
+import type { FleetState } from './agents.ts'
+import { type LargeFleet, startLargeFleet } from './fleet.ts'
 import { startShared, type Used } from './shared.ts'
 
 const idleSeconds = 20
+/** What a server may take with so many links. */
+const [mostMB, linksOfMost] = [900, 17_000]
+/** Milliseconds. */
+const longestStep = 60 * 60_000
 
 const { values } = parseArgs({
   options: {
@@ -64,9 +73,33 @@ async function sayStep(name: string, from: Moment, count: number): Promise<void>
   )
 }
 
-function sayMemory(name: string): void {
+function fail(what: string): void {
+  say(`  NOT MET: ${what}`)
+  process.exitCode = 1
+}
+
+function sayMemory(name: string): number[] {
   const each = servers.map((server) => Math.round(residentMB(server.child.pid)))
   say(`${name}: resident memory of the servers ${each.join(', ')} MB`)
+  return each
+}
+
+/** While each server has its part of the links. */
+function judgeMemory(name: string): void {
+  const most = Math.max(...sayMemory(name))
+  if (agentCount / serverCount <= linksOfMost && most > mostMB) fail(`a server takes more than ${mostMB} MB`)
+}
+
+/** As `fleet.until`, not for ever. */
+async function untilIn(
+  fleet: LargeFleet,
+  what: string,
+  fulfilled: (state: FleetState) => boolean,
+): Promise<void> {
+  const late = delay(longestStep, null, { ref: false }).then(() => {
+    throw new Error(`${what}: not within ${longestStep / 60_000} minutes: ${JSON.stringify(fleet.state)}`)
+  })
+  await Promise.race([late, fleet.until(fulfilled)])
 }
 
 async function register(): Promise<RegisteredAgent[]> {
@@ -91,21 +124,25 @@ async function runOnAll(title: string, meanwhile?: () => Promise<void>): Promise
   const from = await moment()
   const [first] = servers
   if (!first) throw new Error('there is no server')
-  const { taskId } = await first.call('POST', '/api/tasks', {
-    script: { content: 'true' },
-    target: { selector: '*' },
-    queueSeconds: 600,
-  })
+  const task = { script: { content: 'true' }, target: { selector: '*' }, queueSeconds: 600 }
+  const key = randomUUID()
+  const { taskId } = await patiently(() => first.call('POST', '/api/tasks', task, key))
   await meanwhile?.()
+  // The newest of all: a list reads no results of 100,000 hosts.
+  const newest = async () => {
+    const { content } = await first.call('GET', '/api/tasks?page=0&size=1')
+    return (content as TaskSummary[]).find((one) => one.taskId === taskId)
+  }
+  const began = performance.now()
   for (;;) {
-    // Under such load an answer may come too late for the server itself: as clients do, this asks again.
-    const seen = await first.call('GET', `/api/tasks/${String(taskId)}?page=0&size=1`).catch(() => null)
-    const { status = 'RUNNING', counts } = seen ?? {}
-    if (status !== 'RUNNING') {
+    const seen = await patiently(newest)
+    if (seen && seen.status !== 'RUNNING') {
       await sayStep(title, from, agentCount)
-      say(`  ended ${String(status)}: ${JSON.stringify(counts)}`)
+      say(`  ended ${seen.status}: ${JSON.stringify(seen.counts)}`)
+      if (seen.counts.SUCCESS !== agentCount) fail('not all results are SUCCESS')
       return
     }
+    if (performance.now() - began > longestStep) throw new Error(`${title}: it does not end`)
     await delay(250)
   }
 }
@@ -122,30 +159,31 @@ try {
     heartbeatSeconds * 1000,
   )
   ends.push(() => fleet.stop())
-  await fleet.until(({ open }) => open === agentCount)
+  await untilIn(fleet, 'linking', ({ open }) => open === agentCount)
   await sayStep('linked, with the heartbeats of that time', from, agentCount)
-  sayMemory(`${agentCount} links`)
+  judgeMemory(`${agentCount} links`)
   await delay(10_000)
   from = await moment()
   const { beats } = fleet.state
   await delay(heartbeatSeconds * 1000)
   await sayStep('heartbeats', from, fleet.state.beats - beats)
-  sayMemory('after them')
+  judgeMemory('after them')
   await runOnAll('one task on all')
+  judgeMemory('after it')
   const last = servers.length - 1
   await runOnAll('one task on all, a server killed in its midst', async () => {
     const sent = fleet.state.frames
-    await fleet.until(({ frames }) => frames >= sent + agentCount / 10)
+    await untilIn(fleet, 'a tenth of it', ({ frames }) => frames >= sent + agentCount / 10)
     await shared.kill(last)
     const killed = performance.now()
     await shared.startAgain(last)
-    await fleet.until(({ open }) => open === agentCount)
+    await untilIn(fleet, 'linking again', ({ open }) => open === agentCount)
     say(`  all links stand again ${((performance.now() - killed) / 1000).toFixed(1)} s after the kill`)
   })
   sayMemory('at the end')
   const { frames, twice } = fleet.state
   say(`${frames} executions sent, ${twice} of them to agents that had them`)
-  if (twice > 0) process.exitCode = 1
+  if (twice > 0) fail('agents were sent what they had')
   const { rows } = await watcher.query<{ size: string }>(
     'select pg_database_size(current_database()) as size',
   )

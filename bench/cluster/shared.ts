@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Postgres, startPostgres } from '../../test/helpers/servers/postgres-instances.ts'
 import type { Servers } from '../fleet/fleet.ts'
+import { patiently } from '../fleet/patiently.ts'
 import { type BenchServer, startServer } from '../fleet/server.ts'
 import { cpuOf, cpuOfPostgres } from './usage.ts'
 
@@ -63,7 +64,8 @@ export async function startShared(size: number, more: readonly string[] = []): P
         await server.stop()
       },
       async startAgain(at) {
-        const server = await start(at, Number(new URL(serverAt(at).url).port))
+        const port = Number(new URL(serverAt(at).url).port)
+        const server = await patiently(() => start(at, port))
         servers[at] = server
         return server
       },

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { patiently } from './patiently.ts'
 
 export const binary = fileURLToPath(new URL('../../../bin/run.js', import.meta.url))
 const password = 'a password for the benchmark'
@@ -14,7 +15,8 @@ export interface BenchServer {
   child: ChildProcess
   /** Milliseconds from spawn until it took requests. */
   startedIn: number
-  call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>
+  /** `key`: with the same one it is carried out once, however often it is asked. */
+  call(method: string, path: string, body?: unknown, key?: string): Promise<Record<string, unknown>>
   stop(): Promise<void>
 }
 
@@ -35,19 +37,25 @@ export async function startServer(
       env: { ...process.env, RSM_ADMIN_PASSWORD: password },
     },
   )
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    ended(child).then(() => {
+      throw new Error(`the server in ${dataDir} ended before it took requests`)
+    }),
+  ])) as [string]
   const startedIn = performance.now() - spawned
   const server: BenchServer = {
     url: (JSON.parse(line) as { url: string }).url,
     token: '',
     child,
     startedIn,
-    async call(method, path, body) {
+    async call(method, path, body, key) {
       const response = await fetch(server.url + path, {
         method,
         headers: {
           'content-type': 'application/json',
           ...(server.token ? { authorization: `Bearer ${server.token}` } : {}),
+          ...(key === undefined ? {} : { 'idempotency-key': key }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
@@ -60,9 +68,8 @@ export async function startServer(
       await ended(child)
     },
   }
-  server.token = String(
-    (await server.call('POST', '/api/auth/login', { username: 'admin', password }))['token'],
-  )
+  const login = () => server.call('POST', '/api/auth/login', { username: 'admin', password })
+  server.token = String((await patiently(login))['token'])
   return server
 }
 

@@ -1,3 +1,4 @@
+import { patiently } from '../fleet/patiently.ts'
 import type { BenchServer } from '../fleet/server.ts'
 import { requestText } from '../load/load.ts'
 
@@ -11,7 +12,8 @@ export interface RegisteredAgent {
 
 /** Registers so many agents over REST, as they register themselves; each has sent a heartbeat and its metrics. */
 export async function registerAgents(server: BenchServer, count: number): Promise<RegisteredAgent[]> {
-  const { token } = await server.call('POST', '/api/enrollment-tokens', { maxUses: mostUses })
+  const enrolling = () => server.call('POST', '/api/enrollment-tokens', { maxUses: mostUses })
+  const { token } = await patiently(enrolling)
   const agents: RegisteredAgent[] = []
   let next = 0
   async function work(): Promise<void> {
@@ -71,7 +73,10 @@ function metrics() {
   }
 }
 
-async function post(server: BenchServer, token: string, path: string, body: unknown) {
+/** A registration may be repeated with the same token (contract §3). */
+const post = (...asked: Parameters<typeof postOnce>) => patiently(() => postOnce(...asked))
+
+async function postOnce(server: BenchServer, token: string, path: string, body: unknown) {
   const response = await fetch(server.url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },

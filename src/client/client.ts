@@ -12,6 +12,7 @@ import { hostsOver } from './services/hosts.ts'
 import { schedulesOver } from './services/schedules.ts'
 import { scriptsOver } from './services/scripts.ts'
 import { type ServerService, serverOver } from './services/server.ts'
+import { sessionsOver } from './services/sessions.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
 import { tokensOver } from './services/tokens.ts'
@@ -53,6 +54,7 @@ function clientOver(connection: Connection, token: string | undefined, api: Api)
     clusters: clustersOver(api),
     users: usersOver(api),
     tokens: tokensOver(api),
+    sessions: sessionsOver(api),
     enrollments: enrollmentsOver(api),
     files: filesOver(api),
     tasks: tasksOver(api),

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import type { File } from '../core/protocol/http/files.ts'
@@ -10,6 +9,7 @@ import type { ClientFileService } from './services/files.ts'
 export interface Part {
   readonly length: number
   readonly isLast: boolean
+  /** Each piece holds until the next one is asked for. */
   readonly from: (offset: number) => AsyncIterable<Uint8Array>
 }
 
@@ -20,6 +20,8 @@ export interface Source {
 }
 
 export interface UploadOptions {
+  /** What it is called here; undefined where it has no name. */
+  readonly name?: string | undefined
   readonly isSecret: boolean
   /** So many bytes have gone out. */
   readonly sent: (bytes: number) => void
@@ -30,12 +32,17 @@ export interface UploadOptions {
 /** Bytes of one part of a stream: they stay in memory until they are on the server's disk. A multiple of what is sealed together. */
 export const partBytes = 8 * 1024 * 1024
 
+/** Bytes of one request, of a file that can be read again: each waits for the server's disk, and proxies bound what they pass on. */
+const longestRequest = 64 * 1024 * 1024
+
 /** A stream in parts that can be sent again, so that a cut of the connection needs no second reading of it. */
 export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
   const partOf = (content: Buffer, isLast: boolean): Part => ({
     length: content.length,
     isLast,
-    from: (offset) => Readable.from([content.subarray(offset)]),
+    async *from(offset) {
+      yield content.subarray(offset)
+    },
   })
   let waiting: Uint8Array[] = []
   let length = 0
@@ -60,14 +67,15 @@ export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
 export async function upload(
   files: ClientFileService,
   { size: total, parts }: Source,
-  { isSecret, sent, cut }: UploadOptions,
+  { name, isSecret, sent, cut }: UploadOptions,
 ): Promise<File> {
   const begun = await files.begin({
+    ...(name !== undefined && { name }),
     ...(total !== null && { size: total }),
     ...(isSecret && { secret: true }),
   })
   const { fileId } = begun
-  const size = new PartSize()
+  const size = new PartSize(longestRequest)
   let file = begun
   let failingSince: number | undefined
 
@@ -94,7 +102,7 @@ export async function upload(
       if (offset < start)
         throw new RsmError('unavailable', 'the server has lost a part of the upload: begin anew')
       const until = Math.min(end, offset + size.bytes)
-      const body = Readable.from(some(from(offset - start), offset, until, sent), { objectMode: false })
+      const body = some(from(offset - start), offset, until, sent)
       const query = { offset, ...(total === null && isLast && until === end && { end: true }) }
       const began = performance.now()
       try {

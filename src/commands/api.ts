@@ -37,7 +37,7 @@ function callOf(first: string, second: string | undefined): { method: string; pa
 }
 
 export default class ApiCommand extends BaseCommand {
-  static override summary = 'Make any call with the URL and token in use'
+  static override summary = 'Call the REST API with the current URL and token'
   static override examples = [
     '$ rsm api /api/hosts?status=ONLINE',
     `$ rsm api PATCH /api/hosts/1 -d '{"tags":{"role":"web"}}'`,

@@ -11,7 +11,7 @@ export default class Cp extends BaseCommand {
   static override summary = 'Copy files to hosts, or from them'
   static override description =
     `A path on hosts is written SELECTOR:/PATH, or :/PATH with -w, -g, -t or -a; %h in it is the name of the host, %% a percent sign.
-To hosts: a path that ends in / is a directory. Who reads a file there sees the old one or the new one, never a part. A host
+To hosts: a path that ends in / is a directory. Readers of the file see the old content or the new one, never a part. A host
 that has the same content, owner and permissions already is not written. With -r a directory becomes the path, or goes into it
 where that ends in / and the directory's name does not. Several sources go into the path. The source - is stdin.
 From hosts: into DIR/HOST/NAME; a file of one host also into a file.
@@ -30,7 +30,7 @@ Exit code: as exec.`
     'cp FILE... [SELECTOR]:PATH [TARGETS] [OPTIONS]',
     'cp [SELECTOR]:PATH DIR [TARGETS] [OPTIONS]',
   ]
-  static override args = { path: oneOrMore('what is copied, and where it goes') }
+  static override args = { path: oneOrMore('files to copy, then where to copy them') }
   static override flags = { ...targetFlags, ...copyFlags }
 
   async run() {

@@ -1,14 +1,14 @@
 import { string } from '@oclif/core/flags'
-import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/command/argv.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { gateFlags } from '../ui/flags/gates.ts'
 import { ifGiven } from '../ui/flags/given.ts'
 import { runFlags } from '../ui/flags/run.ts'
+import { stdinFlag } from '../ui/flags/stdin.ts'
 import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
-import { type StdinReader, stdinReader } from '../ui/input/stdin.ts'
+import { stdinReader } from '../ui/input/stdin.ts'
 import { findScript } from '../ui/names/names.ts'
 import { besideStdin, readOrder, runOrder } from '../ui/task/run.ts'
 import { fileRunnable, type Runnable, scriptRunnable, storedRunnable } from '../ui/task/runnable.ts'
@@ -45,7 +45,7 @@ function isTornShell([program = '', option = '', text = '']: readonly string[]):
 export default class Exec extends BaseCommand {
   static override summary = 'Run a command or a script on hosts and watch its output'
   static override description =
-    `Options end at the first other word. The words are joined by one space, as ssh does, and run by bash.
+    `Options end at the first word that is not an option. bash runs the words, joined by spaces as ssh does.
 Each host has RSM_HOST, RSM_HOST_ID, RSM_CLUSTERS, RSM_TAGS and RSM_TAG_... (each tag) in its environment.
 Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unreachable); for several, 1 if any did not succeed.`
   static override examples = [
@@ -68,11 +68,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
       description: 'run this file or stored script',
     }),
     type: string({ helpGroup: 'RUN', options: scriptTypeNames, description: 'interpreter (default: bash)' }),
-    stdin: string({
-      helpGroup: 'RUN',
-      helpValue: 'FILE|-',
-      description: "what the script reads as its stdin on each host; - is rsm's own stdin",
-    }),
+    stdin: stdinFlag,
     ...runFlags,
     ...gateFlags,
   }
@@ -88,7 +84,9 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
       this.notice(
         `the words are joined by spaces, so ${words[0]} ${words[1]} gets only the first word of what you quoted: leave ${words[0]} ${words[1]} out`,
       )
-    const input = await ifGiven(flags.stdin, (path) => this.#inputOf(path, stdin))
+    const input = await ifGiven(flags.stdin, async (path) =>
+      (await import('../ui/files/script-stdin.ts')).openScriptStdin(this, path, stdin),
+    )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
     const asScript =
@@ -103,20 +101,6 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
       })
     } finally {
       await input?.close()
-    }
-  }
-
-  /** Opens what scripts are to read; it is sent once it is known that something runs. */
-  async #inputOf(path: string, stdin: StdinReader) {
-    const { fileSource, stdinSource } = await import('../ui/files/source.ts')
-    const source = path === '-' ? stdinSource(stdin, "the scripts' stdin") : await fileSource(path)
-    return {
-      bring: async (client: Client) => {
-        const { sendSource } = await import('../ui/files/send.ts')
-        const { fileId } = await sendSource(this, client, source)
-        return { stdin: { fileId } }
-      },
-      close: source.close,
     }
   }
 

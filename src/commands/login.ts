@@ -12,6 +12,13 @@ import { readSecretFile } from '../ui/input/named-file.ts'
 import { readPassword } from '../ui/input/password.ts'
 import { ask, isSomeoneThere } from '../ui/input/prompt.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
+import { logIn } from '../ui/log-in.ts'
+
+interface LoginFlags {
+  readonly username?: string | undefined
+  readonly code?: string | undefined
+  readonly 'password-stdin': boolean
+}
 
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
@@ -26,8 +33,11 @@ export default class Login extends BaseCommand {
   static override flags = {
     username: string({ char: 'u', description: 'username (asked if not given)' }),
     'password-stdin': boolean({ description: 'read the password from stdin' }),
+    code: string({
+      description: 'code from the authenticator app, or a recovery code (asked if needed)',
+    }),
     'token-stdin': boolean({
-      exclusive: ['username', 'password-stdin', 'token-file'],
+      exclusive: ['username', 'password-stdin', 'code', 'token-file'],
       description: 'read a token from stdin instead of a password; or use --token-file FILE',
     }),
   }
@@ -97,8 +107,8 @@ export default class Login extends BaseCommand {
     return checkedToken((await stdinReader()('the token')).trim())
   }
 
-  async #logIn(client: Client, flags: { username?: string | undefined; 'password-stdin': boolean }) {
-    const { username = '', 'password-stdin': fromStdin } = flags
+  async #logIn(client: Client, flags: LoginFlags) {
+    const { username = '', 'password-stdin': fromStdin, code } = flags
     // Before somebody types a password: this finds a mistyped address, or another program at it.
     if (!fromStdin && isSomeoneThere()) await client.api.call('GET', '/api/health')
     if (username === '' && !isSomeoneThere())
@@ -108,6 +118,6 @@ export default class Login extends BaseCommand {
     const instead = 'give it with --username'
     const asked = username || (await ask('Username [admin]: ', { instead })).trim() || 'admin'
     const password = await readPassword(fromStdin, 'Password: ')
-    return client.auth.login({ username: asked, password })
+    return logIn(client, { username: asked, password, ...(code !== undefined && { code }) })
   }
 }

@@ -3,6 +3,7 @@ import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { Contexts } from '../ui/contexts/contexts.ts'
 import { readChangedPassword } from '../ui/input/password.ts'
+import { logIn } from '../ui/log-in.ts'
 
 export default class Passwd extends BaseCommand {
   static override summary = 'Change your own password'
@@ -34,7 +35,7 @@ export default class Passwd extends BaseCommand {
     const contexts = new Contexts()
     const isStored = context !== undefined && token !== undefined && contexts.holds(context, token)
     if (isStored) {
-      const renewed = await client.auth.login({ username, password: passwords.newPassword })
+      const renewed = await logIn(client, { username, password: passwords.newPassword })
       contexts.renew(context, renewed.token)
     } else this.notice(`log in again: rsm login ${url} --username ${username}`)
     return { username, loggedIn: isStored }

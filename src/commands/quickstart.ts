@@ -28,13 +28,13 @@ export default class Quickstart extends BaseCommand {
   static override summary = 'Try rsm: start a server and an agent on this machine and run a first command'
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {
-    once: boolean({ description: 'end after the first command and leave nothing behind' }),
+    once: boolean({ description: 'stop after the first command and remove everything' }),
     port: integer({
       min: 0,
       max: 65535,
       description: `port of the server; ${usualPort} when it is free, any with --once`,
     }),
-    'data-dir': string({ helpValue: 'DIR', exclusive: ['once'], description: 'where it keeps everything' }),
+    'data-dir': string({ helpValue: 'DIR', exclusive: ['once'], description: 'directory for all data' }),
   }
 
   async run() {

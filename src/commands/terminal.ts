@@ -48,8 +48,8 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     word: optional('a command, as ssh takes it', { hidden: true }),
   }
   static override flags = {
-    'run-as': string({ char: 'l', helpValue: 'USER', description: 'as this user of the host' }),
-    shell: string({ helpValue: 'SHELL', description: "instead of the user's login shell" }),
+    'run-as': string({ char: 'l', helpValue: 'USER', description: 'open it as this user of the host' }),
+    shell: string({ helpValue: 'SHELL', description: "shell to run (default: the user's login shell)" }),
     escape: string({
       char: 'e',
       default: '~',

@@ -3,6 +3,7 @@ import type { AuditQuery } from './protocol/http/audit.ts'
 import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
 import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
 import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/enrollments.ts'
+import type { TaskFile } from './protocol/http/files.ts'
 import type {
   Host,
   HostCreate,
@@ -29,6 +30,7 @@ import type {
   ScriptVersion,
   ScriptVersionSummary,
 } from './protocol/http/scripts.ts'
+import type { Session, SessionsEnded } from './protocol/http/sessions.ts'
 import type {
   ClusterExecute,
   HostInstall,
@@ -128,6 +130,16 @@ export interface TokenService {
   remove(id: number): Promise<{ id: number }>
 }
 
+/** The caller's own logins (contract §2). */
+export interface SessionService {
+  /** Those that still last, the one that was used last first. */
+  list(query: PageQuery): Promise<Page<Session>>
+  /** What hangs on it closes at once. */
+  remove(id: number): Promise<{ id: number }>
+  /** All but the one that makes the call. */
+  removeOthers(): Promise<SessionsEnded>
+}
+
 export interface TaskService {
   list(query: TaskQuery): Promise<Page<TaskSummary>>
   /** Without a query: all results. */
@@ -146,6 +158,8 @@ export interface TaskService {
    */
   retry(taskId: string, input: TaskRetry, idempotencyKey?: string): Promise<Started | Task>
   script(taskId: string): Promise<TaskScript>
+  /** Of each host, in the order of the plan, what it fetches from there. A task that fetches nothing: `not_found`. */
+  files(taskId: string, query: PageQuery): Promise<Page<TaskFile>>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
 }
 
@@ -211,6 +225,7 @@ export interface Services {
   clusters: ClusterService
   users: UserService
   tokens: TokenService
+  sessions: SessionService
   enrollments: EnrollmentService
   tasks: TaskService
   webhooks: WebhookService

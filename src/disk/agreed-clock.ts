@@ -34,7 +34,7 @@ const lookEvery = 60_000
 export interface AgreedClockOptions {
   path: string
   clocks: Clocks
-  /** The newest time that the data tells of, for a directory without `path`: of 0.1.0, or new (null). */
+  /** The newest time in the data, for a directory without the file `path`: one that 0.1.0 wrote, or a new one (null). */
   newest(): Promise<number | null>
   /** The clock begins to be doubted, differently, or (null) no more. */
   changed(doubt: ClockDoubt | null): void

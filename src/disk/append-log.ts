@@ -51,7 +51,7 @@ export interface AppendLogOptions<T> {
   readonly written?: (batch: readonly Appended<T>[]) => void
   /** An fsync took this many seconds, and made this batch durable. */
   readonly synced?: (seconds: number, batch: readonly Appended<T>[]) => void
-  /** All appends that wait are about to be refused: what is not durable by now is void. */
+  /** Called before all waiting appends are refused: nothing that is not durable by now will be. */
   readonly refused?: (fault: LogFault, error: unknown) => void
   /** A full disk has room again. */
   readonly resumed?: () => void

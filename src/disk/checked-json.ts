@@ -10,7 +10,7 @@ const closingBrace = 0x7d
 
 const hexOfBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-/** By bytes, as `toString(16)` of a number past 31 bits takes longer than all else that a line costs. */
+/** Digit by digit from bytes: `toString(16)` of a number above 31 bits takes longer than everything else about a line. */
 function hex(check: number): string {
   const bytes = [check >>> 24, (check >>> 16) & 255, (check >>> 8) & 255, check & 255] as const
   return `${hexOfBytes[bytes[0]]}${hexOfBytes[bytes[1]]}${hexOfBytes[bytes[2]]}${hexOfBytes[bytes[3]]}`

@@ -5,7 +5,7 @@ import { RsmError } from '../core/errors.ts'
 import { lockFile } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
-/** A directory that is ours alone until `release`, or until this process dies in whatever way. */
+/** A directory that only this process uses, until `release` or until the process dies. */
 export interface DataDirectory {
   readonly path: string
   release(): Promise<void>

@@ -36,7 +36,7 @@ export async function writeWhole(
 /** What has to fit before a full disk counts as free again, in bytes. */
 const probeBytes = 64 * 1024
 
-/** Whether there is room for a file beside `path`; it has lost its name before it grows, so that no crash leaves it. */
+/** Whether there is room for a file beside `path`. The file that tries it is unlinked before it grows, so that no crash leaves it. */
 export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
   try {
     const beside = temporaryName(path)

@@ -9,7 +9,7 @@ const plain = /^[\w./:@%+,=-]*$/
  * A value as systemd's EnvironmentFile and sh both read it: within double quotes both take a backslash before these.
  * Errors: `usage` for one with a line end, which neither takes.
  */
-function quoted(name: string, value: string): string {
+export function quoted(name: string, value: string): string {
   if (/[\0\r\n]/.test(value)) throw new RsmError('usage', `${name} can't hold a line end`)
   return plain.test(value) ? value : `"${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
 }

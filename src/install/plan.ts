@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
 import { type Change, directoryChange, fileChange, programChange } from './change.ts'
-import { readEnvFile, type Settings, writeEnvFile } from './env-file.ts'
-import { programFor } from './program.ts'
+import { quoted, readEnvFile, type Settings, writeEnvFile } from './env-file.ts'
+import { type Program, packagedProgram } from './program.ts'
 import { readText } from './read-text.ts'
-import { packagedUnit, type Service } from './service.ts'
+import { dataDirOf, type Service } from './service.ts'
 import type { Systemd } from './systemd.ts'
-import { unitText } from './unit.ts'
+import { dropInText, unitText } from './unit.ts'
 
 /** What an installation is to be. */
 export interface Wish {
@@ -15,7 +15,7 @@ export interface Wish {
   readonly settings: Settings
   /** Of an agent that is to enroll. */
   readonly token: string | undefined
-  readonly prefix: string | undefined
+  readonly program: Program
   readonly systemd: Systemd | null
   /** What has to be there before all else. */
   readonly first?: readonly Change[]
@@ -42,8 +42,8 @@ export function mergedSettings({ envFile }: Service, settings: Settings): Map<st
 const anySystemd = 999
 
 export function planOf(wish: Wish): Plan {
-  const { service, token, prefix, systemd, writable = [] } = wish
-  const { command, from } = programFor(service, prefix)
+  const { service, token, systemd, writable = [] } = wish
+  const { command, from } = wish.program
   const settings = mergedSettings(service, wish.settings)
   const [program = ''] = command
   const changes: Change[] = [...(wish.first ?? [])]
@@ -53,13 +53,18 @@ export function planOf(wish: Wish): Plan {
   if (token !== undefined)
     changes.push(fileChange({ path: service.tokenFile, text: `${token}\n`, mode: 0o600, isSecret: true }))
   changes.push(fileChange({ path: service.envFile, text: writeEnvFile(settings), mode: 0o600 }))
-  const isPackaged = program === '/usr/bin/rsm' && readText(packagedUnit(service.unit)) !== null
-  if ((systemd !== null || !service.isUsers) && !isPackaged) {
-    const unit = unitText(service, command, systemd?.version ?? anySystemd, writable)
-    changes.push(fileChange({ path: service.unitFile, text: unit, mode: 0o644 }))
-  }
+  const isPackaged = program === packagedProgram && readText(service.packagedUnitFile) !== null
+  // Without systemd too: it says what an uninstallation has to remove.
+  if (!isPackaged)
+    changes.push(fileChange({ path: service.unitFile, text: unitText(service, command), mode: 0o644 }))
+  const { dropInFile } = service
+  const dropIn = dropInText(service, systemd?.version ?? anySystemd, writable)
+  // One of before that nothing is left of must not hold either.
+  if (dropIn !== null || readText(dropInFile) !== null)
+    changes.push(fileChange({ path: dropInFile, text: dropIn ?? '', mode: 0o644 }))
   const verb = service.name === 'agent' ? 'agent run' : 'server start'
-  const line = `set -a; . ${service.envFile}; exec ${command.join(' ')} ${verb} --data-dir ${service.dataDir}`
+  const dataDir = quoted('--data-dir', dataDirOf(service, settings))
+  const line = `set -a; . ${service.envFile}; exec ${command.join(' ')} ${verb} --data-dir ${dataDir}`
   return {
     changes,
     settings,

@@ -11,7 +11,8 @@ export interface Program {
   readonly from: string | null
 }
 
-const packaged = '/usr/bin/rsm'
+/** Where a package puts it. */
+export const packagedProgram = '/usr/bin/rsm'
 
 /**
  * One executable runs from `/usr/bin` (packages) or `PREFIX/bin`, and is copied there from elsewhere; what npm installed runs
@@ -19,7 +20,8 @@ const packaged = '/usr/bin/rsm'
  */
 export function programFor(service: Service, prefix: string | undefined): Program {
   if (!isSingleFile) return { command: [process.execPath, ownPath('bin/run.js')], from: null }
-  if (prefix === undefined && process.execPath === packaged) return { command: [packaged], from: null }
+  if (prefix === undefined && process.execPath === packagedProgram)
+    return { command: [packagedProgram], from: null }
   const target = join(resolve(prefix ?? service.prefix), 'bin/rsm')
   const isThere = existsSync(target) && realpathSync(target) === realpathSync(process.execPath)
   return { command: [target], from: isThere ? null : '/proc/self/exe' }

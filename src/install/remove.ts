@@ -1,8 +1,11 @@
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { lockFile } from '../disk/lock.ts'
 import { readEnvFile } from './env-file.ts'
+import { packagedProgram } from './program.ts'
 import { readText } from './read-text.ts'
-import { type Service, systemService } from './service.ts'
+import { dataDirOf, type Service, systemService } from './service.ts'
 import type { Systemd } from './systemd.ts'
 
 /** What an uninstallation finds. */
@@ -10,6 +13,7 @@ export interface Found {
   /** Files and directories that it removes, in order. */
   readonly paths: readonly string[]
   readonly hasUnit: boolean
+  readonly dataDir: string
 }
 
 /** The executable that a unit of ours starts, if it lies where only an installation puts it. */
@@ -17,17 +21,16 @@ function programOf(service: Service): string | null {
   const start = (readText(service.unitFile) ?? '').split('\n').find((line) => line.startsWith('ExecStart='))
   const [program = ''] = (start ?? '').slice('ExecStart='.length).replaceAll('"', '').split(' ')
   if (!program.endsWith('/bin/rsm')) return null
-  return program === '/usr/bin/rsm' ? null : program
+  return program === packagedProgram ? null : program
 }
 
 export function findInstalled(service: Service, keepData: boolean): Found {
-  const { unitFile, envFile, tokenFile, name } = service
-  const variable = name === 'agent' ? 'RSM_AGENT_DATA_DIR' : 'RSM_DATA_DIR'
-  const dataDir = readEnvFile(readText(envFile) ?? '').get(variable) ?? service.dataDir
+  const { unitFile, dropInFile, envFile, tokenFile, name } = service
+  const dataDir = dataDirOf(service, readEnvFile(readText(envFile) ?? ''))
   const program = programOf(service)
   // The other service of this machine may run from the same file.
   const other = service.isUsers ? null : programOf(systemService(name === 'agent' ? 'server' : 'agent'))
-  const paths = [unitFile, tokenFile, envFile]
+  const paths = [unitFile, dropInFile, tokenFile, envFile]
   if (!keepData) paths.push(dataDir)
   if (
     program !== null &&
@@ -36,9 +39,23 @@ export function findInstalled(service: Service, keepData: boolean): Found {
   )
     paths.push(program)
   const there = paths.filter((path) => existsSync(path))
-  return { paths: there, hasUnit: existsSync(unitFile) }
+  return { paths: there, hasUnit: existsSync(unitFile), dataDir }
 }
 
+/** Nobody starts on the data while it is held. Errors: `conflict`, which names the process that runs on it. */
+async function holdData({ unit }: Service, dataDir: string) {
+  const lock = join(dataDir, 'lock')
+  if (!existsSync(lock)) return null
+  return lockFile(lock, `data directory ${dataDir}`).catch((error: unknown) => {
+    if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
+    throw new RsmError('conflict', `${unit} still runs: ${error.message}`, {
+      hint: 'end that process, and take out what starts it at boot (crontab, init system); then run this again',
+      cause: error,
+    })
+  })
+}
+
+/** Errors: `conflict` where the service runs and systemd does not stop it: nothing has been removed. */
 export async function removeInstalled(
   service: Service,
   systemd: Systemd | null,
@@ -50,10 +67,14 @@ export async function removeInstalled(
       if (found.hasUnit) throw error
     })
   }
-  for (const path of found.paths) rmSync(path, { recursive: true, force: true })
+  const held = await holdData(service, found.dataDir)
+  try {
+    for (const path of found.paths) rmSync(path, { recursive: true, force: true })
+  } finally {
+    await held?.close()
+  }
   // Theirs who keep something else in them.
-  for (const directory of [service.configDir, dirname(service.dataDir)])
-    if (basename(directory) === 'rsm' && existsSync(directory) && readdirSync(directory).length === 0)
-      rmdirSync(directory)
+  for (const directory of [dirname(service.dropInFile), service.configDir, dirname(service.dataDir)])
+    if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory)
   await systemd?.ctl('daemon-reload')
 }

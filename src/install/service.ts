@@ -1,5 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { Settings } from './env-file.ts'
 
 export type ServiceName = 'server' | 'agent'
 
@@ -11,17 +12,32 @@ export interface Service {
   /** `rsm-agent`. */
   readonly unit: string
   readonly unitFile: string
+  /** The same unit where a package has brought it. */
+  readonly packagedUnitFile: string
+  /** What this host adds to the unit, whoever brought that. */
+  readonly dropInFile: string
   readonly configDir: string
   readonly envFile: string
   /** An enrollment token, until it is used. */
   readonly tokenFile: string
   readonly dataDir: string
+  /** The setting that names another. */
+  readonly dataVariable: string
   /** Where an executable goes that lies somewhere else. */
   readonly prefix: string
 }
 
-/** The unit that a package brings. */
-export const packagedUnit = (unit: string): string => `/usr/lib/systemd/system/${unit}.service`
+const dataVariables = { server: 'RSM_DATA_DIR', agent: 'RSM_AGENT_DATA_DIR' }
+
+/** Where systemd looks for a unit, in a directory of units. */
+const unitFiles = (unit: string, directory: string, packaged: string) => {
+  const unitFile = join(directory, `${unit}.service`)
+  return {
+    unitFile,
+    packagedUnitFile: join(packaged, `${unit}.service`),
+    dropInFile: join(`${unitFile}.d`, 'rsm.conf'),
+  }
+}
 
 /** `root` stands before every path; tests have one. */
 export function systemService(name: ServiceName, root = ''): Service {
@@ -31,11 +47,12 @@ export function systemService(name: ServiceName, root = ''): Service {
     name,
     isUsers: false,
     unit,
-    unitFile: `${root}/etc/systemd/system/${unit}.service`,
+    ...unitFiles(unit, `${root}/etc/systemd/system`, `${root}/usr/lib/systemd/system`),
     configDir,
     envFile: join(configDir, `${name}.env`),
     tokenFile: join(configDir, `${name}.token`),
     dataDir: `${root}/var/lib/rsm/${name}`,
+    dataVariable: dataVariables[name],
     prefix: `${root}/usr/local`,
   }
 }
@@ -48,11 +65,16 @@ export function userService(name: ServiceName, base: (kind: 'CONFIG' | 'STATE') 
     name,
     isUsers: true,
     unit,
-    unitFile: join(base('CONFIG'), 'systemd/user', `${unit}.service`),
+    ...unitFiles(unit, join(base('CONFIG'), 'systemd/user'), '/usr/lib/systemd/user'),
     configDir,
     envFile: join(configDir, `${name}.env`),
     tokenFile: join(configDir, `${name}.token`),
     dataDir: join(base('STATE'), 'rsm', name),
+    dataVariable: dataVariables[name],
     prefix: join(homedir(), '.local'),
   }
 }
+
+/** Where it keeps its data with these settings. */
+export const dataDirOf = ({ dataVariable, dataDir }: Service, settings: Settings): string =>
+  settings.get(dataVariable) ?? dataDir

@@ -10,9 +10,8 @@ const systemOnly = new Set([
   'LimitNOFILE',
   'OOMScoreAdjust',
   'OOMPolicy',
-  'DelegateSubgroup',
 ])
-/** The first systemd that knows it. */
+/** The first systemd that knows DelegateSubgroup. */
 const delegateSubgroup = 254
 
 /** A word of ExecStart (systemd.service(5)). */
@@ -21,32 +20,42 @@ const execWord = (text: string) => {
   return /^[\w./@:+%$-]+$/.test(text) ? escaped : `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"`
 }
 
-/**
- * The unit of `packaging/units` as it fits this host: it starts `command` (the words before `server start`), and holds
- * nothing that this systemd does not know.
- */
-export function unitText(
-  service: Service,
-  command: readonly string[],
-  systemdVersion: number,
-  writable: readonly string[] = [],
-): string {
-  const { name, isUsers, envFile, dataDir, unit } = service
-  const variable = name === 'agent' ? 'RSM_AGENT_DATA_DIR' : 'RSM_DATA_DIR'
+/** A path of ReadWritePaths (systemd.exec(5)). */
+const pathWord = (path: string) => {
+  const escaped = path.replaceAll('%', '%%')
+  return /[\s"'\\]/.test(path) ? `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"` : escaped
+}
+
+/** The unit of `packaging/units` as it fits this host: it starts `command` (the words before `server start`). */
+export function unitText(service: Service, command: readonly string[]): string {
+  const { isUsers, envFile, dataDir, dataVariable, unit } = service
   const lines = ownText(`packaging/units/${unit}.service`)
     .split('\n')
-    .filter((line) => {
-      const [key = ''] = line.split('=')
-      if (key === 'DelegateSubgroup' && systemdVersion < delegateSubgroup) return false
-      return !(isUsers && systemOnly.has(key))
-    })
-    .flatMap((line) => {
-      if (line.startsWith('UMask=')) return [...writable.map((path) => `ReadWritePaths=${path}`), line]
+    .filter((line) => !(isUsers && systemOnly.has(line.split('=')[0] ?? '')))
+    .map((line) => {
       if (line.startsWith('ExecStart='))
-        return [line.replace('/usr/bin/rsm', () => command.map(execWord).join(' '))]
-      if (line.startsWith('EnvironmentFile=')) return [`EnvironmentFile=-${envFile}`]
-      if (line.startsWith(`Environment=${variable}=`)) return [`Environment=${variable}=${dataDir}`]
-      return [isUsers && line === 'WantedBy=multi-user.target' ? 'WantedBy=default.target' : line]
+        return line.replace('/usr/bin/rsm', () => command.map(execWord).join(' '))
+      if (line.startsWith('EnvironmentFile=')) return `EnvironmentFile=-${envFile}`
+      if (line.startsWith(`Environment=${dataVariable}=`)) return `Environment=${dataVariable}=${dataDir}`
+      return isUsers && line === 'WantedBy=multi-user.target' ? 'WantedBy=default.target' : line
     })
   return lines.join('\n').replaceAll('/etc/rsm/', () => `${service.configDir}/`)
+}
+
+/**
+ * What this host adds to a unit of the system, a package's or ours: directories that it has to write beyond its own, and what
+ * only a newer systemd knows. Null where that is nothing.
+ */
+export function dropInText(
+  { name, isUsers }: Service,
+  systemdVersion: number,
+  writable: readonly string[],
+): string | null {
+  const lines = writable.map((path) => `ReadWritePaths=${pathWord(path)}`)
+  if (name === 'agent' && systemdVersion >= delegateSubgroup)
+    lines.push(
+      '# The agent beside its scripts, not above them, so that --limit works.',
+      'DelegateSubgroup=agent',
+    )
+  return isUsers || lines.length === 0 ? null : ['[Service]', ...lines, ''].join('\n')
 }

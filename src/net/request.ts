@@ -1,5 +1,5 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { longestSilence } from '../core/protocol/bounds.ts'
 import { type Connection, connectTimeout, rootOf } from './connect.ts'
 import { bareHost } from './proxy.ts'
@@ -9,8 +9,11 @@ export interface Outgoing {
   /** Path with its query, from the base URL. */
   readonly path: string
   readonly headers: Record<string, string>
-  /** A stream is read as fast as it goes out; what it fails with is what the request rejects with. */
-  readonly body?: string | Uint8Array | Readable | undefined
+  /**
+   * Pieces are read as fast as they go out: each has to hold until the next is asked for. What reading them fails with is what the
+   * request rejects with.
+   */
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -51,16 +54,33 @@ function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () =>
 }
 
 /** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */
-function sendStream(outgoing: ClientRequest, body: Readable, answering: NodeJS.Timeout): void {
-  body.on('data', () => answering.refresh())
-  body.once('error', (error) => outgoing.destroy(error))
-  outgoing.once('close', () => body.destroy())
+async function sendPieces(
+  outgoing: ClientRequest,
+  body: AsyncIterable<Uint8Array>,
+  answering: NodeJS.Timeout,
+): Promise<void> {
+  let isOver = false
+  let goOn = () => {}
+  const stop = () => {
+    isOver = true
+    goOn()
+  }
+  outgoing.once('close', stop)
   outgoing.once('response', (incoming: IncomingMessage) => {
     if (outgoing.writableEnded) return
-    body.unpipe(outgoing)
+    stop()
     incoming.once('close', () => outgoing.destroy())
   })
-  body.pipe(outgoing)
+  for await (const piece of body) {
+    if (isOver) return
+    answering.refresh()
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+      outgoing.write(piece, () => resolve())
+    })
+    if (isOver) return
+  }
+  outgoing.end()
 }
 
 /** Requests over a connection; `explain` makes what they reject with of what Node says. */
@@ -84,6 +104,7 @@ export function openRequests(
         headers,
         ...(signal === undefined ? {} : { signal }),
       })
+      let unreadable: unknown
       const fail = (code: string) => outgoing.destroy(Object.assign(new Error('no answer in time'), { code }))
       // A proxy has a time of its own.
       const connecting = proxy === null ? setTimeout(fail, connectTimeout, 'EHOSTUNREACH') : undefined
@@ -103,14 +124,17 @@ export function openRequests(
         clearTimeout(answering)
       })
       outgoing.on('error', (error) => {
-        if (signal?.aborted === true || (body instanceof Readable && body.errored === error))
-          return reject(error)
+        if (signal?.aborted === true || unreadable === error) return reject(error)
         const explained = explain(error)
         if (outgoing.reusedSocket && rootOf(error).code === 'ECONNRESET') stale.add(explained)
         return reject(explained)
       })
-      if (body instanceof Readable) sendStream(outgoing, body, answering)
-      else outgoing.end(body)
+      if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) outgoing.end(body)
+      else
+        sendPieces(outgoing, body, answering).catch((error: Error) => {
+          unreadable = error
+          outgoing.destroy(error)
+        })
     })
   return async (request) => {
     // Each of several idle sockets may be stale; the last one is new.

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
 const idPattern = /^[0-9A-HJKMNP-TV-Z]{26}$/
+/** Servers of one process share it, as tests have them: each one's ids still ascend, and may skip a millisecond. */
 let lastTime = 0
 
 /**

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { RollbackResult, VerifyResult } from '../core/task/gates.ts'
 import type { ResultStatus, TaskStatus } from '../core/task/task.ts'
 import type { UserCaller } from './access/caller.ts'
 import type { ScheduleRecord, SlotRecord } from './seams/records/schedule.ts'
@@ -7,7 +8,12 @@ import type { TerminalRecord } from './seams/records/terminal.ts'
 /** What this process did or saw, by topic. */
 export interface Facts {
   /** A result became final; `duration` in milliseconds, null where the script never started. */
-  resultFinal: { status: ResultStatus; duration: number | null }
+  resultFinal: {
+    status: ResultStatus
+    duration: number | null
+    verify?: VerifyResult | null
+    rollback?: RollbackResult | null
+  }
   taskEnded: { taskId: string; status: TaskStatus }
   /** Slots of a schedule were run or skipped by this server; `late`: milliseconds by which the run began after its time. */
   slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }

@@ -7,6 +7,7 @@ import { openEmbedded } from './embedded/open.ts'
 import { refuseOpenHttp, type ServerOptions } from './options.ts'
 import { placeOf } from './postgres/place.ts'
 import type { OpenData } from './seams/data.ts'
+import { fillHostSets } from './services/tasks/host-sets.ts'
 import { type Base, openBase, urlOf } from './start/base.ts'
 import { createDoors, type Doors } from './start/doors.ts'
 import { startWork, type Work } from './start/work.ts'
@@ -58,6 +59,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await checkKept(parts, options)
     await work.context.engine.recover()
     await work.context.terminals.recover()
+    await fillHostSets(work.context)
     const port = await parts.doors.open()
     work.context.handedOut.listensOn(port)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.

@@ -16,7 +16,7 @@ export interface ServerOptions {
    * this it has what is local only.
    */
   store?: string | undefined
-  /** Its first line is the password for `store`; what pgpass says by default. */
+  /** Its first line is the password for `store`; what ~/.pgpass says by default. */
   storePasswordFile?: string | undefined
   /** Of this server among those of `store`, each of which has another. */
   serverName?: string | undefined

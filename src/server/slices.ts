@@ -1,7 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Sliced } from '../core/selector/resolve.ts'
 
-/** Only one slice, of whichever work, runs between two looks at the sockets. */
+/**
+ * One slice of one piece of work runs between two looks at the sockets. This belongs to the process and not to a server: servers of
+ * one process share its event loop.
+ */
 let turn: Promise<unknown> = Promise.resolve()
 
 /** Does sliced work so that requests and heartbeats are answered meanwhile, however much of it there is at once. */

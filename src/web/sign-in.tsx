@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { RsmError } from '../core/errors.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
 import { call, said } from './api.ts'
 import { Fault } from './parts/fault.tsx'
@@ -6,11 +7,19 @@ import { useTitle } from './parts/use-title.ts'
 import { parting, session } from './session.ts'
 import { useStore } from './store.ts'
 
+/** Whether the server asks for a code of an authenticator app, or for another one. */
+const asksForCode = (error: unknown): boolean =>
+  error instanceof RsmError && error.fields.some(({ field }) => field === 'code')
+
+/** A browser heeds `autofocus` only while the page loads. */
+const focus = (field: HTMLInputElement | null) => field?.focus()
+
 export function SignIn() {
   useTitle('Sign in')
   const word = useStore(parting)
   const [fault, setFault] = useState('')
   const [isBusy, setBusy] = useState(false)
+  const [takesCode, setTakesCode] = useState(false)
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault()
@@ -19,12 +28,17 @@ export function SignIn() {
     setFault('')
     try {
       const { token, user } = await call<LoginResult>('POST', 'api/auth/login', {
-        body: { username: form.get('username'), password: form.get('password') },
+        body: {
+          username: form.get('username'),
+          password: form.get('password'),
+          ...(takesCode && { code: form.get('code') }),
+        },
       })
       parting.set('')
       session.set({ token, user })
     } catch (error) {
-      setFault(said(error))
+      if (asksForCode(error)) setTakesCode(true)
+      setFault(takesCode || !asksForCode(error) ? said(error) : '')
       setBusy(false)
     }
   }
@@ -57,6 +71,12 @@ export function SignIn() {
           Password
           <input name="password" type="password" required autoComplete="current-password" />
         </label>
+        {takesCode && (
+          <label>
+            Code of the authenticator app
+            <input name="code" required minLength={6} autoComplete="one-time-code" ref={focus} />
+          </label>
+        )}
         <Fault text={fault} />
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}

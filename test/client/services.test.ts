@@ -5,6 +5,7 @@ import { clustersContract } from '../contracts/clusters.ts'
 import { hostsContract } from '../contracts/hosts.ts'
 import { schedulesContract } from '../contracts/schedules.ts'
 import { scriptsContract } from '../contracts/scripts.ts'
+import { sessionsContract } from '../contracts/sessions.ts'
 import { tasksContract } from '../contracts/tasks.ts'
 import { tokensContract } from '../contracts/tokens.ts'
 import { usersContract } from '../contracts/users.ts'
@@ -23,6 +24,7 @@ const contracts = [
   scriptsContract,
   clustersContract,
   usersContract,
+  sessionsContract,
   tokensContract,
   tasksContract,
   webhooksContract,

@@ -4,8 +4,9 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
+import type { Line } from '../fixtures/rsm.ts'
 import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
-import { type Line, runLines } from '../helpers/clients/command-line.ts'
+import { runLines } from '../helpers/clients/command-line.ts'
 import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 /** `[what was typed, exit code, what is said]`; words are separated by spaces, and `''` is an empty one. */
@@ -85,13 +86,13 @@ const options: Case[] = [
 
 const copies: Case[] = [
   ['cp', 2, /missing PATH/],
-  ['cp package.json', 2, /^rsm: where to\?\n.*rsm cp FILE 'SELECTOR:\/PATH'/],
-  ['cp web1:/etc/hosts', 2, /^rsm: what is to be copied, or where to\?\n/],
+  ['cp package.json', 2, /^rsm: missing destination\n.*rsm cp FILE 'SELECTOR:\/PATH'/],
+  ['cp web1:/etc/hosts', 2, /^rsm: missing source or destination\n/],
   ["cp '' web1:/x", 2, /^rsm: an argument is empty\n/],
-  ['cp package.json dist', 2, /^rsm: no path on hosts: dist is a local one\n/],
-  ['cp package.json ./web1:/x', 2, /^rsm: no path on hosts: \.\/web1:\/x is a local one\n/],
+  ['cp package.json dist', 2, /^rsm: no path on hosts: dist is a local path\n/],
+  ['cp package.json ./web1:/x', 2, /^rsm: no path on hosts: \.\/web1:\/x is a local path\n/],
   ['cp package.json web1:x', 2, /^rsm: a path on hosts begins with a slash: web1:x\n.*web1:\/x.*\.\/web1:x/],
-  ['cp web1:/a web1:/b', 2, /nothing is copied from hosts to hosts/],
+  ['cp web1:/a web1:/b', 2, /cannot copy from hosts to hosts/],
   ['cp web1:/a web1:/b logs', 2, /one path is copied from hosts at a time/],
   ['cp package.json :/x', 2, /no target/],
   ['cp package.json web1:/srv/../etc/x', 2, /^rsm: copy\.path: must not hold "\.\."$/m],
@@ -110,7 +111,7 @@ const copies: Case[] = [
   ['cp /dev/null web1:/x', 2, /^rsm: cannot read \/dev\/null: it is no regular file/],
   ['cp - web1:/srv/', 2, /stdin has no name/],
   ['cp - package.json web1:/srv', 2, /stdin is copied alone/],
-  ['cp -r src web1:/x --diff', 2, /--diff is of one file/],
+  ['cp -r src web1:/x --diff', 2, /--diff takes one file only/],
   ['cp package.json web1:/x --mode 999', 2, /--mode takes an octal number of 3 or 4 digits, not 999/],
   ['cp package.json web1:/x --owner a:b:c', 2, /--owner takes USER, USER:GROUP or :GROUP/],
   ['cp package.json web1:/x --limit-rate 1K', 2, /--limit-rate takes bytes a second from 16K to 1024G/],

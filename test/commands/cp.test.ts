@@ -1,4 +1,4 @@
-import { statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
@@ -66,6 +66,7 @@ test('cp - copies what comes on stdin, however long, and --owner, --run-as, --li
   t.is(ran.exit, 0, ran.stderr)
   t.like(JSON.parse(ran.stdout), { runAs: me, copy: { owner: me, kind: 'FILE' } })
   t.true(there('dump') === input)
+  t.is(statSync(join(theirs, 'dump')).mode & 0o7777, 0o600)
   const empty = await rsm(['cp', '-', `web1:${theirs}/none`], { input: '' })
   t.is(empty.exit, 0, empty.stderr)
   t.is(there('none'), '')
@@ -95,4 +96,34 @@ test('exec --stdin lets scripts read a file, or what comes on our own stdin', as
   const both = await rsm(['exec', '-w', 'web[1-2]', '-b', '--stdin', '-', 'wc -c'], { input: 'four' })
   t.is(both.exit, 0, both.stderr)
   t.regex(both.stdout, /web\[1-2\].*\n4\n/s)
+})
+
+test('what the kernel makes as it is read is not sent, and nothing is emptied by it', async (t) => {
+  const { rsm, theirs, there } = await copyFleet(t, 'web1')
+  const target = `web1:${theirs}/kept`
+  writeFileSync(join(theirs, 'kept'), 'kept')
+  const isMade = /cannot read .*: it is made by the kernel as it is read, and lies on no disk/
+  const cases: [string[], RegExp][] = [
+    [['cp', '/proc/self/mem', target], isMade],
+    [['cp', '/proc/cpuinfo', target], isMade],
+    [['exec', '-w', 'web1', '--stdin', '/proc/cpuinfo', 'wc -c'], isMade],
+    [['cp', '-r', '/proc/self/task', target], /task\/.* is made by the kernel/],
+  ]
+  const statistics = '/sys/class/net/lo/statistics'
+  if (existsSync(statistics))
+    cases.push(
+      [['cp', `${statistics}/rx_dropped`, target], /it does not have the \d+ bytes that the system promises/],
+      [['cp', '-r', statistics, target], /statistics\/\w+ changed while it was read/],
+    )
+  for (const [argv, message] of cases) {
+    const ran = await rsm(argv)
+    t.is(ran.exit, 2, ran.stderr)
+    t.regex(ran.stderr, message, argv.join(' '))
+  }
+  t.is(there('kept'), 'kept')
+  const piped = await rsm(['cp', '-', `web1:${theirs}/cpuinfo`], {
+    input: readFileSync('/proc/cpuinfo', 'utf8'),
+  })
+  t.is(piped.exit, 0, piped.stderr)
+  t.true(there('cpuinfo').length > 0)
 })

@@ -287,16 +287,20 @@ test('SIGTERM ends it though nobody reads what it writes', async (t) => {
   t.is(cancels(server), 1)
 })
 
-test('logs -f that is interrupted says that the task goes on, and how to go on behind what was shown', async (t) => {
-  const server = await endless(t, 'RUNNING')
-  const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
-  await shows('web1: working')
-  child.kill('SIGINT')
-  const { exit, stderr } = await done
-  t.is(exit, 130)
-  t.regex(stderr, /^rsm: task task-1 is still running: rsm logs -f task-1 --after \d+$/m)
-  t.is(cancels(server), 0)
-})
+// Alone, as with --deadline below: beside the others the server of this process may need longer than the 3 s that a command waits for it.
+test.serial(
+  'logs -f that is interrupted says that the task goes on, and how to go on behind what was shown',
+  async (t) => {
+    const server = await endless(t, 'RUNNING')
+    const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
+    await shows('web1: working')
+    child.kill('SIGINT')
+    const { exit, stderr } = await done
+    t.is(exit, 130)
+    t.regex(stderr, /^rsm: task task-1 is still running: rsm logs -f task-1 --after \d+$/m)
+    t.is(cancels(server), 0)
+  },
+)
 
 for (const [halt, exit, said] of [
   ['SIGINT', 130, /^rsm: interrupted before the server had answered/],
@@ -334,13 +338,13 @@ test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   t.is(cancels(server), 0)
 })
 
-test('--deadline cancels the whole task, exits 124 and says why', async (t) => {
+test.serial('--deadline cancels the whole task, exits 124 and says why', async (t) => {
   const server = await endless(t)
-  const argv = ['exec', '--deadline', '1s', '-w', 'web1']
+  const argv = ['exec', '--deadline', '5s', '-w', 'web1']
   const ran = await runRsm([...argv, 'x'], envFor(t, server))
   t.is(ran.exit, 124)
   t.is(cancels(server), 1)
-  t.regex(ran.stderr, /^rsm: the deadline of 1 s has passed: task task-1 was cancelled$/m)
+  t.regex(ran.stderr, /^rsm: the deadline of 5 s has passed: task task-1 was cancelled$/m)
   const json = await runRsm([...argv, '--json', 'x'], envFor(t, server))
   t.is(json.exit, 124)
   t.is((JSON.parse(json.stdout) as Task).status, 'CANCELLED')

@@ -23,8 +23,9 @@ function files(directory: string): string[] {
 /** Of other things that begin with rsm: purposes of keys, the name of a process, and what the server prints. */
 const noCommands = new Set(['typed input', 'sealing', 'sealing key', 'agent terminals', 'server listening'])
 
-/** The first of a command in code: behind a back-tick, a quote, a prompt, or what introduces it. */
-const mention = /(?:[`'"]|next: |(?:^|[`'"])[$#] )(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/gm
+/** The first of a command in code: behind a back-tick, a quote, a prompt, an indent, or what introduces it. */
+const mention =
+  /(?:[`'"]|next: |^ {4,}|(?:^|[`'"])[$#] )(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/gm
 
 test('A17 every command that a hint, help or a document names exists', (t) => {
   const unknown: string[] = []
@@ -44,7 +45,7 @@ test('A17 every command that a hint, help or a document names exists', (t) => {
 
 /** The same in a document, with what follows it up to the command that a host runs, a comment or another command. */
 const line =
-  /(?:[`'"]|(?:^|[`'"])(?:[a-z]*[$#]|>) *)(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)((?: [a-z][a-z-]*)?)([^`\n|;&]*)/gm
+  /(?:[`'"]|^ {4,}|(?:^|[`'"])(?:[a-z]*[$#]|>) *)(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)((?: [a-z][a-z-]*)?)([^`\n|;&]*)/gm
 
 test('every option that a document names with its command exists', (t) => {
   const unknown: string[] = []

@@ -109,6 +109,25 @@ test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels noth
   )
 })
 
+test('the line below a copy says how many bytes have gone, how fast, and how long the rest takes', async (t) => {
+  const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
+    status: 'RUNNING',
+    type: 'COPY',
+  })
+  const server = await startFakeServer(t, {
+    ...taskRoutes(running, []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      const transfer = { bytes: 12_000_000, total: 60_000_000, bytesPerSecond: 6_000_000 }
+      eventStream(response)('task', { ...running, transfer })
+    },
+  })
+  const shell = onTerminal(t, server, `${rsm} logs -f task-1`, { LC_ALL: 'C.UTF-8' })
+  const line = /0\/1 done, 1 running · \d+ s · 12\.0 MB of 60\.0 MB · 6\.0 MB\/s · 8 s left/
+  await shell.shows(line)
+  t.regex(shell.shown, line)
+  shell.type('\u0003')
+})
+
 test('what a person has agreed to is what runs; --yes asks nothing, nor does a job of CI', async (t) => {
   const server = await fleet(t)
   const line = `${rsm} exec -w 'web*' uptime && ${rsm} exec -a -y uptime && CI=1 ${rsm} exec -w 'web*' uptime; echo exit $?`
@@ -189,6 +208,17 @@ test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
   await shell.shows(/exit 124/)
   t.true(shell.shown.includes(' waiting for web1'))
   t.notRegex(shell.shown, /[^\0-\u007f]/)
+})
+
+test('on a terminal that does not tell its width, as those of some pipelines, a wait shows nothing and ends', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
+    'GET /api/events': (_, response) => void eventStream(response),
+  })
+  const shell = onTerminal(t, server, `stty cols 0 rows 0; ${rsm} hosts wait web1 -u 1; echo exit $?`)
+  await shell.shows(/exit 124/)
+  t.false(shell.shown.includes('waiting for web1'))
+  t.true(shell.shown.length < 1000, `${shell.shown.length} characters`)
 })
 
 test('A16 a pattern that comes to the whole fleet asks as -a does, however small it is; names do not', async (t) => {

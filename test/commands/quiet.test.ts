@@ -5,7 +5,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 
 /** What is printed by these was asked for; of all others it is a confirmation. */
 const prints =
-  /^(\w+ (list|show|versions|doctor|next)|schedules run|hosts join|tokens add|webhooks (add|test)|whoami|logs|tasks retry|(exec|cp) --(detach|plan)) ?/
+  /^(\w+ (list|show|versions|files|doctor|next)|schedules run|hosts join|tokens add|webhooks (add|test)|whoami|logs|tasks retry|(exec|cp) --(detach|plan)) ?/
 
 test('A16 under -q every command prints what was asked for and errors, and confirms nothing', async (t) => {
   const { server, lines, added } = await everyCommand(t, '-q')

@@ -78,19 +78,75 @@ test('a schedule copies a file as it was when it was added, and a tree once it i
   const { fileId, ...how } = (await server.data('GET', '/api/schedules/1')).copy
   t.like(how, { path: '/etc/motd', kind: 'FILE', mode: '0644' })
   t.is((await server.data('GET', `/api/files/${fileId}`)).size, 8)
-  t.regex((await rsm(['schedules', 'show', 'motd'])).stdout, /^runs +copy of file \w+ to \/etc\/motd$/m)
+  const shown = (await rsm(['schedules', 'show', 'motd'])).stdout
+  t.regex(shown, /^runs +copy to \/etc\/motd$/m)
+  t.regex(shown, /^file +motd, 8 B, sha256 [0-9a-f]{64}$/m)
+  t.regex(shown, /^mode +0644$/m)
   const edited = await rsm(['schedules', 'edit', 'motd', '--copy', directory, '--to', '/srv/site', '-r'])
   t.is(edited.exit, 0, edited.stderr)
   t.like((await server.data('GET', '/api/schedules/1')).copy, { path: '/srv/site', kind: 'TREE' })
   for (const [words, said] of [
     [['--to', '/etc/motd'], /--copy/],
-    [['--copy', file], /where to\?/],
+    [['--copy', file], /missing --to/],
     [[...copy, '--', 'uptime'], /either --copy or a command, not both: uptime/],
     [[...copy, '--script', file], /--copy|--script/],
     [['--copy', directory, '--to', '/srv/site'], /is a directory/],
     [['--copy', file, '--to', 'etc'], /copy\.path/],
   ] as const) {
     const refused = await rsm(['schedules', 'edit', 'motd', ...words])
+    t.is(refused.exit, 2, refused.stderr)
+    t.regex(refused.stderr, said)
+  }
+})
+
+test('a schedule has a stdin, limits, a rate and a secret file, and shows them', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const rsm = commandLine(t, server)
+  const file = join(temporaryDirectory(t), 'load.sql')
+  writeFileSync(file, 'select 1\n')
+  const add = ['schedules', 'add', 'load', '--every', '1h', '-w', 'web1', '--limit', 'memory=64M']
+  const added = await rsm([...add, '--stdin', file, '--limit-rate', '1M', '--', 'psql', 'app'])
+  t.is(added.exit, 0, added.stderr)
+  const schedule = () => server.data('GET', '/api/schedules/1')
+  const { stdin, limitRate } = await schedule()
+  t.is(limitRate, 1024 * 1024)
+  t.like(await server.data('GET', `/api/files/${stdin.fileId}`), { name: 'load.sql', size: 9 })
+  const shown = (await rsm(['schedules', 'show', 'load'])).stdout
+  t.regex(shown, /^stdin +load\.sql, 9 B, sha256 [0-9a-f]{64}$/m)
+  t.regex(shown, /^limits +memory 64 MB$/m)
+  t.regex(shown, /^limit rate +1\.0 MB\/s$/m)
+
+  const edited = await rsm(['schedules', 'edit', 'load', '--stdin', '-', '--limit-rate', '2M'], {
+    input: 'select 2;\n',
+  })
+  t.is(edited.exit, 0, edited.stderr)
+  const after = await schedule()
+  t.is(after.limitRate, 2 * 1024 * 1024)
+  t.like(await server.data('GET', `/api/files/${after.stdin.fileId}`), { name: null, size: 10 })
+
+  const secret = [
+    'schedules',
+    'add',
+    'key',
+    '--every',
+    '1h',
+    '-w',
+    'web1',
+    '--copy',
+    file,
+    '--to',
+    '/etc/key',
+  ]
+  t.is((await rsm([...secret, '--secret'])).exit, 0)
+  const { copy } = await server.data('GET', '/api/schedules/2')
+  t.true((await server.data('GET', `/api/files/${copy.fileId}`)).isSecret)
+  for (const [words, said] of [
+    [['--copy', file, '--to', '/etc/key', '--stdin', file], /--stdin|--copy/],
+    [['--secret'], /--copy/],
+    [['--limit-rate', '1'], /--limit-rate takes bytes a second/],
+  ] as const) {
+    const refused = await rsm(['schedules', 'edit', 'load', ...words])
     t.is(refused.exit, 2, refused.stderr)
     t.regex(refused.stderr, said)
   }

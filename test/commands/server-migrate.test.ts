@@ -60,6 +60,9 @@ const dayBefore = (days: number) => new Date(began - days * day).toISOString()
 /** Of all servers here, which are one after the other. */
 let uploads: { fileId: string }[] = []
 
+/** A task but for the server that carries it out: one with a store of its own has no name. */
+const ofAnyServer = (task: Record<string, unknown>) => ({ ...task, server: undefined })
+
 /** What people see of a server that does not change by itself. */
 async function seen(server: ServerProcess, taskIds: readonly string[], hostId: number, sessionId: string) {
   const files = []
@@ -67,14 +70,14 @@ async function seen(server: ServerProcess, taskIds: readonly string[], hostId: n
   const [since, until] = [dayBefore(7), dayBefore(0.01)]
   const all = (path: string) => server.data('GET', path)
   const tasks = []
-  for (const id of taskIds) tasks.push([await task(server, id), await entries(server, id)])
+  for (const id of taskIds) tasks.push([ofAnyServer(await task(server, id)), await entries(server, id)])
   const { body } = await server.api('GET', `/api/terminals/${sessionId}/recording`)
   const { samples } = await all(`/api/hosts/${hostId}/metrics?from=${since}&to=${until}`)
   const { authType, username, agentId, createdAt, tags, agent } = await all('/api/hosts/2')
   return {
     tasks,
     files,
-    list: await all('/api/tasks?size=100'),
+    list: (await all('/api/tasks?size=100')).content.map(ofAnyServer),
     scripts: await all('/api/scripts?size=100'),
     versions: await all('/api/scripts/1/versions'),
     clusters: await all('/api/clusters'),

@@ -1,7 +1,18 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { chmod, copyFile, cp, mkdir, readdir, readFile, rmdir, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  copyFile,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  rmdir,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -47,6 +58,8 @@ function installed(version: string): Promise<string> {
 const executableOfVersion = async (root: string, version: string) =>
   executableOf(root, await installed(version))
 
+/** Of executables that are made here, and that nobody signs. */
+const taken = ['server', 'upgrade', '--allow-unsigned']
 const statusOf = (dataDir: string) => control(dataDir, 'status', {})
 
 /** A server that runs from an executable, here a script, which says that it is `version`. */
@@ -81,10 +94,7 @@ async function place(t: ExecutionContext, version = '0.1.0'): Promise<Place> {
   }
   server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
   const upgrade = (file: string, ...words: string[]) =>
-    runRsm(
-      ['server', 'upgrade', file, '--executable', target, '--data-dir', dataDir, ...words],
-      cleanEnv(root),
-    )
+    runRsm([...taken, file, '--executable', target, '--data-dir', dataDir, ...words], cleanEnv(root))
   return { root, target, dataDir, server, upgrade, start }
 }
 
@@ -101,7 +111,7 @@ test('rsm server upgrade puts another version in place under a running script, w
   t.is(exit, 0, stderr)
   const done = JSON.parse(stdout)
   t.like(done, { from: '0.1.0', to: '0.2.0', executable: target, former: `${target}.former` })
-  t.regex(stderr, /no release key/)
+  t.regex(stderr, /^rsm: no release key vouches for the file$/m)
   const after = await statusOf(dataDir)
   t.like(after, { version: '0.2.0', ready: true })
   t.not(after.pid, pid)
@@ -152,7 +162,7 @@ echo 'rsm: no such thing' >&2; exit 6`,
   )
 })
 
-test('a build with a release key runs nothing that the key has not signed', async (t) => {
+test('a build with a release key runs what the key has signed; one without takes the sha256 or a word that it may be unsigned', async (t) => {
   const { root, target, dataDir } = await place(t)
   const key = newReleaseKey()
   const prefix = join(root, 'with-key')
@@ -160,22 +170,50 @@ test('a build with a release key runs nothing that the key has not signed', asyn
   const description = JSON.parse(await readFile(join(prefix, 'package.json'), 'utf8')) as object
   await writeFile(join(prefix, 'package.json'), JSON.stringify({ ...description, releaseKey: key.held }))
   const ran = join(root, 'ran')
-  const file = await script(join(root, 'new'), `touch ${ran}; echo 'rsm/0.2.0 linux-x64 node-v22.0.0'`)
+  // Older than the server: what is taken is then refused for that, and nothing is stopped.
+  const file = await script(join(root, 'new'), `touch ${ran}; echo 'rsm/0.0.9 linux-x64 node-v22.0.0'`)
   const bytes = await readFile(file)
-  const words = ['server', 'upgrade', file, '--executable', target, '--data-dir', dataDir]
-  const upgrade = () => startRsm(words, cleanEnv(root), { program: join(prefix, 'bin/run.js') }).done
-  const { pid } = await statusOf(dataDir)
-  const signatures: readonly (readonly [text: string | null, says: RegExp, runs: boolean])[] = [
-    [null, /has no signature/, false],
-    ['{}', /is not the signature of a release/, false],
-    [JSON.stringify(signedBy(key, '0.2.0', 'other bytes')), /is not the file that .*new\.sig signs/, false],
-    [JSON.stringify(signedBy(newReleaseKey(), '0.2.0', bytes)), /is not signed by the release key/, false],
-    [JSON.stringify(signedBy(key, '0.3.0', bytes)), /says that it is 0\.2\.0, its signature 0\.3\.0/, true],
+  const sum = ['--sha256', createHash('sha256').update(bytes).digest('hex')]
+  const otherSum = ['--sha256', '0'.repeat(64)]
+  const unsigned = ['--allow-unsigned']
+  const isOlder = /the file is rsm 0\.0\.9, older than the server/
+  const keyed = join(prefix, 'bin/run.js')
+  const keyless = join(await installed('0.1.0'), 'bin/run.js')
+  const mended = / add --sha256 HEX, as SHA256SUMS of the release has it, or --allow-unsigned$/m
+  const of = (version: string, signed: string | Buffer, by = key) =>
+    JSON.stringify(signedBy(by, version, signed))
+  const cases: readonly (readonly [
+    program: string,
+    sig: string | null,
+    words: string[],
+    says: RegExp,
+    runs?: true,
+  ])[] = [
+    [keyless, null, [], /can not be checked: this build of rsm has no release key/],
+    [keyless, of('0.0.9', bytes), [], mended],
+    [keyless, null, [...otherSum, ...unsigned], /has the sha256/],
+    [keyless, null, sum, isOlder, true],
+    [keyless, null, unsigned, isOlder, true],
+    [
+      keyed,
+      null,
+      [...sum, ...unsigned],
+      /has no signature: there is no .*new\.sig\n.*put the \.sig of the release beside it/,
+    ],
+    // A signature that does not fit is never passed over.
+    [keyed, '{}', [...sum, ...unsigned], /is not the signature of a release/],
+    [keyed, of('0.0.9', 'other bytes'), unsigned, /is not the file that .*new\.sig signs/],
+    [keyed, of('0.0.9', bytes, newReleaseKey()), sum, /is not signed by the release key/],
+    [keyed, of('0.3.0', bytes), [], /says that it is 0\.0\.9, its signature 0\.3\.0/, true],
+    [keyed, of('0.0.9', bytes), [], isOlder, true],
   ]
-  for (const [text, says, runs] of signatures) {
-    if (text !== null) await writeFile(`${file}.sig`, text)
-    const { exit, stderr } = await upgrade()
-    t.is(exit, 2, stderr)
+  const { pid } = await statusOf(dataDir)
+  for (const [program, sig, more, says, runs = false] of cases) {
+    await rm(ran, { force: true })
+    await (sig === null ? rm(`${file}.sig`, { force: true }) : writeFile(`${file}.sig`, sig))
+    const words = ['server', 'upgrade', file, '--executable', target, '--data-dir', dataDir, ...more]
+    const { exit, stderr } = await startRsm(words, cleanEnv(root), { program }).done
+    t.is(exit, says === isOlder ? 6 : 2, stderr)
     t.regex(stderr, says)
     t.is(existsSync(ran), runs, stderr)
   }
@@ -314,7 +352,8 @@ for (const [point, isBad] of points)
       join(root, 'bad'),
       `[ "$1" != --version ] || { echo 'rsm/0.3.0 linux-x64 node-v22.0.0'; exit; }; exit 6`,
     )
-    const words = ['server', 'upgrade', isBad ? bad : good, '--executable', target, '--data-dir', dataDir]
+    const file = isBad ? bad : good
+    const words = [...taken, file, '--executable', target, '--data-dir', dataDir]
     const env = cleanEnv(root, { NODE_OPTIONS: '--conditions=rsm-faults', RSM_FAULT: point })
     const program = join(await installed('0.1.0'), 'bin/run.js')
     const killed = await startRsm(words, env, { program }).done
@@ -348,7 +387,7 @@ for (const [point, isBad] of points)
 for (const signal of ['SIGKILL', 'SIGINT', 'SIGHUP'] as const)
   test(`an upgrade that is under way goes on to its end when the command gets ${signal}`, async (t) => {
     const { root, dataDir } = await place(t)
-    const words = ['server', 'upgrade', await executableOfVersion(root, '0.2.0')]
+    const words = [...taken, await executableOfVersion(root, '0.2.0')]
     const command = startRsm(
       [...words, '--executable', join(root, 'rsm'), '--data-dir', dataDir],
       cleanEnv(root),

@@ -3,6 +3,7 @@ import type { ExecutionContext, TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import type { EngineDependencies } from '../../src/server/engine/parts.ts'
+import { createCarried } from '../../src/server/files/carried.ts'
 import { createLocalFacts } from '../../src/server/local-facts.ts'
 import type { Execution } from '../../src/server/seams/executions.ts'
 import { lease, type Member } from '../../src/server/seams/ownership.ts'
@@ -15,7 +16,7 @@ import { until } from '../helpers/until.ts'
 /** What a server stands on. */
 export type ServerParts = Omit<
   EngineDependencies,
-  'member' | 'facts' | 'install' | 'knownHosts' | 'webhookEvents' | 'maxFileSize'
+  'member' | 'facts' | 'install' | 'carried' | 'knownHosts' | 'webhookEvents' | 'maxFileSize'
 >
 
 /** What the servers of one store stand on. */
@@ -74,6 +75,7 @@ async function site(t: ExecutionContext, make: Make) {
       log,
       member,
       facts,
+      carried: createCarried({ executions: wrapped.executions, facts, clock }),
       maxFileSize: 1024 * 1024,
       knownHosts: async () => [],
       webhookEvents: { endOfTask: async () => null },
@@ -347,7 +349,8 @@ export function enginesContract(test: TestFn, make: Make): void {
     const isOpen = { value: true }
     Object.defineProperty(agent.link, 'isOpen', { get: () => isOpen.value })
     let takes = 0
-    changeTake(a, () => {
+    changeTake(a, (taken) => {
+      if (taken.length === 0) return
       takes++
       isOpen.value = false
     })

@@ -17,6 +17,7 @@ export function usersContract(test: TestFn, name: string, open: ServicesOf): voi
       'lastLoginAt',
       'rights',
       'role',
+      'totp',
       'updatedAt',
       'username',
     ])

@@ -140,15 +140,18 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     await server.data('POST', '/api/hosts', { hostname: 'web9', ip: '10.0.0.9' })
     const agents: { agentId: string; token: string }[] = []
     for (const hostname of ['web1', 'web2', 'web3', 'db1']) agents.push(await server.enroll(hostname))
-    const beat = async (): Promise<void> => {
-      for (const { agentId, token } of agents)
-        await server.api(
-          'POST',
-          '/api/agent/heartbeat',
-          { agentId, status: 'HEALTHY', uptime: 1 },
-          { authorization: `Bearer ${token}` },
-        )
-    }
+    // At once: hosts that fall silent one after the other may be told of one after the other.
+    const beat = (): Promise<unknown> =>
+      Promise.all(
+        agents.map(({ agentId, token }) =>
+          server.api(
+            'POST',
+            '/api/agent/heartbeat',
+            { agentId, status: 'HEALTHY', uptime: 1 },
+            { authorization: `Bearer ${token}` },
+          ),
+        ),
+      )
     await beat()
     await webhook({ events: ['host.offline', 'host.online'], selector: 'web*' })
     await receiver.first(1)

@@ -1,14 +1,18 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { existsSync, lstatSync, readdirSync } from 'node:fs'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { realAgent } from '../helpers/agents/real-agent.ts'
 import { sendBytes, sha256Of, upload } from '../helpers/clients/files.ts'
 import { entries, finished } from '../helpers/clients/tasks.ts'
+import { readInLoop, wholeText } from '../helpers/files/reader.ts'
 import { type ServerProcess, startServerProcess } from '../helpers/servers/server-process.ts'
 import { until } from '../helpers/until.ts'
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
 
 async function site(t: ExecutionContext, hostnames: readonly string[] = ['web1']) {
   const server = await startServerProcess(t)
@@ -109,3 +113,68 @@ test('hosts that share a directory put the same file into it at once', async (t)
   t.deepEqual(await readFile(join(directory, 'f')), bytes)
   t.deepEqual(readdirSync(directory), ['f'])
 })
+
+test('a reader in a loop sees the old file or the new one, never a part, during 200 replacements by a real agent', async (t) => {
+  t.timeout(110_000)
+  const { server, directory, run } = await site(t)
+  const lines = 20_000
+  const path = join(directory, 'file')
+  await writeFile(path, wholeText(0, lines))
+  const end = readInLoop(t, path, lines)
+  let next = 1
+  // Several at once: each of them takes the place of the other.
+  const replacing = async () => {
+    for (let n = next++; n <= 200; n = next++) {
+      const { fileId } = await upload(server, wholeText(n, lines))
+      const { status, results } = await run({ copy: { fileId, path, kind: 'FILE' } })
+      t.is(status, 'SUCCESS', JSON.stringify(results))
+      t.true(results[0]?.changed)
+      t.timeout(110_000)
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, replacing))
+  t.regex(await end(), /^reads \d{2,}\n$/)
+  t.deepEqual(readdirSync(directory), ['file'])
+})
+
+asRoot(
+  'a symlink that another user has planted in a directory that all may write is not followed, by a file or a tree',
+  async (t) => {
+    const { server, directory, run } = await site(t)
+    const [shared, kept] = [join(directory, 'shared'), join(directory, 'kept')]
+    await chmod(directory, 0o755)
+    await mkdir(shared)
+    await chmod(shared, 0o1777)
+    await mkdir(kept)
+    await writeFile(join(kept, 'shadow'), 'kept\n', { mode: 0o600 })
+    const plant = (to: string, name: string) =>
+      execFileSync('ln', ['-s', to, join(shared, name)], { uid: 65_534, gid: 65_534 })
+    plant(join(kept, 'shadow'), 'file')
+    plant(join(kept, 'new'), 'dangling')
+    plant(kept, 'deep')
+    t.is(lstatSync(join(shared, 'file')).uid, 65_534)
+
+    const { fileId } = await upload(server, 'copied\n')
+    for (const name of ['file', 'dangling']) {
+      const { status, results } = await run({ copy: { fileId, path: join(shared, name), kind: 'FILE' } })
+      t.is(status, 'SUCCESS', JSON.stringify(results))
+      t.true(lstatSync(join(shared, name)).isFile())
+      t.is(await readFile(join(shared, name), 'utf8'), 'copied\n')
+    }
+    const source = join(directory, 'source')
+    await mkdir(join(source, 'deep'), { recursive: true })
+    await writeFile(join(source, 'deep', 'shadow'), 'copied\n')
+    const tar = execFileSync('tar', ['-cf', '-', '-C', source, '.'])
+    const tree = await upload(server, tar)
+    const { status, results } = await run({ copy: { fileId: tree.fileId, path: shared, kind: 'TREE' } })
+    t.is(status, 'FAILED')
+    t.regex(results[0]?.error ?? '', /deep/)
+    t.is(await readFile(join(kept, 'shadow'), 'utf8'), 'kept\n')
+    t.is((await stat(join(kept, 'shadow'))).mode & 0o777, 0o600)
+    t.deepEqual(readdirSync(kept), ['shadow'])
+    t.deepEqual(
+      readdirSync(shared).filter((name) => name.endsWith('.part')),
+      [],
+    )
+  },
+)

@@ -1,22 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
 import { runRsm } from '../fixtures/rsm.ts'
-import { deployPassword, hasSshHosts, sshHosts } from '../helpers/programs/ssh-hosts.ts'
+import { deployPassword, hasSshHosts, managed, sshHosts } from '../helpers/programs/ssh-hosts.ts'
 import { handOut } from '../helpers/servers/hand-out.ts'
 import { executable, executableName, startSelfSigned } from '../helpers/servers/self-signed.ts'
 
 // Skipped (2026-11-22) where hosts behind an sshd of their own can't be had: it takes root, mounts, OpenSSH and sudo.
 const whereFit = hasSshHosts ? test : test.skip
 
-/** A host on which the agent is started as by systemd. */
-const managed = `mkdir -p /run/systemd/system
-install -m 755 ${resolve('test/fixtures/systemctl.sh')} /usr/local/bin/systemctl
-printf '#!/bin/sh\\ncat /run/rsm-agent.log\\n' > /usr/local/bin/journalctl
-chmod 755 /usr/local/bin/journalctl`
 const byPassword = ['PasswordAuthentication yes']
 
 /** A self-signed server of the real binary, who is logged in there, and hosts behind sshd. */

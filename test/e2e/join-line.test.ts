@@ -1,7 +1,9 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { connect, createServer as createTlsServer } from 'node:tls'
 import test, { type ExecutionContext } from 'ava'
@@ -126,6 +128,29 @@ const hosts: readonly (readonly [what: string, programs: Record<string, string>,
 ]
 const token = `rsm_enr_${'a'.repeat(43)}`
 
+/** Hands out the executable as a server does that is busy: each file only to who asks for it the third time. */
+async function startBusy(t: ExecutionContext) {
+  const sums = `${createHash('sha256').update(executable).digest('hex')}  ${executableName}\n`
+  const files = new Map([
+    ['/dl/SHA256SUMS', sums],
+    [`/dl/${executableName}`, executable],
+  ])
+  const asked: string[] = []
+  const server = createServer(({ url = '' }, response) => {
+    asked.push(url)
+    const before = asked.filter((each) => each === url).length - 1
+    const file = files.get(url)
+    response.writeHead(file === undefined ? 404 : ([503, 502][before] ?? 200)).end(file)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as { port: number }
+  return { url: `http://127.0.0.1:${port}`, asked }
+}
+
+/** What a host may fetch with. */
+const fetchers = ['curl', 'wget'].filter((program) => !spawnSync(program, ['--version']).error)
+
 for (const shell of shells) {
   const sh = shell.join(' ')
   const install = (host: Record<string, string>, input: string, ...words: string[]) =>
@@ -149,6 +174,21 @@ for (const shell of shells) {
       )
       t.is(ran.exit, 1)
       t.regex(ran.stderr, message)
+    })
+
+  for (const fetcher of fetchers)
+    test(`install.sh in ${sh} asks a busy server again by ${fetcher}, and not for what is not there`, async (t) => {
+      const { home, env } = await newHost(t)
+      await mkdir(join(home, 'bin'))
+      for (const program of await readdir('/usr/bin'))
+        if (program === fetcher || !['curl', 'wget'].includes(program))
+          await symlink(`/usr/bin/${program}`, join(home, 'bin', program))
+      const { url, asked } = await startBusy(t)
+      const ran = await install({ ...env, PATH: join(home, 'bin') }, joinString({ url, token }))
+      t.is(ran.exit, 0, ran.stderr)
+      t.is(readFileSync(join(home, '.local/bin/rsm'), 'utf8'), executable)
+      const [file, sums] = [`/dl/${executableName}`, '/dl/SHA256SUMS']
+      t.deepEqual(asked, [sums, sums, sums, `${file}.xz`, file, file, file])
     })
 
   test(`install.sh in ${sh} refuses a join string that is cut or altered, and an executable that is another`, async (t) => {

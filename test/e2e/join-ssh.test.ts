@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
-import { deployPassword, hasSshHosts, sshHosts } from '../helpers/programs/ssh-hosts.ts'
+import { deployPassword, hasSshHosts, managed, sshHosts } from '../helpers/programs/ssh-hosts.ts'
 import { handOut } from '../helpers/servers/hand-out.ts'
 import { executable, executableName, startSelfSigned } from '../helpers/servers/self-signed.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
@@ -45,7 +45,34 @@ async function startWorld(t: ExecutionContext) {
 const unmanaged =
   /the agent is installed, but was not started\n +no systemd runs on this host\. .*:\n +(set -a; .*)\n/
 
-whereFit('hosts join over ssh: one plain, one behind a jump, one that needs sudo', async (t) => {
+whereFit(
+  'hosts that join over ssh are JOINED when they can be used: one plain, one behind a jump, one that needs sudo',
+  async (t) => {
+    const { env, hosts, dataDir } = await startWorld(t)
+    await handOut({ dataDir }, executable, executableName)
+    await Promise.all([
+      hosts.start('web1', { setup: `${managed}\necho 127.0.0.1 inside >> /etc/hosts` }),
+      // Only web1 knows where that is.
+      hosts.start('db1', { setup: managed, config: ['HostName inside', 'HostKeyAlias db1'] }),
+      hosts.start('app1', {
+        setup: `${managed}\necho "deploy ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/deploy`,
+        config: ['User deploy'],
+      }),
+    ])
+    const near = await runRsm(['hosts', 'join', '--ssh', 'web1,app1', '--sudo', '-t', 'role=web'], env)
+    t.is(near.exit, 0, near.stderr)
+    t.regex(near.stderr, /^rsm: 2 hosts: 2 JOINED in \d\S* m?s\n$/m)
+    const far = await runRsm(['hosts', 'join', '--ssh', 'db1', '-J', 'web1', '-t', 'role=web', '--json'], env)
+    t.is(far.exit, 0, far.stderr)
+    const [of] = (JSON.parse(far.stdout) as { hosts: Record<string, unknown>[] }).hosts
+    t.like(of, { host: 'db1', status: 'JOINED', exitCode: 0, copied: true, hostId: 3, hostname: 'db1' })
+    const executed = await runRsm(['exec', '-t', 'role=web', '-N', '-b', '--', 'id -un'], env)
+    t.is(executed.exit, 0, executed.stderr)
+    t.is(executed.stdout, '---------------\napp1,db1,web1 (3)\n---------------\nroot\n')
+  },
+)
+
+whereFit('hosts join over ssh without a service manager: what to run there is said, and run', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
   const machine = () => ['/etc/rsm', '/var/lib/rsm', '/usr/local/bin/rsm'].map((path) => existsSync(path))
   const before = machine()

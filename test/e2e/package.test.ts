@@ -9,11 +9,11 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const ran = (program: string, argv: readonly string[], env: Record<string, string>) =>
   spawnSync(program, argv, { env, encoding: 'utf8' })
 
-/** Where the npm package is, made from what is built. */
+/** Where the npm package and the list of what is in it are, made from what is built. */
 const out = mkdtempSync(join(tmpdir(), 'rsm-test-'))
 const file = join(out, `rsm-${version}.tgz`)
 test.before(() => {
-  execFileSync(process.execPath, ['.ci/package.js', 'npm', '--out', out], { stdio: 'pipe' })
+  execFileSync(process.execPath, ['.ci/package.js', 'npm', 'sbom', '--out', out], { stdio: 'pipe' })
 })
 test.after.always(() => rmSync(out, { recursive: true, force: true }))
 
@@ -21,7 +21,7 @@ test.after.always(() => rmSync(out, { recursive: true, force: true }))
 const whereTar = spawnSync('tar', ['--version']).status === 0 ? test : test.skip
 
 whereTar('the npm package holds the bundles and their licences, and names nothing to install', (t) => {
-  t.deepEqual(readdirSync(out), ['SHA256SUMS', `rsm-${version}.tgz`])
+  t.deepEqual(readdirSync(out), ['SHA256SUMS', `rsm-${version}.cdx.json`, `rsm-${version}.tgz`])
   const names = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' })
     .trim()
     .split('\n')
@@ -54,6 +54,33 @@ whereTar('the npm package holds the bundles and their licences, and names nothin
   for (const name of ['fastify', 'ws', '@oclif/core', 'node-pty', '@fastify/swagger-ui', 'preact'])
     t.regex(read('dist/THIRD-PARTY.txt'), new RegExp(`\\n${name} \\d+\\.\\d+\\.\\d+[^\\n]* \\(`))
   t.true(statSync(file).size < 3.5e6, `${statSync(file).size} bytes`)
+})
+
+test('the list of what is inside has what the notices of the licences name, with Node', (t) => {
+  const bill = JSON.parse(readFileSync(join(out, `rsm-${version}.cdx.json`), 'utf8')) as {
+    metadata: { component: { name: string } }
+    components: readonly { name: string; version: string; purl: string; licenses: readonly object[] }[]
+    dependencies: readonly { ref: string; dependsOn: readonly string[] }[]
+  }
+  const notices = readFileSync('dist/THIRD-PARTY.txt', 'utf8')
+    .split(`\n${'-'.repeat(78)}\n\n`)
+    .slice(1)
+  const noticed = notices.map((notice) => /^(\S+) (\S+) \(/.exec(notice)?.slice(1).join('@'))
+  const listed = bill.components.map(({ purl }) => decodeURIComponent(purl).replace(/^pkg:\w+\//, ''))
+  t.is(new Set(listed).size, listed.length)
+  const node = listed.filter((name) => name.startsWith('node@'))
+  t.is(node.length, 1)
+  t.deepEqual(new Set(listed), new Set([...noticed, ...node]))
+  for (const name of ['preact', '@xterm/xterm', '@fastify/swagger-ui'])
+    t.true(
+      listed.some((each) => each.startsWith(`${name}@`)),
+      name,
+    )
+  for (const { purl, licenses } of bill.components) t.true(licenses.length > 0, purl)
+  const refs = new Set([...listed, `rsm@${version}`])
+  for (const { ref, dependsOn } of bill.dependencies)
+    for (const name of [ref, ...dependsOn]) t.true(refs.has(name), name)
+  t.is(bill.metadata.component.name, 'rsm')
 })
 
 test('the npm package installs offline as one package, and all parts of rsm work from it', (t) => {

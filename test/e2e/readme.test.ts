@@ -16,9 +16,8 @@ const elsewhere: readonly (readonly [line: RegExp, where: string])[] = [
   [/^export RSM_URL=/, 'a server that is not there'],
 ]
 
-// Skipped where curl or jq is missing: the README shows both.
-const missing = ['curl', 'jq'].find((program) => spawnSync(program, ['--version']).error)
-const whereThere = missing === undefined ? test : test.skip
+// Skipped where jq is missing: the README uses it.
+const whereThere = spawnSync('jq', ['--version']).error === undefined ? test : test.skip
 
 whereThere('every command of the README does what it says, one after the other', async (t) => {
   const home = temporaryDirectory(t)
@@ -36,10 +35,9 @@ whereThere('every command of the README does what it says, one after the other',
     const command = written
       .replaceAll('18080', String(port))
       .replaceAll('/tmp/web$i', `${home}/web$i`)
-      .replaceAll(':/tmp/deploy', `:${home}/deploy`)
+      .replaceAll(':/tmp/', `:${home}/`)
       .replaceAll('TASK', taskId)
       .replaceAll('SESSION', sessionId)
-      .replaceAll('"…"', JSON.stringify(password))
     ran++
     if (written === 'rsm server start') {
       shell.background(`${command} --port ${port}`)
@@ -60,6 +58,6 @@ whereThere('every command of the README does what it says, one after the other',
     if (written === 'rsm recordings list')
       sessionId = /^([\w-]{20,}) /m.exec(text.replace(/^SESSION.*$/m, ''))?.[1] ?? ''
   }
-  t.true(ran > 20, `${ran} commands were run`)
+  t.true(ran > 18, `${ran} commands were run`)
   t.not(sessionId, '')
 })

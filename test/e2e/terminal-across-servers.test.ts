@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import anyTest, { type ExecutionContext } from 'ava'
+import type { ExecutionContext } from 'ava'
 import type { Server } from '../../src/core/protocol/http/servers.ts'
 import { cleanEnv, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { realAgent } from '../helpers/agents/real-agent.ts'
@@ -8,13 +8,14 @@ import { startBalancer } from '../helpers/cluster/balancer.ts'
 import { clusterTest } from '../helpers/cluster/cluster.ts'
 import { startPostgres } from '../helpers/servers/postgres.ts'
 import { restCaller, type TestServer } from '../helpers/servers/server.ts'
+import { skipped } from '../helpers/skipped.ts'
 import { plainShell } from '../helpers/terminals/plain-shell.ts'
 import { bashOnPty, rsm } from '../helpers/terminals/pty.ts'
 import { recordingOf } from '../helpers/terminals/terminals.ts'
 import { missing } from '../helpers/terminals/tmux.ts'
 import { until } from '../helpers/until.ts'
 
-const test = missing('vim').length > 0 ? anyTest.skip : clusterTest
+const test = missing('vim').length > 0 ? skipped('vim is missing: apt install vim') : clusterTest
 const password = 'a password for tests'
 
 function callerOf(url: string): TestServer {

@@ -57,6 +57,8 @@ for (const { name, hasRecordings, hasVersions } of generations) {
       t.like(await server.data('GET', '/api/scripts/1'), { name: 'deploy', content: 'echo two', version: 2 })
       const { earlier, later, count } = await tasksOf(server)
       t.is(count, 2)
+      t.is((await server.data('GET', '/api/tasks?hostId=1')).totalElements, 2)
+      t.is((await server.data('GET', '/api/tasks?hostId=2')).totalElements, 0)
       t.like((await task(server, earlier)).results[0], {
         status: 'FAILED',
         exitCode: 3,

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
+import { patience } from './patience.ts'
 
-const patience = 60_000
 /** Characters of what came that a failure shows. */
 const mostShown = 2_000
 

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { patience as longest } from './patience.ts'
 
 /** Looks until something holds that no event tells of; rejects after `patience` milliseconds. */
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  patience = 60_000,
+  patience = longest,
 ): Promise<void> {
   const began = performance.now()
   while (!(await holds())) {

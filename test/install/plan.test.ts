@@ -1,11 +1,22 @@
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import test from 'ava'
+import { openDataDirectory } from '../../src/disk/data-directory.ts'
+import type { Settings } from '../../src/install/env-file.ts'
 import { applyPlan, planOf, replaces, showPlan, untilUp, type Wish } from '../../src/install/plan.ts'
 import { holderOf, needPort } from '../../src/install/port-holder.ts'
 import { findInstalled, removeInstalled } from '../../src/install/remove.ts'
-import { systemService } from '../../src/install/service.ts'
+import { systemService, userService } from '../../src/install/service.ts'
 import type { Systemd } from '../../src/install/systemd.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 
@@ -21,6 +32,7 @@ const calls = (answers: Record<string, string> = {}): Systemd & { readonly told:
     log: async () => 'first\nrsm: the port is taken\n     stop what listens there',
   }
 }
+const fromNpm = { command: ['/usr/bin/node', '/usr/lib/node_modules/rsm/bin/run.js'], from: null }
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
 test('an installation writes its files once; the next one keeps settings, changes what is given, and says what', (t) => {
@@ -29,7 +41,7 @@ test('an installation writes its files once; the next one keeps settings, change
     service,
     settings: new Map([['RSM_AGENT_URL', 'https://rsm.example.org']]),
     token: 'rsm_enr_x',
-    prefix: undefined,
+    program: fromNpm,
     systemd: calls(),
   }
   const first = planOf(wish)
@@ -59,12 +71,67 @@ test('an installation writes its files once; the next one keeps settings, change
   t.is(modeOf(service.envFile), 0o600, 'a file that others may read is closed again')
 })
 
+test('without systemd the line starts the service with the data that it has been given, now or before', (t) => {
+  const root = temporaryDirectory(t)
+  for (const [name, verb, variable] of [
+    ['agent', 'agent run', 'RSM_AGENT_DATA_DIR'],
+    ['server', 'server start', 'RSM_DATA_DIR'],
+  ] as const) {
+    const service = systemService(name, root)
+    const command = fromNpm.command.join(' ')
+    const plan = (settings: Settings) =>
+      planOf({ service, settings, token: undefined, program: fromNpm, systemd: null })
+    const line = (dataDir: string) =>
+      `set -a; . ${root}/etc/rsm/${name}.env; exec ${command} ${verb} --data-dir ${dataDir}`
+    t.is(plan(new Map()).line, line(`${root}/var/lib/rsm/${name}`))
+    const given = plan(new Map([[variable, '/srv/my rsm']]))
+    t.is(given.line, line('"/srv/my rsm"'))
+    applyPlan(given)
+    t.is(plan(new Map()).line, line('"/srv/my rsm"'))
+  }
+})
+
+test('a package keeps its unit, and beside it lies what this host adds; both ways back', async (t) => {
+  const service = systemService('server', temporaryDirectory(t))
+  mkdirSync(dirname(service.packagedUnitFile), { recursive: true })
+  writeFileSync(service.packagedUnitFile, '')
+  const dataDir = join(temporaryDirectory(t), 'srv')
+  const wish: Wish = {
+    service,
+    settings: new Map([['RSM_DATA_DIR', dataDir]]),
+    token: undefined,
+    program: { command: ['/usr/bin/rsm'], from: null },
+    systemd: calls(),
+  }
+  const install = (writable: readonly string[]) => applyPlan(planOf({ ...wish, writable }))
+  install([])
+  t.false(existsSync(service.unitFile))
+  t.false(existsSync(service.dropInFile), 'nothing is to be added')
+  install([dataDir])
+  t.is(readFileSync(service.dropInFile, 'utf8'), `[Service]\nReadWritePaths=${dataDir}\n`)
+  t.is(modeOf(service.dropInFile), 0o644)
+  t.false(install([dataDir]), 'nothing is left to do')
+  install([])
+  t.is(readFileSync(service.dropInFile, 'utf8'), '', 'what was added before does not hold any longer')
+  install([dataDir])
+  const own = join(dirname(service.dropInFile), 'override.conf')
+  writeFileSync(own, '')
+  await removeInstalled(service, null, findInstalled(service, false))
+  t.false(existsSync(service.dropInFile))
+  t.true(existsSync(own))
+  rmSync(own)
+  install([dataDir])
+  await removeInstalled(service, null, findInstalled(service, false))
+  t.false(existsSync(dirname(service.dropInFile)))
+  t.true(existsSync(service.packagedUnitFile))
+})
+
 test('a place that can’t be written to is named, with the way out', (t) => {
   const root = temporaryDirectory(t)
   writeFileSync(join(root, 'etc'), 'a file')
   const service = systemService('agent', root)
   const settings = new Map([['RSM_AGENT_URL', 'https://x']])
-  const plan = planOf({ service, settings, token: undefined, prefix: undefined, systemd: null })
+  const plan = planOf({ service, settings, token: undefined, program: fromNpm, systemd: null })
   t.throws(() => applyPlan(plan), { code: 'unavailable', message: /^cannot write .*\/etc\/rsm: / })
 })
 
@@ -73,7 +140,7 @@ test('an uninstallation removes what an installation made, keeps data where it i
   const service = systemService('agent', root)
   const settings = new Map([['RSM_AGENT_URL', 'https://x']])
   const install = () => {
-    applyPlan(planOf({ service, settings, token: 'rsm_enr_x', prefix: undefined, systemd: null }))
+    applyPlan(planOf({ service, settings, token: 'rsm_enr_x', program: fromNpm, systemd: null }))
     mkdirSync(service.dataDir, { recursive: true })
   }
   install()
@@ -89,6 +156,43 @@ test('an uninstallation removes what an installation made, keeps data where it i
   t.deepEqual(findInstalled(service, false).paths, [])
   t.true(statSync(other).isFile())
   t.is(statSync(join(root, 'var/lib/rsm'), { throwIfNoEntry: false }), undefined)
+})
+
+test('an uninstallation for a user without systemd finds the program, wherever it was put, and removes it', async (t) => {
+  const home = temporaryDirectory(t)
+  const service = userService('agent', (kind) => join(home, kind))
+  const path = join(home, 'opt/bin/rsm')
+  const program = { command: [path], from: '/bin/true' }
+  applyPlan(planOf({ service, settings: new Map(), token: undefined, program, systemd: null }))
+  t.true(existsSync(path))
+  const found = findInstalled(service, false)
+  t.true(found.paths.includes(path))
+  await removeInstalled(service, null, found)
+  t.deepEqual(
+    readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory()),
+    [],
+  )
+})
+
+test('an uninstallation without systemd removes nothing under a service that runs, and names it', async (t) => {
+  const service = systemService('agent', temporaryDirectory(t))
+  applyPlan(planOf({ service, settings: new Map(), token: undefined, program: fromNpm, systemd: null }))
+  const running = await openDataDirectory(service.dataDir)
+  for (const keepData of [true, false]) {
+    const found = findInstalled(service, keepData)
+    const error = await t.throwsAsync(removeInstalled(service, null, found), { code: 'conflict' })
+    t.regex(
+      error.message,
+      new RegExp(`^rsm-agent still runs: data directory .*/agent is in use by pid ${process.pid} since`),
+    )
+    for (const path of found.paths) t.true(existsSync(path), path)
+  }
+  await running.release()
+  await removeInstalled(service, null, findInstalled(service, true))
+  t.false(existsSync(service.envFile))
+  t.true(existsSync(service.dataDir))
+  await removeInstalled(service, null, findInstalled(service, false))
+  t.false(existsSync(service.dataDir))
 })
 
 test('a service that does not stay up, or is silent for too long, is told with its own last words', async (t) => {

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { type Service, systemService, userService } from '../../src/install/service.ts'
-import { unitText } from '../../src/install/unit.ts'
+import { dropInText, unitText } from '../../src/install/unit.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 
 const server = systemService('server')
@@ -12,23 +12,28 @@ const mine = userService('agent', (kind) => `/home/ann/.${kind.toLowerCase()}`)
 const lineOf = (text: string, key: string) => text.split('\n').filter((line) => line.startsWith(`${key}=`))
 
 test('a unit starts the program that is installed, with its own settings and data', (t) => {
-  const text = unitText(agent, ['/opt/rsm/bin/rsm'], 255)
+  const text = unitText(agent, ['/opt/rsm/bin/rsm'])
   t.deepEqual(lineOf(text, 'ExecStart'), ['ExecStart=/opt/rsm/bin/rsm agent run'])
   t.deepEqual(lineOf(text, 'EnvironmentFile'), ['EnvironmentFile=-/etc/rsm/agent.env'])
   t.deepEqual(lineOf(text, 'StateDirectory'), ['StateDirectory=rsm/agent'])
   t.deepEqual(lineOf(text, 'KillMode'), ['KillMode=process'])
-  const odd = unitText(server, ['/opt/a b/50%/$x/node', '/opt/"q"'], 255, ['/srv/rsm'])
+  const odd = unitText(server, ['/opt/a b/50%/$x/node', '/opt/"q"'])
   t.deepEqual(lineOf(odd, 'ExecStart'), ['ExecStart="/opt/a b/50%%/$$x/node" "/opt/\\"q\\"" server start'])
-  t.deepEqual(lineOf(odd, 'ReadWritePaths'), ['ReadWritePaths=/srv/rsm'])
 })
 
-test('DelegateSubgroup is left to a systemd that knows it', (t) => {
-  t.is(lineOf(unitText(agent, ['/usr/bin/rsm'], 254), 'DelegateSubgroup').length, 1)
-  t.is(lineOf(unitText(agent, ['/usr/bin/rsm'], 253), 'DelegateSubgroup').length, 0)
+test('a host adds to a unit what only it knows: where the server writes, and what its systemd is new enough for', (t) => {
+  t.is(dropInText(server, 255, []), null)
+  t.is(
+    dropInText(server, 252, ['/srv/rsm', '-/srv/50% "full"']),
+    '[Service]\nReadWritePaths=/srv/rsm\nReadWritePaths="-/srv/50%% \\"full\\""\n',
+  )
+  t.is(dropInText(agent, 253, []), null)
+  t.deepEqual(lineOf(dropInText(agent, 254, []) ?? '', 'DelegateSubgroup'), ['DelegateSubgroup=agent'])
+  t.is(dropInText(mine, 254, []), null)
 })
 
 test("a user's unit needs nothing of the system, and starts with the user", (t) => {
-  const text = unitText(mine, ['/home/ann/.local/bin/rsm'], 255)
+  const text = unitText(mine, ['/home/ann/.local/bin/rsm'])
   t.deepEqual(lineOf(text, 'WantedBy'), ['WantedBy=default.target'])
   t.deepEqual(lineOf(text, 'EnvironmentFile'), ['EnvironmentFile=-/home/ann/.config/rsm/agent.env'])
   t.deepEqual(lineOf(text, 'Environment'), ['Environment=RSM_AGENT_DATA_DIR=/home/ann/.state/rsm/agent'])
@@ -41,6 +46,18 @@ const version = Number(
 // Skipped (2026-11-22) where systemd-analyze is missing: nothing else knows what a unit may hold.
 const whereThere = Number.isNaN(version) ? test.skip : test
 
+/** What systemd says of a unit, with what a host adds to it. */
+function verified(t: ExecutionContext, service: Service, text: string) {
+  const directory = temporaryDirectory(t)
+  const file = join(directory, `${service.unit}.service`)
+  writeFileSync(file, text)
+  mkdirSync(`${file}.d`)
+  const dropIn = dropInText(service, version, service.name === 'server' ? ['/srv', '-/srv/a b'] : [])
+  writeFileSync(`${file}.d/rsm.conf`, dropIn ?? '')
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+  return { file, status, said: stderr + stdout }
+}
+
 for (const [what, service, most] of [
   ['server', server, 3],
   ['agent', agent, 9.7],
@@ -49,11 +66,9 @@ for (const [what, service, most] of [
   whereThere(
     `systemd takes the unit of the ${what} as it is, and its exposure is ${most ?? 'not judged'}`,
     (t) => {
-      const file = join(temporaryDirectory(t), `${service.unit}.service`)
-      writeFileSync(file, unitText(service, ['/bin/true'], version))
-      const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
-      t.is(verified.stderr + verified.stdout, '')
-      t.is(verified.status, 0)
+      const { file, status, said } = verified(t, service, unitText(service, ['/bin/true']))
+      t.is(said, '')
+      t.is(status, 0)
       if (most === null) return
       const words = ['security', '--offline=yes', '--no-pager', file]
       const judged = spawnSync('systemd-analyze', words, { encoding: 'utf8' })
@@ -61,3 +76,13 @@ for (const [what, service, most] of [
       t.true(level <= most, judged.stdout.slice(-200))
     },
   )
+
+for (const service of [server, agent])
+  whereThere(`systemd takes the ${service.unit} of the packages as it is`, (t) => {
+    // All but the program, which this machine does not have there.
+    const text = readFileSync(`packaging/units/${service.unit}.service`, 'utf8')
+    t.regex(text, /^ExecStart=\/usr\/bin\/rsm /m)
+    const { status, said } = verified(t, service, text.replace('/usr/bin/rsm', '/bin/true'))
+    t.is(said, '')
+    t.is(status, 0)
+  })

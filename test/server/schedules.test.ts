@@ -6,6 +6,7 @@ import { createOwnership } from '../../src/server/embedded/ownership.ts'
 import { createPlanner } from '../../src/server/services/schedules/planner.ts'
 import { createSlotTurn } from '../../src/server/services/schedules/slot-turn.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { sha256Of } from '../helpers/clients/files.ts'
 import { task } from '../helpers/clients/tasks.ts'
 import { ShiftedClock } from '../helpers/faults/shifted-clock.ts'
 import { adminLogin, startTestServer, type TestServer } from '../helpers/servers/server.ts'
@@ -119,7 +120,15 @@ test('a slot starts a task of the owner, with the params and secrets of the sche
     actor: { type: 'system' },
     object: { type: 'schedule', id, name: 'nightly' },
     outcome: 'SUCCESS',
-    detail: { plannedAt: nextAt, taskId: sent.taskId, owner: 'admin' },
+    detail: {
+      plannedAt: nextAt,
+      taskId: sent.taskId,
+      owner: 'admin',
+      scriptId,
+      scriptVersion: 2,
+      hostCount: 1,
+      sha256: sha256Of('two'),
+    },
   })
   const metrics = await server.data('GET', '/metrics')
   t.regex(metrics, /^rsm_schedule_slots_total\{outcome="STARTED"\} 1$/m)
@@ -370,7 +379,11 @@ test('a slot that is still put off when its schedule is paused, changed or suspe
     (await entries()).map(({ object, detail }) => `${object.id} ${detail.why}`).toSorted(),
     wanted.map(([{ id }, why]) => `${id} ${why}`),
   )
-  t.regex(await server.data('GET', '/metrics'), /^rsm_schedule_slots_total\{outcome="SKIPPED"\} 3$/m)
+  const metrics = await server.data('GET', '/metrics')
+  t.regex(metrics, /^rsm_schedule_slots_total\{outcome="SKIPPED"\} 3$/m)
+  for (const [, why] of wanted)
+    t.true(metrics.includes(`\nrsm_schedule_skipped_total{why="${why}"} 1\n`), why)
+  t.true(metrics.includes('\nrsm_schedule_skipped_total{why="MISSED"} 0\n'))
 })
 
 test('a clock that is set days ahead makes no slot due; what follows on it runs', async (t) => {

@@ -47,6 +47,7 @@ whereThere(
 
     await run('rsm server uninstall --yes')
     await run('rsm agent uninstall --yes')
+    t.is(await run('id -un rsm'), 'rsm\n', 'what is its own elsewhere stays its own')
     const left = 'ls -d /etc/rsm /var/lib/rsm /etc/systemd/system/rsm-* 2>/dev/null'
     t.is(await run(left, 2), '')
     // It ends with 1 where no unit matches.
@@ -63,7 +64,8 @@ whereThere(
     await run('(setsid /opt/node/node -e "net.createServer().listen(18080)" >/dev/null 2>&1 &) ; sleep 1')
     t.regex(await run(`${rsm} server install`, 6), /port 18080 of 127\.0\.0\.1 is in use by node \(pid \d+\)/)
     await run('test ! -e /etc/rsm')
-    const served = await run(`${rsm} server install --port 18081`)
+    const served = await run(`${rsm} server install --port 18081 --data-dir /srv/rsm`)
+    t.is(await run('stat -c "%U %a" /srv/rsm'), 'rsm 700\n', 'the unit may write there')
     const [, password = ''] = /with the password (\S+)/.exec(served) ?? []
     await run(`${rsm} login http://127.0.0.1:18081 -u admin --password-stdin <<< '${password}'`)
     const { join: text } = JSON.parse(await run(`${rsm} hosts join --json 2>/dev/null`)) as { join: string }

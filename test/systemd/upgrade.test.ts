@@ -22,10 +22,10 @@ whereThere(
      curl -fsS --retry 30 --retry-delay 1 --retry-all-errors http://127.0.0.1:18080/api/ready`)
     const status = () => run('rsm server status --json | grep -E \'"version"\'')
     t.regex(await status(), /0\.1\.0/)
-    const bad = await run('rsm server upgrade /root/bad --executable /opt/bin/rsm', 6)
+    const bad = await run('rsm server upgrade /root/bad --executable /opt/bin/rsm --allow-unsigned', 6)
     t.regex(bad, /rsm 0\.3\.0 did not become ready: it was not ready within 60 s; rsm 0\.1\.0 runs again/)
     t.regex(await status(), /0\.1\.0/)
-    const done = await run('rsm server upgrade /root/rsmv2 --executable /opt/bin/rsm')
+    const done = await run('rsm server upgrade /root/rsmv2 --executable /opt/bin/rsm --allow-unsigned')
     t.regex(done, /systemctl: rsm-server\.service/)
     t.regex(await status(), /0\.2\.0/)
     t.is(await run('systemctl is-active rsm-server'), 'active\n')
@@ -37,7 +37,7 @@ whereThere(
     )
     t.is(await run('rsm server doctor >/dev/null; echo $?'), '0\n')
     // Of a killed one with both its processes.
-    await run(`rsm server upgrade /root/bad --executable /opt/bin/rsm > /root/said 2>&1 &
+    await run(`rsm server upgrade /root/bad --executable /opt/bin/rsm --allow-unsigned > /root/said 2>&1 &
      until grep -q 'starting rsm 0.3.0' /root/said; do sleep 0.1; done; pkill -KILL -f 'run.js server upgrade'`)
     const cut = await run('/opt/bin/rsm.former server doctor', 1)
     t.regex(cut, /the upgrade from rsm 0\.2\.0 to 0\.3\.0, .* was cut, and no server runs/)

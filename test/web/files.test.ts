@@ -8,6 +8,7 @@ import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { realAgent } from '../helpers/agents/real-agent.ts'
 import { browserTest, picture, signIn } from '../helpers/clients/browser.ts'
 import { type ConsoleWorld, startConsoleWorld } from '../helpers/clients/console.ts'
+import { upload } from '../helpers/clients/files.ts'
 import { faultsOfLook } from '../helpers/clients/looks.ts'
 import { finished } from '../helpers/clients/tasks.ts'
 import { adminLogin } from '../helpers/servers/server.ts'
@@ -32,7 +33,7 @@ const newest = async () => (await world.server.data('GET', '/api/tasks?size=1'))
 
 async function openCopy(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Run', exact: true }).click()
-  await page.getByRole('button', { name: 'A file', exact: true }).click()
+  await page.getByRole('button', { name: 'Copy a file', exact: true }).click()
   await page.getByRole('heading', { name: 'Copy a file' }).waitFor()
 }
 
@@ -189,7 +190,7 @@ browserTest.serial(
     const small = { name: 'app.conf', mimeType: 'text/plain', buffer: Buffer.from('x\n') }
     const choose = (chosen: typeof small) => page.getByLabel('File', { exact: true }).setInputFiles(chosen)
     const path = page.getByLabel('Path on the hosts')
-    const copy = page.getByRole('button', { name: /^(?:Copy|Compare)/ })
+    const copy = page.getByRole('button', { name: /^(?:Copy to|Compare on) 1 host$/ })
     await page.getByLabel('Selector').fill('web1')
     await path.fill('/etc/app.conf')
     await copy.click()
@@ -235,6 +236,28 @@ browserTest.serial(
     t.deepEqual(complaints, [])
   },
 )
+
+browserTest.serial('the page of a copy says how far it is while it runs', async (t) => {
+  const { server } = world
+  const { page, complaints } = await world.open(t)
+  const { fileId } = await upload(server, randomBytes(partBytes))
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    copy: { fileId, path: join(temporaryDirectory(t), 'f'), kind: 'FILE' },
+    target: { selector: 'web1' },
+    limitRate: 16_384,
+  })
+  await signIn(page, server.url, adminLogin)
+  await page.goto(`${server.url}/#/tasks/${taskId}`)
+  await page
+    .getByLabel('File', { exact: true })
+    .getByText(/^[\d.]+ kB of 1\.0 MB · [\d.]+ kB\/s · .* left$/)
+    .waitFor()
+  await page.getByRole('button', { name: /^web1 running [\d.]+ kB of 1\.0 MB/ }).waitFor()
+  t.deepEqual(await faultsOfLook(page), [])
+  await picture(page, 'task-copying')
+  await server.data('POST', `/api/tasks/${taskId}/cancel`)
+  t.deepEqual(complaints, [])
+})
 
 browserTest.serial('what was fetched is saved for each host, by whom it may be', async (t) => {
   const { server } = world

@@ -1,7 +1,8 @@
 import test from 'ava'
 import type { ScheduleCreate } from '../../src/core/protocol/http/schedules.ts'
-import { copying, patchOf, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
-import { durationText, previewOf } from '../../src/web/schedules/timing-of.ts'
+import { durationText } from '../../src/core/text/duration.ts'
+import { patchOf, scheduleOf } from '../../src/web/schedules/schedule-of.ts'
+import { previewOf } from '../../src/web/schedules/timing-of.ts'
 import { webhookOf, webhookPatchOf } from '../../src/web/webhooks/webhook-of.ts'
 
 const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
@@ -33,9 +34,11 @@ test('the form becomes the body of a schedule, with the timing that is chosen an
     overlap: 'SKIP',
     missed: 'ONCE',
   } as const
-  t.deepEqual(scheduleOf(typed, 'cron'), { ...rest, cron: '@daily' })
-  t.deepEqual(scheduleOf(typed, 'everySeconds'), { ...rest, everySeconds: 5400 })
-  const wrong = t.throws(() => scheduleOf(form({ ...command, missedWithinSeconds: 'soon' }), 'cron'))
+  t.deepEqual(scheduleOf(typed, { kind: 'cron', isCopy: false }), { ...rest, cron: '@daily' })
+  t.deepEqual(scheduleOf(typed, { kind: 'everySeconds', isCopy: false }), { ...rest, everySeconds: 5400 })
+  const wrong = t.throws(() =>
+    scheduleOf(form({ ...command, missedWithinSeconds: 'soon' }), { kind: 'cron', isCopy: false }),
+  )
   t.like(wrong, { fields: [{ field: 'missedWithinSeconds', message: 'write 90s, 5m or 2h' }] })
   t.deepEqual([0, 90, 300, 5400, 7200, 172_800].map(durationText), ['0s', '90s', '5m', '90m', '2h', '2d'])
 })
@@ -63,9 +66,14 @@ test('a patch holds what has changed: what was taken out is reset, what is repla
     params: { A: null, B: '3', C: '' },
     secretParams: { KEY: 'x' },
   })
-  const copied = copying(before, { fileId: '01J', path: '/etc/motd' } as NonNullable<ScheduleCreate['copy']>)
-  t.is(copied.script, undefined)
-  t.deepEqual(patchOf(copied, before), { script: { content: 'true' } })
+  const copy = { fileId: '01J', path: '/etc/motd', kind: 'FILE' as const }
+  const { script: ___, params: ____, ...rest } = before
+  t.deepEqual(patchOf({ ...rest, copy }, { ...rest, script: { content: 'true' } }), {
+    script: { content: 'true' },
+  })
+  t.deepEqual(patchOf(before, { ...before, secretParams: { KEY: 'x' } }, ['TOKEN']), {
+    secretParams: { TOKEN: null, KEY: 'x' },
+  })
 })
 
 test('a preview has the slots and the faults of the server', (t) => {

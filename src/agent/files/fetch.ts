@@ -4,7 +4,7 @@ import type { FetchOrder } from '../../core/protocol/messages.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory, kindOf } from '../../disk/files/held-directory.ts'
 import { topName, treeOf } from '../../disk/files/pack-tree.ts'
-import { assertOnDisk, bytesOf, hasChanged } from '../../disk/files/reading.ts'
+import { assertOnDisk, bytesOf, hasChanged, hasOtherSize } from '../../disk/files/reading.ts'
 
 const namedAtMost = 5
 
@@ -42,7 +42,7 @@ async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | 
     const size = Number(before.size)
     if (size > maxSize) throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
     const sent = await send(bytesOf(fd, size))
-    return hasChanged(fd, before)
+    return hasChanged(fd, before) || hasOtherSize(fd, size, sent)
       ? `${path} changed while it was read: ${sent} bytes were sent as they were then`
       : null
   } finally {

@@ -7,7 +7,7 @@ import { ownProcess } from '../processes/own-process.ts'
 
 const run = promisify(execFile)
 /** Milliseconds; a mount that hangs must not keep an agent from registering. */
-const patience = 10_000
+const longest = 10_000
 
 /** The version of this program, from its package. */
 export const agentVersion = (): string => ownPackage().version
@@ -16,7 +16,7 @@ export const agentVersion = (): string => ownPackage().version
  * What the disks hold, in GB, as systeminformation finds out; 0 where it can't. In a process of its own, as its 12 MB
  * would stay with the agent for ever; the other facts are cheap to have from Node.
  */
-export async function diskSize(): Promise<number> {
+export async function diskSize(patience = longest): Promise<number> {
   const { file, argv } = ownProcess('__facts')
   try {
     const { stdout } = await run(file, argv, { timeout: patience })
@@ -30,7 +30,7 @@ export async function diskSize(): Promise<number> {
 export async function hostFacts(
   agentId: string,
   hostname?: string,
-  diskGB = diskSize,
+  diskGB: () => Promise<number> = diskSize,
 ): Promise<RegisterRequest> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))

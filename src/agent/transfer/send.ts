@@ -5,6 +5,8 @@ import { readText, type Send } from '../../net/request.ts'
 import { Patience, Refused, waitAsked } from './receive.ts'
 
 const longestAnswer = 64 * 1024
+/** Bytes of a request: they stay in memory until the server has them. */
+const longestPart = 8 * 1024 * 1024
 
 interface Destination {
   /** On the server, without a query. */
@@ -25,7 +27,7 @@ class Sending {
   /** Bytes that the server has. */
   offset = 0
   /** Of the next request. */
-  readonly size = new PartSize()
+  readonly size = new PartSize(longestPart)
 
   constructor(send: Send, destination: Destination) {
     this.#send = send

@@ -15,7 +15,7 @@ interface CallOptions {
   readonly query?: object
   readonly body?: unknown
   /** In place of a body: bytes that are sent as they are read. */
-  readonly bytes?: { readonly body: Readable; readonly length: number }
+  readonly bytes?: { readonly body: AsyncIterable<Uint8Array>; readonly length: number }
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
@@ -182,7 +182,7 @@ export class Api {
   #ask(
     method: string,
     path: string,
-    body: string | Readable | undefined,
+    body: string | AsyncIterable<Uint8Array> | undefined,
     more: Record<string, string>,
     signal?: AbortSignal,
   ): Promise<Incoming> {

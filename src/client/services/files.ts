@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 import type { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
 import type { Api } from '../http/api.ts'
@@ -18,7 +17,7 @@ export interface ClientFileService {
   /** Another user's upload is `not_found`. */
   get(fileId: string): Promise<File>
   /** `length` bytes more. Errors: `conflict` with `data: {offset}` where it does not end there, or beside another writer. */
-  append(fileId: string, query: FilePartQuery, body: Readable, length: number): Promise<File>
+  append(fileId: string, query: FilePartQuery, body: AsyncIterable<Uint8Array>, length: number): Promise<File>
   /** From the byte `from` on. `not_found` where the task has none of that host. */
   fetched(taskId: string, hostId: number, from: number): Promise<FetchedFile>
 }

@@ -16,6 +16,12 @@ export interface ServerService {
   notReady(): Promise<string | null>
 }
 
+/** Older servers give none. */
+function reasonsOf({ data, message }: RsmError): string {
+  const { reasons }: { reasons?: unknown } = data ?? {}
+  return Array.isArray(reasons) ? reasons.join('; ') : message
+}
+
 export function serverOver(api: Api): ServerService {
   const ifKnown = <T>(path: string) =>
     api.call<T>('GET', path).catch((error: unknown) => {
@@ -30,7 +36,7 @@ export function serverOver(api: Api): ServerService {
       api.call('GET', '/api/ready').then(
         () => null,
         (error: unknown) => {
-          if (error instanceof RsmError && error.code === 'unavailable') return error.message
+          if (error instanceof RsmError && error.code === 'unavailable') return reasonsOf(error)
           throw error
         },
       ),

@@ -38,6 +38,7 @@ export function tasksOver(api: Api): ClientTaskService {
     retry: (taskId, body, key, signal) =>
       api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal, has: ['taskId'] }),
     script: (taskId) => api.call('GET', `${path(taskId)}/script`),
+    files: (taskId, query) => api.page(`${path(taskId)}/files`, query),
     logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query, has: ['entries'] }),
   }
 }

@@ -16,9 +16,11 @@ import {
   showPlan,
   untilUp,
 } from '../../install/plan.ts'
-import { type Service, systemService, userService } from '../../install/service.ts'
+import { programFor } from '../../install/program.ts'
+import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { givenDirectory } from '../../ui/command/directories.ts'
 import { baseDirectory } from '../../ui/contexts/base-directory.ts'
 import { optional } from '../../ui/flags/checks.ts'
 import { installFlags, typedSettings } from '../../ui/flags/install.ts'
@@ -51,7 +53,9 @@ export default class AgentInstall extends BaseCommand {
     url: string({ env: 'RSM_AGENT_URL', helpValue: 'URL', description: 'the server' }),
     'enroll-token-file': { ...tokenFile, exclusive: [] },
     ...settings,
-    user: boolean({ description: 'for you alone, without root: a user unit, or a line for cron' }),
+    user: boolean({
+      description: 'install for your own user, without root: a user unit, or a line for cron',
+    }),
     ...installFlags,
   }
 
@@ -61,6 +65,9 @@ export default class AgentInstall extends BaseCommand {
     const service = flags.user ? userService('agent', baseDirectory) : systemService('agent')
     const typed = typedSettings(AgentRun.flags, flags, metadata, this.variables)
     for (const name of ['RSM_AGENT_ENROLL_TOKEN', 'RSM_AGENT_ENROLL_TOKEN_FILE']) typed.delete(name)
+    const dataDir = typed.get(service.dataVariable)
+    if (dataDir !== undefined)
+      typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE'] ?? ''
     if (caFile !== '') typed.set('RSM_CA_FILE', resolve(caFile))
     if (join !== null) {
@@ -71,7 +78,13 @@ export default class AgentInstall extends BaseCommand {
     if (token !== undefined) typed.set('RSM_AGENT_ENROLL_TOKEN_FILE', service.tokenFile)
     this.#check(service, typed)
     const systemd = findSystemd(service.isUsers)
-    const plan = planOf({ service, settings: typed, token, prefix: flags.prefix, systemd })
+    const plan = planOf({
+      service,
+      settings: typed,
+      token,
+      program: programFor(service, flags.prefix),
+      systemd,
+    })
     if (flags['dry-run']) {
       this.print(showPlan(plan, 'would'))
       return this.#result(plan, null)
@@ -144,7 +157,7 @@ export default class AgentInstall extends BaseCommand {
     const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
     const { isReachable } = await import('../../core/findings/examine-agent.ts')
     let reason = 'the server does not say that it is linked'
-    const dataDir = all.get('RSM_AGENT_DATA_DIR') ?? service.dataDir
+    const dataDir = dataDirOf(service, all)
     const state = await untilUp(
       { service, systemd, within: linkWithin },
       async () => {

@@ -24,7 +24,7 @@ export default class AgentRun extends BaseCommand {
     'enroll-token': string({
       helpValue: 'TOKEN',
       description:
-        'token from rsm hosts join; safer in the environment or a file, since every user sees arguments',
+        'token from rsm hosts join; safer in the environment or a file, because every user can see arguments',
     }),
     'enroll-token-file': string({
       helpValue: 'FILE',
@@ -34,9 +34,9 @@ export default class AgentRun extends BaseCommand {
     'agent-id': string({
       env: 'RSM_AGENT_ID',
       helpValue: 'ID',
-      description: 'id of this agent; made up and kept if not given',
+      description: 'id of this agent (default: generated and kept)',
     }),
-    hostname: string({ description: 'name of this host, if not its own' }),
+    hostname: string({ description: 'name of this host (default: its own hostname)' }),
     'data-dir': string({
       helpValue: 'DIR',
       description: `directory for identity, journal and output; ${dataDirectoryHelp('agent')}`,
@@ -68,7 +68,7 @@ export default class AgentRun extends BaseCommand {
       default: 16,
       min: 1,
       max: 10_000,
-      description: 'most scripts at once; others wait',
+      description: 'run at most N scripts at once; others wait',
     }),
     'on-demand': boolean({ description: 'link only while there is work' }),
     drain: boolean({ description: 'when stopped, wait for running scripts' }),

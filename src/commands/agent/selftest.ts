@@ -2,7 +2,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AgentSelftest extends BaseCommand {
   static override summary =
-    'Try whether this rsm works as an agent on this host; an upgrade runs it before it changes anything'
+    'Test whether this rsm works as an agent on this host; an upgrade runs this test before it changes anything'
   static override examples = ['$ rsm agent selftest']
 
   async run() {

@@ -9,13 +9,13 @@ import { uninstallFlags } from '../../ui/flags/install.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class AgentUninstall extends BaseCommand {
-  static override summary = 'Stop the agent of this host and remove what rsm agent install has made'
+  static override summary = 'Stop the agent of this host and remove what rsm agent install has installed'
   static override description =
     'Its data goes too: identity, and output that the server does not have yet. The server keeps the host until ' +
     '`rsm hosts remove`. What a package has installed, the package manager removes.'
   static override examples = ['$ rsm agent uninstall --keep-data --yes', '$ rsm agent uninstall --user']
   static override flags = {
-    user: boolean({ description: 'the one of --user, which is yours alone' }),
+    user: boolean({ description: 'remove the agent that was installed with --user' }),
     ...uninstallFlags,
   }
 

@@ -27,7 +27,11 @@ export default class AuditExport extends BaseCommand {
   ]
   static override flags = {
     ...auditFlags,
-    format: string({ options: [...formats], default: 'jsonl', description: 'lines of JSON, or a table' }),
+    format: string({
+      options: [...formats],
+      default: 'jsonl',
+      description: 'jsonl: lines of JSON; csv: a table',
+    }),
     output: string({ char: 'o', helpValue: 'FILE', description: 'file to write, - for stdout' }),
     yes: boolean({ char: 'y', description: 'replace an existing file' }),
   }

@@ -19,7 +19,7 @@ export default class AuditVerify extends BaseCommand {
       helpValue: 'PATH',
       description: 'read this log, or the one of this data directory, instead of asking the server',
     }),
-    head: string({ helpValue: 'ID:HASH', description: 'a head noted earlier, which the log has to contain' }),
+    head: string({ helpValue: 'ID:HASH', description: 'a head noted earlier, which the log must contain' }),
   }
 
   async run() {

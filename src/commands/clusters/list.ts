@@ -9,7 +9,7 @@ export default class ClustersList extends BaseCommand {
   static override summary = 'List clusters'
   static override examples = ['$ rsm clusters list']
   static override flags = {
-    search: string({ helpValue: 'TEXT', description: 'only names that contain this' }),
+    search: string({ helpValue: 'TEXT', description: 'only names that contain this text' }),
     limit: limitFlag,
   }
 

@@ -4,7 +4,7 @@ import { findEnrollment } from '../../ui/names/names.ts'
 export default removalCommand({
   summary: 'Remove an enrollment token; the hosts that it enrolled stay',
   examples: ['$ rsm enrollments remove 3 --yes'],
-  arg: ['enrollment', 'ids of the tokens, or their names'],
+  arg: ['enrollment', 'ids or names of the tokens'],
   noun: 'enrollment',
   nameOf: ({ id }) => `token ${id}`,
   find: findEnrollment,

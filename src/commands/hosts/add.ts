@@ -10,7 +10,7 @@ import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class HostsAdd extends BaseCommand {
   static override summary =
-    'Add the record of a host; its agent joins it with `rsm hosts join --replace HOST`, or `rsm hosts install HOST`'
+    'Add a host before its agent joins; then use `rsm hosts join --replace HOST` or `rsm hosts install HOST`'
   static override examples = ['$ rsm hosts add web1 --ip 192.0.2.10 -t role=web']
   static override args = { hostname: needed('name of the host') }
   static override flags = {
@@ -20,7 +20,7 @@ export default class HostsAdd extends BaseCommand {
     ...credentialFlags,
     'host-key': string({
       helpValue: 'SHA256:…',
-      description: 'SSH host key that it has to show (default: the first one seen)',
+      description: 'SSH host key to expect (default: trust the first one seen)',
     }),
     tag: tagFlag('tag of the host'),
   }

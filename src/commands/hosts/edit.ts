@@ -44,9 +44,9 @@ export default class HostsEdit extends BaseCommand {
     ...credentialFlags,
     'host-key': string({
       helpValue: 'SHA256:…',
-      description: "SSH host key that it has to show, of one host; '' forgets the one that is pinned",
+      description: "SSH host key to expect, of one host; '' forgets the pinned key",
     }),
-    tag: tagFlag('set this tag; the others stay'),
+    tag: tagFlag('set this tag; other tags stay'),
     untag: string({
       ...repeated,
       helpValue: 'KEY',

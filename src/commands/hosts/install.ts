@@ -18,10 +18,11 @@ const { 'secret-param': _secret, ...begin } = startFlags
 export default class HostsInstall extends BaseCommand {
   static override summary = 'Install the agent on hosts over SSH, from the server; exits as exec does'
   static override description =
-    'The server logs in with the SSH credentials that it keeps of each host (`rsm hosts edit HOST --ssh-user root ' +
-    '--private-key FILE`), brings its own executable, and has it join as that host. A host is done once its agent is ' +
-    'linked. The first host key that it shows is pinned; another one is refused. With --sudo a user who is not root uses ' +
-    'sudo; the stored password is what sudo is given. `rsm tasks retry` takes up the hosts that failed.'
+    'The server logs in with the SSH credentials that it keeps for each host (`rsm hosts edit HOST --ssh-user ' +
+    'root --private-key FILE`), copies its own executable, and starts an agent that joins as that host. A host is ' +
+    'done once its agent is linked. The server pins the first host key that a host shows and refuses any other. ' +
+    'With --sudo, a user who is not root uses sudo with the stored password. `rsm tasks retry` repeats it for the ' +
+    'hosts that failed.'
   static override examples = [
     '$ rsm hosts install web1',
     "$ rsm hosts install -w 'web[1-3]' --sudo --forget-credentials",
@@ -31,7 +32,7 @@ export default class HostsInstall extends BaseCommand {
     ...targetFlags,
     sudo: boolean({ description: 'become root by sudo, if the SSH user is not root' }),
     'forget-credentials': boolean({
-      description: 'then remove password and private key of the host from the server',
+      description: "afterwards remove the host's password and private key from the server",
     }),
     ...begin,
     concurrency: runFlags.concurrency,

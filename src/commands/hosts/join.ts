@@ -22,7 +22,7 @@ import { wrapAdvice } from '../../ui/text/wrap.ts'
 const flags = {
   replace: string({
     helpValue: 'HOST',
-    description: 'enroll this host again; its present agent is revoked',
+    description: 'enroll this host again and revoke its current agent',
   }),
   'max-uses': integer({
     min: 1,
@@ -40,9 +40,9 @@ type JoinFlags = FlagsOf<typeof flags>
 export default class HostsJoin extends BaseCommand {
   static override summary = 'Let hosts join: print the line to paste on them, or install them over ssh'
   static override description =
-    'Makes an enrollment token and prints the line that installs rsm on a host. With --ssh it does that on the hosts by ' +
-    'itself: your ssh, with its configuration, agent and known_hosts, brings the executable that the server hands out and ' +
-    'a token for each host, and ends when the server says that the agent is linked.'
+    'Makes an enrollment token and prints the line that installs rsm on a host. With --ssh, rsm runs your own ssh ' +
+    '(with its configuration, agent and known_hosts) to copy the executable and a token to each host. It ends ' +
+    'when the server says that the agents are linked.'
   static override examples = [
     '$ rsm hosts join -t role=web',
     '$ rsm hosts join --replace web1',

@@ -27,7 +27,10 @@ export default class HostsList extends BaseCommand {
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
     tag: tagFlag('only with this tag'),
-    search: string({ helpValue: 'TEXT', description: 'only hostnames and IPs that contain this' }),
+    search: string({
+      helpValue: 'TEXT',
+      description: 'only hostnames and IP addresses that contain this text',
+    }),
     limit: limitFlag,
     output: string({
       char: 'o',

@@ -15,7 +15,7 @@ export default class HostsRemove extends BaseCommand {
   static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
   static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {
-    force: boolean({ description: 'even if something runs there; it becomes LOST' }),
+    force: boolean({ description: 'remove it even if scripts run there; they become LOST' }),
     ...removalFlags,
   }
 

@@ -17,11 +17,12 @@ const {
 } = runFlags
 
 export default class HostsUpgrade extends BaseCommand {
-  static override summary = 'Let the agents of hosts become the release that the server holds, one host first'
+  static override summary = 'Upgrade the agents of hosts to the release on the server, one host first'
   static override description =
-    'Without --strategy and --batch-size it takes one host, then a quarter of them at a time, and stops at the first failure. ' +
-    'Scripts go on; open terminals are waited for. An agent that does not link as the new version comes back as the former ' +
-    'one. Takes an ADMIN, and a signed release on the server: rsm server releases add.'
+    'Without --strategy and --batch-size it takes one host first, then a quarter of them at a time, and stops at ' +
+    'the first failure. Scripts keep running; the agents wait for open terminals to end. If the new version of an ' +
+    'agent does not link, the former one is restored. You need the role ADMIN, and a signed release on the ' +
+    'server: rsm server releases add.'
   static override examples = [
     '$ rsm hosts upgrade web1',
     "$ rsm hosts upgrade -w 'web[1-5]' --batch-size 1,10%,50% --max-failures 1",
@@ -34,7 +35,7 @@ export default class HostsUpgrade extends BaseCommand {
       helpValue: 'VERSION',
       description: "version (default: the newest of the server's releases)",
     }),
-    'allow-downgrade': boolean({ description: 'also go back to an older version' }),
+    'allow-downgrade': boolean({ description: 'allow an older version' }),
     ...taskFlags,
   }
 

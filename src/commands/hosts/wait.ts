@@ -35,7 +35,7 @@ export default class HostsWait extends BaseCommand {
 By default it waits until a script would reach the hosts, as @reachable selects them; --status waits for a status.`
   static override examples = [
     "$ rsm hosts wait 'web[1-3]' --timeout 2m",
-    '$ rsm hosts wait --new web4 && rsm exec -w web4 ./setup.sh',
+    '$ rsm hosts wait --new web4 && rsm exec -w web4 --script ./setup.sh',
     '$ rsm hosts wait web1 --status OFFLINE',
   ]
   static override args = {
@@ -52,7 +52,7 @@ By default it waits until a script would reach the hosts, as @reachable selects 
       char: 'u',
       helpValue: 'TIME',
       default: '5m',
-      description: 'give up after this, like 90s or 5m',
+      description: 'give up after this time, like 90s or 5m',
     }),
   }
 

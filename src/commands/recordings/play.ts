@@ -35,7 +35,7 @@ once, as text without control sequences.`
   }
   static override flags = {
     speed: string({ default: '1', helpValue: 'N', description: 'play N times as fast' }),
-    'idle-limit': string({ helpValue: 'TIME', description: 'shorten pauses to this' }),
+    'idle-limit': string({ helpValue: 'TIME', description: 'shorten longer pauses to this' }),
     raw: boolean({ description: 'let control sequences through if stdout is no terminal' }),
   }
 

@@ -1,9 +1,11 @@
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScheduledCopy, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
+import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
 import { needed } from '../../ui/flags/checks.ts'
+import { parseRate } from '../../ui/flags/copy.ts'
 import { gateFlags } from '../../ui/flags/gates.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
 import {
   readScheduledScript,
@@ -22,21 +24,23 @@ import { findGates, readGates } from '../../ui/task/gates.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class SchedulesAdd extends BaseCommand {
-  static override summary = 'Run a script by itself, or copy files, at times'
+  static override summary = 'Run a script, or copy files, on a schedule'
   static override usage = 'schedules add NAME [OPTIONS] [-- COMMAND...]'
   static override description =
-    'Targets and a stored script are looked up at each run. It runs with your rights of that moment; what becomes of it is in `rsm schedules show`.'
+    'Targets and stored scripts are looked up at each run. A schedule runs with the rights that you have at that ' +
+    'time. `rsm schedules show NAME` says how its runs ended.'
   static override examples = [
     "$ rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling",
     "$ rsm schedules add deploy --cron '0 6 * * 1' -g web --script ./deploy.sh --verify ./check.sh --verify-retries 5",
     "$ rsm schedules add sweep --every 6h -a -- 'find /var/tmp/builds -mtime +7 -delete'",
     "$ rsm schedules add motd --cron '0 5 * * *' -a --copy ./motd --to /etc/motd --mode 0644",
+    "$ rsm schedules add load --cron '0 4 * * *' -w db1 --stdin ./load.sql -- psql app",
     '$ rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full',
   ]
   static override args = { name: needed('name of the schedule') }
   static override flags = {
     ...timingFlags,
-    paused: boolean({ helpGroup: 'WHEN', description: 'do not run it before `rsm schedules resume`' }),
+    paused: boolean({ helpGroup: 'WHEN', description: 'do not run it until `rsm schedules resume`' }),
     ...targetFlags,
     ...scheduledScriptFlags,
     ...scheduledCopyFlags,
@@ -59,6 +63,8 @@ export default class SchedulesAdd extends BaseCommand {
       })
     const stdin = stdinReader()
     const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
+    const input = await readScheduledStdin(this, flags.stdin, stdin)
+    const limitRate = ifGiven(flags['limit-rate'], parseRate)
     const targets = await readTargets(flags, () => stdin('the names of -w -'))
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
@@ -76,6 +82,8 @@ export default class SchedulesAdd extends BaseCommand {
         name: args.name,
         ...timing,
         ...what,
+        ...(await input?.(client)),
+        ...given({ limitRate }),
         target,
         ...options,
         ...gates,

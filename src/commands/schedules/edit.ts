@@ -1,10 +1,11 @@
 import { string } from '@oclif/core/flags'
 import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScheduledCopy, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
+import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
 import { needed } from '../../ui/flags/checks.ts'
+import { parseRate } from '../../ui/flags/copy.ts'
 import { gateFlags } from '../../ui/flags/gates.ts'
-import { given } from '../../ui/flags/given.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
 import {
   readScheduledScript,
@@ -23,10 +24,11 @@ import { nextOf } from '../../ui/schedules/view.ts'
 import { findGates, readGates } from '../../ui/task/gates.ts'
 
 export default class SchedulesEdit extends BaseCommand {
-  static override summary = 'Change when a schedule runs, what, and where'
+  static override summary = 'Change the times, the script or the hosts of a schedule'
   static override usage = 'schedules edit SCHEDULE [OPTIONS] [-- COMMAND...]'
   static override description =
-    'New times count from now. Whoever changes scripts, targets, user or params becomes its owner; secret params of another one are dropped then.'
+    'New times count from now. A user who changes scripts, targets, user or params becomes the owner; secret ' +
+    'params of another owner are then dropped.'
   static override examples = [
     "$ rsm schedules edit nightly --cron '0 4 * * *'",
     '$ rsm schedules edit nightly --script ./backup.sh',
@@ -50,15 +52,18 @@ export default class SchedulesEdit extends BaseCommand {
     const isAimed = flags.all || [flags.hosts, flags.cluster, flags.tag, flags.exclude].some((one) => one)
     const stdin = stdinReader()
     const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
+    const input = await readScheduledStdin(this, flags.stdin, stdin)
+    const limitRate = ifGiven(flags['limit-rate'], parseRate)
     const targets = isAimed ? await readTargets(flags, () => stdin('the names of -w -')) : null
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
-    const said: SchedulePatch = { ...given({ name: flags.name }), ...timing, ...options }
+    const said: SchedulePatch = { ...given({ name: flags.name, limitRate }), ...timing, ...options }
     refuseEmpty(
       {
         ...said,
         ...given({
           script: flags.script ?? flags.copy ?? command,
+          stdin: flags.stdin,
           verify: flags.verify,
           rollback: flags.rollback,
           targets: targets ?? undefined,
@@ -73,6 +78,7 @@ export default class SchedulesEdit extends BaseCommand {
       ...(copy
         ? await copy()
         : await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))),
+      ...(await input?.(client)),
       ...(await findGates(client, meant)).options,
       ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
     })

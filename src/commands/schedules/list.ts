@@ -11,7 +11,7 @@ export default class SchedulesList extends BaseCommand {
   static override summary = 'List schedules'
   static override examples = ['$ rsm schedules list']
   static override flags = {
-    search: string({ helpValue: 'TEXT', description: 'only names that contain this' }),
+    search: string({ helpValue: 'TEXT', description: 'only names that contain this text' }),
     limit: limitFlag,
   }
 

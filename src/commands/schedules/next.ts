@@ -6,7 +6,7 @@ import { shellWord } from '../../ui/text/shell-word.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class SchedulesNext extends BaseCommand {
-  static override summary = "Print the next times of a schedule, in its time zone's and in local time"
+  static override summary = 'Print the next times of a schedule, in its time zone and in local time'
   static override examples = ['$ rsm schedules next nightly', '$ rsm schedules next nightly -n 20']
   static override args = { schedule: needed('name of the schedule') }
   static override flags = {

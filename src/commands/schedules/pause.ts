@@ -3,7 +3,7 @@ import { needed } from '../../ui/flags/checks.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 
 export default class SchedulesPause extends BaseCommand {
-  static override summary = 'Stop a schedule until it is resumed; what it started runs on'
+  static override summary = 'Pause a schedule until it is resumed; its running tasks continue'
   static override examples = ['$ rsm schedules pause nightly']
   static override args = { schedule: needed('name of the schedule') }
 

@@ -1,4 +1,9 @@
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Schedule } from '../../core/protocol/http/schedules.ts'
+import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { copyFields, rateFields, stdinFields } from '../../ui/files/shown.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 import { actionOf, gateOf, nextOf, outcomeOf, targetOf, timingOf } from '../../ui/schedules/view.ts'
@@ -7,8 +12,24 @@ import { showTime } from '../../ui/text/time.ts'
 /** Entries of its history that are shown; `--json` of the history is that of `rsm api`. */
 const shownSlots = 10
 
+/** What it copies, or what its scripts read; only its owner can ask for the file. */
+async function filesOf(
+  client: Client,
+  { copy, stdin, limitRate }: Schedule,
+): Promise<Record<string, string>> {
+  const fileId = copy?.fileId ?? stdin?.fileId
+  if (fileId === undefined) return {}
+  const file = await client.files.get(fileId).catch((error: unknown) => {
+    if (!(error instanceof RsmError && (error.code === 'not_found' || error.code === 'forbidden')))
+      throw error
+    return undefined
+  })
+  const fields = copy === null ? stdinFields(fileId, file) : copyFields(copy, file)
+  return { ...fields, ...rateFields(limitRate) }
+}
+
 export default class SchedulesShow extends BaseCommand {
-  static override summary = 'Show a schedule, and what became of its last slots'
+  static override summary = 'Show a schedule and what happened at its last slots'
   static override examples = ['$ rsm schedules show nightly']
   static override args = { schedule: needed('name of the schedule') }
 
@@ -17,6 +38,7 @@ export default class SchedulesShow extends BaseCommand {
     const client = await this.client()
     const schedule = await findSchedule(client, args.schedule)
     if (this.globals.json) return schedule
+    const files = await filesOf(client, schedule)
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')
     const { lastTask, params, secretParams, missedWithinSeconds } = schedule
     const missed = schedule.missed === 'SKIP' ? 'skip' : `run the newest within ${missedWithinSeconds} s`
@@ -31,10 +53,12 @@ export default class SchedulesShow extends BaseCommand {
         next: nextOf(schedule, flags.utc),
         suspended: schedule.suspended,
         runs: actionOf(schedule),
+        ...files,
         verify: gateOf(schedule.verify),
         rollback: gateOf(schedule.rollback),
         on: targetOf(schedule),
         'run as': schedule.runAs ?? null,
+        ...(schedule.limits && { limits: showLimits(schedule.limits) }),
         params: Object.entries(params)
           .map(([name, value]) => `${name}=${value}`)
           .join(' '),

@@ -14,7 +14,7 @@ export default class ScriptsList extends BaseCommand {
     type: string({ options: scriptTypeNames, description: 'only of this type' }),
     category: string({ description: 'only of this category' }),
     tag: string({ char: 't', description: 'only with this tag' }),
-    search: string({ helpValue: 'TEXT', description: 'only names that contain this' }),
+    search: string({ helpValue: 'TEXT', description: 'only names that contain this text' }),
     limit: limitFlag,
   }
 

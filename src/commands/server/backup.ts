@@ -13,11 +13,12 @@ import { showBytes } from '../../ui/text/bytes.ts'
 export default class ServerBackup extends BaseCommand {
   static override summary = 'Write a backup of a server to a file, also while it runs'
   static override description =
-    'One file: users, hosts, scripts, tasks and their results at one moment, output and recordings, the audit log. It is ' +
-    'checked while it is written, has mode 0600, and takes its name when it is complete. With - it goes to stdout. The ' +
-    'keys of the server are in it only with --with-keys, sealed with a passphrase: whoever has them can run scripts on ' +
-    'every host. Metrics of hosts are not in it. Run it on the machine of the server, as its user or root; it needs no ' +
-    'token. Where no server runs it reads the data directory itself.'
+    'The file holds users, hosts, scripts, tasks and their results as of one moment, output, recordings and the ' +
+    'audit log. It is verified while it is written, has mode 0600, and gets its name only when it is complete. ' +
+    "With - it goes to stdout. It holds the server's keys only with --with-keys, encrypted with a passphrase, " +
+    'because anyone who has them can run scripts on every host. It holds no metrics of hosts. Run it on the ' +
+    "server's machine, as the user of the server or root; it needs no token. If no server runs, it reads the data " +
+    'directory itself.'
   static override examples = [
     '$ rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server',
     '$ rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase',
@@ -50,7 +51,7 @@ export default class ServerBackup extends BaseCommand {
     if (isStdout && flags.json)
       throw new RsmError('usage', 'stdout is for the backup', { hint: 'name a file, or leave out --json' })
     if (isStdout && process.stdout.isTTY)
-      throw new RsmError('usage', 'a backup is not for a terminal', { hint: 'name a file' })
+      throw new RsmError('usage', 'a backup cannot go to a terminal', { hint: 'name a file' })
     const given = flags['passphrase-file']
     const passphrase =
       given === undefined ? {} : { passphrase: readNewPassphrase(given, '--passphrase-file') }

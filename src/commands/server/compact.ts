@@ -4,7 +4,7 @@ import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class ServerCompact extends BaseCommand {
-  static override summary = 'Write the store of a server anew, without what has changed since'
+  static override summary = 'Rewrite the store of a server without obsolete records'
   static override description =
     'A server does this by itself when the journal of its changes has grown; a start is fastest right after it. A server ' +
     'that runs writes the store from its memory, which also replaces files that the disk has damaged. Run it on the ' +

@@ -17,7 +17,8 @@ import {
   untilUp,
 } from '../../install/plan.ts'
 import { needPort } from '../../install/port-holder.ts'
-import { type Service, systemService } from '../../install/service.ts'
+import { programFor } from '../../install/program.ts'
+import { dataDirOf, type Service, systemService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/pinned.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -79,7 +80,7 @@ export default class ServerInstall extends BaseCommand {
       ...ifGiven(all.get('RSM_KEYS'), (keysDir) => ({ keysDir })),
     })
     refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
-    const dataDir = all.get('RSM_DATA_DIR') ?? service.dataDir
+    const dataDir = dataDirOf(service, all)
     const auditCopy = ifGiven(all.get('RSM_AUDIT_COPY'), (target) => ({ target }))
     refuseBadCopy({ auditCopy, dataDir })
     const systemd = findSystemd(false)
@@ -88,7 +89,7 @@ export default class ServerInstall extends BaseCommand {
       service,
       settings: typed,
       token: undefined,
-      prefix: flags.prefix,
+      program: programFor(service, flags.prefix),
       systemd,
       first,
       writable: [

@@ -54,7 +54,7 @@ export default class ServerMigrate extends BaseCommand {
     keys: string({
       helpValue: 'DIR',
       description:
-        'where the keys are, to see that they are those of the store; keys/ in the data directory by default',
+        'directory of the keys, to check that they belong to the store; keys/ in the data directory by default',
     }),
   }
 

@@ -7,9 +7,9 @@ import { readNewPassword } from '../../ui/input/password.ts'
 import { counted } from '../../ui/text/counted.ts'
 
 export default class ServerResetPassword extends BaseCommand {
-  static override summary = 'Give a user a new password, on the machine of the server'
+  static override summary = "Set a new password for a user, on the server's machine"
   static override description =
-    'For a password that nobody knows any more. All sessions and personal access tokens of the user end. Run it as the ' +
+    'For a password that nobody knows any more. All sessions and personal access tokens of the user end, and logins take no code of an authenticator app. Run it as the ' +
     'user of the server or root; it needs no token. Where no server runs it does the work itself. A user who is disabled ' +
     'stays so.'
   static override examples = [

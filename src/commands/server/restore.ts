@@ -18,12 +18,12 @@ async function* bytesOf(path: string): AsyncGenerator<Buffer> {
 }
 
 export default class ServerRestore extends BaseCommand {
-  static override summary = 'Bring a backup back, in an empty directory'
+  static override summary = 'Restore a backup into an empty directory'
   static override description =
-    'Everything is checked before the directory takes its name: a backup that is cut off, altered or of a newer rsm ' +
-    'leaves it as it was. What happened since the backup is missing. What was waiting to start in it may have run since: ' +
-    'the server holds it until `rsm server confirm-restore`. Without --passphrase-file the keys stay out, and the server ' +
-    'does not start until keys/ is put there.'
+    'Verifies the whole file before it creates the directory: a backup that is incomplete, altered or made by a ' +
+    'newer rsm leaves nothing behind. Everything that happened since the backup is missing. Work that was waiting ' +
+    'in the backup may have run since, so the server holds it until `rsm server confirm-restore`. Without ' +
+    '--passphrase-file no keys are restored, and the server does not start until you put keys/ there.'
   static override examples = [
     '$ rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm',
     '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',

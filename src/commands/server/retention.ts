@@ -34,7 +34,7 @@ const isEmpty = ({ byAge, bySize, terminals }: OldData) =>
   byAge.tasks + bySize.tasks + terminals.sessions === 0
 
 export default class ServerRetention extends BaseCommand {
-  static override summary = 'Show what a server keeps no longer, by age and size, and remove it'
+  static override summary = 'Show what is past its retention by age or size, and remove it'
   static override description =
     'A server does this by itself every hour. It says what goes and asks before it removes it. Run it on the machine of ' +
     'the server, as its user or root; it needs no token. The settings are those of the server that runs; where none runs, ' +
@@ -44,7 +44,7 @@ export default class ServerRetention extends BaseCommand {
     '$ rsm server retention --yes --data-dir /var/lib/rsm/server',
   ]
   static override flags = {
-    'dry-run': boolean({ description: 'only show what would go' }),
+    'dry-run': boolean({ description: 'only show what would be removed' }),
     yes: boolean({ char: 'y', description: 'do not ask' }),
     ...retentionFlags,
     'data-dir': serverDirectoryFlag,

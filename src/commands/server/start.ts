@@ -33,7 +33,7 @@ export default class ServerStart extends BaseCommand {
       }),
       'data-dir': string({
         helpValue: 'DIR',
-        description: `where everything is kept; ${dataDirectoryHelp('server')}`,
+        description: `data directory of the server; ${dataDirectoryHelp('server')}`,
       }),
       keys: string({
         helpValue: 'DIR',
@@ -105,24 +105,25 @@ export default class ServerStart extends BaseCommand {
         helpValue: 'CIDR',
         ...listed,
         description:
-          'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
+          "proxy or network of proxies trusted to report the client's address: PROXY protocol v2 or X-Forwarded-For",
       }),
       'public-url': string({
         helpValue: 'URL',
-        description: 'how hosts reach this server, for rsm hosts join (default: as its caller reaches it)',
+        description:
+          'URL at which hosts reach this server, for rsm hosts join (default: as the caller reaches it)',
       }),
       'webhook-allow': string({
         helpValue: 'CIDR',
         ...listed,
-        description: 'address or network that webhooks may lead to though it is not public',
+        description: 'non-public address or network that webhooks may send to',
       }),
       'webhook-insecure': boolean({
-        description: 'let webhooks lead to loopback by http, where --webhook-allow has it',
+        description: 'let webhooks send by http to loopback addresses of --webhook-allow',
       }),
       'max-file-size': string({
         default: '2G',
         helpValue: 'SIZE',
-        description: 'largest file that is taken for hosts, or from one',
+        description: 'largest file that rsm copies to or from hosts',
       }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
@@ -139,8 +140,7 @@ export default class ServerStart extends BaseCommand {
       }),
     }),
     'new-keys': boolean({
-      description:
-        'replace missing or damaged signing and sealing keys: agents must be enrolled again, stored secrets are dropped',
+      description: 'replace missing or damaged keys: agents must be enrolled again, stored secrets are lost',
     }),
   }
 

@@ -20,7 +20,8 @@ function copied(copy: ProcessStatus['auditCopy']): string | null {
 }
 
 export default class ServerStatus extends BaseCommand {
-  static override summary = 'Show how the server on this machine is, and the servers that share its store'
+  static override summary =
+    'Show the state of the server on this machine, and of the servers that share its store'
   static override description =
     'Run it as the user of the server or root; it needs no token. Exit code 4 where no server runs. With --url or ' +
     '--context it asks that server over the network, with your token, and shows what every user may see.'
@@ -56,7 +57,7 @@ export default class ServerStatus extends BaseCommand {
     const client = await this.client()
     const status = await client.server.status()
     if (status === null)
-      throw new RsmError('not_found', `the server at ${this.serverName()} is too old to say how it is`)
+      throw new RsmError('not_found', `the server at ${this.serverName()} is too old to report its state`)
     const servers = (await client.server.servers()) ?? []
     if (!this.globals.json) await this.#show(utc, status, servers, {})
     return { ...status, servers }

@@ -7,7 +7,7 @@ import { uninstallFlags } from '../../ui/flags/install.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ServerUninstall extends BaseCommand {
-  static override summary = 'Stop the server of this machine and remove what rsm server install has made'
+  static override summary = 'Stop the server of this machine and remove what rsm server install has installed'
   static override description =
     'Its data goes too, and is lost for good: users, hosts, tasks, keys, audit log. The user rsm stays. What a package ' +
     'has installed, the package manager removes.'

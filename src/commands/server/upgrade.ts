@@ -57,34 +57,36 @@ function refuseShared({ storeAddress }: ProcessStatus): void {
 function mayBecome(from: string, { version }: Candidate, allowDowngrade: boolean): void {
   if (allowDowngrade || compareVersions(version, from)?.isOlder !== true) return
   throw new RsmError('conflict', `the file is rsm ${version}, older than the server (${from})`, {
-    hint: 'nothing was changed; with --allow-downgrade it is tried, and an older version may refuse the data',
+    hint: 'nothing was changed; --allow-downgrade tries it anyway; an older version may refuse the data',
   })
 }
 
 export default class ServerUpgrade extends BaseCommand {
-  static override summary =
-    "Put another executable in the place of the running server's, and go back if it does not start"
+  static override summary = 'Replace the executable of the running server, and roll back if it does not start'
   static override description =
-    'The file is checked: its signature (FILE.sig) where this build of rsm has a release key, its sha256 where you give it, ' +
-    'and that it runs here. A backup is written, without output and recordings. Then the server is stopped, the executable ' +
-    'exchanged, and the server started: by systemctl where it is a unit, else with the words that it was started with. ' +
-    'If it is not ready within 60 s, the former executable and the store of before come back. Scripts run on meanwhile. Run ' +
-    'it on the machine of the server, as root or the user of the server. It needs no token.'
+    'Checks the file first: its signature (FILE.sig) if this build of rsm has a release key, otherwise its sha256 ' +
+    '(or --allow-unsigned), and that it runs on this machine. Then writes a backup without output and recordings, stops the ' +
+    'server, replaces the executable, and starts the server: with systemctl if it is a systemd unit, otherwise ' +
+    'with its former arguments. If the server is not ready within 60 s, the former executable and the former ' +
+    "store are restored. Scripts keep running meanwhile. Run it on the server's machine, as root or the user of " +
+    'the server; it needs no token.'
   static override examples = [
     '$ rsm server upgrade ./rsm-linux-x64',
+    '$ rsm server upgrade ./rsm-linux-x64 --allow-unsigned   # of your own build',
     '$ rsm server upgrade ./rsm-linux-x64 --allow-downgrade --data-dir /var/lib/rsm/server',
   ]
   static override args = { file: needed('the new executable of rsm') }
   static override flags = {
-    sha256: string({ helpValue: 'HEX', description: 'what the sha256 of the file has to be' }),
-    'allow-downgrade': boolean({ description: 'also to an older version' }),
+    sha256: string({ helpValue: 'HEX', description: 'the sha256 that the file must have' }),
+    'allow-downgrade': boolean({ description: 'allow an older version' }),
+    'allow-unsigned': boolean({ description: 'allow an unsigned file, in a build without a release key' }),
     executable: string({
       helpValue: 'FILE',
       description: 'the executable to replace, if not the one that the server runs from',
     }),
     backup: string({
       helpValue: 'FILE',
-      description: 'where the backup goes (default: backups/ in the data directory)',
+      description: 'file for the backup (default: in backups/ of the data directory)',
     }),
     'data-dir': serverDirectoryFlag,
   }
@@ -102,12 +104,16 @@ export default class ServerUpgrade extends BaseCommand {
     const target = executableFor(before, flags.executable)
     await refusePackaged(target)
     const server = await operatedBy(before.pid, target)
-    const candidate = await prepare({ file: args.file, target, sha256: flags.sha256 })
+    const candidate = await prepare({
+      file: args.file,
+      target,
+      sha256: flags.sha256,
+      allowUnsigned: flags['allow-unsigned'],
+    })
     const { version: to, sha256 } = candidate
     try {
       mayBecome(from, candidate, flags['allow-downgrade'])
-      if (candidate.isSigned === null)
-        this.notice('this build of rsm has no release key: nobody has said who made the file')
+      if (!candidate.isSigned) this.notice('no release key vouches for the file')
       const backup = await this.#backUp(dataDir, flags.backup, from)
       if (isForsaken()) throw new RsmError('interrupted', 'nothing was changed')
       // A server of before this command records nothing.

@@ -31,7 +31,7 @@ export default class TasksList extends BaseCommand {
     }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only tasks that ran on this host' }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
-    script: string({ helpValue: 'NAME', description: 'only of this stored script' }),
+    script: string({ helpValue: 'NAME', description: 'only tasks of this stored script' }),
     schedule: string({ helpValue: 'NAME', description: 'only of this schedule' }),
     'created-by': string({
       aliases: ['by'],

@@ -2,6 +2,7 @@ import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { runsScript, type TaskResult } from '../../core/task/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { filesOfTask } from '../../ui/files/shown.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { taskDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
@@ -25,6 +26,10 @@ function headOf(content: string): string {
   const cut = more > 0 ? [`${isUtf8() ? '…' : '...'} ${more} more line${more === 1 ? '' : 's'}`] : []
   return [...lines.slice(0, shownLines), ...cut].map((line) => `  ${line}`).join('\n')
 }
+
+/** Whether a copy has changed the host; null where that is not known. */
+const changedOf = ({ changed }: TaskResult): string | null =>
+  changed === null ? null : changed ? 'yes' : 'no'
 
 /** What the result says beside its exit code; output that is not whole is no detail. */
 function errorOf({ error, rollback, truncated, outputComplete }: TaskResult): string {
@@ -65,6 +70,7 @@ export default class TasksShow extends BaseCommand {
     const fields = renderFields({
       task: task.taskId,
       status: task.status,
+      ...(typeof task.server === 'string' ? { server: task.server } : {}),
       ...(script === null ? { type: task.type } : { script: nameOf(script), params: paramsOf(script) }),
       ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
       ...scheduleOf(task, flags.utc),
@@ -72,6 +78,7 @@ export default class TasksShow extends BaseCommand {
       timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
       ...(task.runAs === null ? {} : { 'run as': task.runAs }),
       ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
+      ...filesOfTask(task),
       ...(task.verify ? { verify: gateLine(task.verify) } : {}),
       ...(task.rollback ? { rollback: gateLine(task.rollback) } : {}),
       by: task.createdBy,
@@ -89,11 +96,13 @@ export default class TasksShow extends BaseCommand {
         tone: ({ status }) => toneOf(status),
       },
       { heading: 'EXIT', value: (result) => result.exitCode, keep: true },
+      ...(task.copy ? [{ heading: 'CHANGED', value: changedOf }] : []),
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
       { heading: 'ERROR', value: errorOf, wrap: true },
     ])
     const head = script === null ? '' : `${headOf(script.content)}\n\n`
     await this.printLong(`${fields}\n\n${head}${table}`)
+    if (task.fetch && task.counts.SUCCESS > 0) this.hint(`next: rsm tasks files ${task.taskId} --outdir DIR`)
     return task
   }
 }

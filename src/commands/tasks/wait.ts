@@ -12,7 +12,7 @@ import { conclude, taskOutputs } from '../../ui/task/start.ts'
 /** A report is one task's. */
 function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {
   if (tasks.length > 1 && (format !== undefined || files.length > 0 || outdir !== undefined))
-    throw new RsmError('usage', `output is shown of one task, not of ${tasks.length}`, {
+    throw new RsmError('usage', `-o shows the output of one task, not of ${tasks.length}`, {
       hint: `name one: rsm tasks wait ${tasks[0] ?? 'TASK'} -o FORMAT`,
     })
 }

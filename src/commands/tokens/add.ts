@@ -12,7 +12,7 @@ import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class TokensAdd extends BaseCommand {
   static override summary = 'Make a personal access token, for example for a pipeline; it is shown once'
-  static override description = 'Only the token goes to stdout.'
+  static override description = 'Prints only the token on stdout.'
   static override examples = [
     '$ rsm tokens add nightly --role OPERATOR --expires 30d',
     '$ rsm tokens add inventory --role ADMIN --admin --expires 7d',
@@ -30,7 +30,7 @@ export default class TokensAdd extends BaseCommand {
     }),
     expires: string({
       helpValue: 'TIME',
-      description: 'how long it is valid, like 90 (days, the default), 90d or 12h',
+      description: 'how long the token is valid, like 90d or 12h; a bare number is days (default: 90)',
     }),
   }
 

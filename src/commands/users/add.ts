@@ -19,7 +19,7 @@ export default class UsersAdd extends BaseCommand {
     role: string({
       required: true,
       options: [...roles],
-      description: 'what the user may do',
+      description: 'role of the user',
     }),
     right: string({
       multiple: true,

@@ -32,7 +32,7 @@ export default class UsersEdit extends BaseCommand {
   static override flags = {
     role: string({
       options: [...roles],
-      description: 'what the user may do',
+      description: 'role of the user',
     }),
     right: string({
       multiple: true,
@@ -41,8 +41,11 @@ export default class UsersEdit extends BaseCommand {
     }),
     email: string({ description: "e-mail address; '' removes it" }),
     username: string({ description: 'new name' }),
-    enable: boolean({ exclusive: ['disable'], description: 'let the user log in again' }),
-    disable: boolean({ exclusive: ['enable'], description: 'do not let the user log in any more' }),
+    enable: boolean({ exclusive: ['disable'], description: 'allow the user to log in again' }),
+    disable: boolean({ exclusive: ['enable'], description: 'stop the user from logging in' }),
+    'disable-totp': boolean({
+      description: 'stop asking the user for codes: the authenticator app was lost',
+    }),
     password: boolean({ exclusive: ['password-stdin'], description: 'ask for a new password' }),
     'password-stdin': boolean({ exclusive: ['password'], description: 'new password from stdin' }),
   }
@@ -55,6 +58,7 @@ export default class UsersEdit extends BaseCommand {
       rights: ifGiven(flags.right, rightsOf),
       email: flags.email === '' ? null : flags.email,
       enabled: flags.enable || flags.disable ? !flags.disable : undefined,
+      totp: flags['disable-totp'] ? (false as const) : undefined,
     })
     const newPassword = flags.password || flags['password-stdin']
     if (!newPassword) refuseEmpty(patch, 'users edit')

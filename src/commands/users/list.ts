@@ -13,7 +13,7 @@ export default class UsersList extends BaseCommand {
   static override flags = {
     search: string({
       helpValue: 'TEXT',
-      description: 'only usernames and e-mail addresses that contain this',
+      description: 'only usernames and e-mail addresses that contain this text',
     }),
     limit: limitFlag,
   }

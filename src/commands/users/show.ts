@@ -20,6 +20,8 @@ export default class UsersShow extends BaseCommand {
         username: user.username,
         role: showUserRole(user),
         enabled: user.enabled ? 'yes' : 'no',
+        // Servers before 0.2.0 know of no codes.
+        totp: user.totp ? 'yes' : 'no',
         email: user.email,
         'last login': showTime(user.lastLoginAt, flags.utc),
         created: showTime(user.createdAt, flags.utc),

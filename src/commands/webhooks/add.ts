@@ -7,27 +7,29 @@ import { readWebhook, webhookFlags } from '../../ui/flags/webhook.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class WebhooksAdd extends BaseCommand {
-  static override summary = 'Tell a URL what happens (for administrators)'
+  static override summary = 'Send events to a URL (for administrators)'
   static override description =
-    'Only a secret that the server has made goes to stdout: the receiver verifies with it who calls.'
+    'Prints the secret on stdout, if the server made it. The receiver uses it to verify the signature.'
   static override examples = [
     "$ rsm webhooks add 'on call' https://alerts.example.org/rsm --event task.failed,host.offline",
     '$ rsm webhooks add chat https://hooks.slack.com/services/T0/B0/x --event host.offline,host.online --format slack -w @production',
   ]
   static override args = {
     name: needed('name of the webhook'),
-    url: needed('where to send: https, to a public address'),
+    url: needed('URL to send to: https, at a public address'),
   }
   static override flags = {
     ...webhookFlags,
-    disabled: boolean({ description: 'make it without telling it anything yet' }),
+    disabled: boolean({ description: 'make it, but send nothing yet' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(WebhooksAdd)
     const { events, format, ...rest } = readWebhook(flags)
     if (events === undefined)
-      throw new RsmError('usage', 'say of which events, with --event', { hint: 'as --event task.failed' })
+      throw new RsmError('usage', 'no events: choose them with --event', {
+        hint: 'for example: --event task.failed',
+      })
     const client = await this.client()
     const webhook = await client.webhooks.create({
       name: args.name,

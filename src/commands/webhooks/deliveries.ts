@@ -18,7 +18,7 @@ export default class WebhooksDeliveries extends BaseCommand {
   ]
   static override args = { webhook: needed('name of the webhook') }
   static override flags = {
-    status: string({ options: [...deliveryStatuses], description: 'only those with this status' }),
+    status: string({ options: [...deliveryStatuses], description: 'only deliveries with this status' }),
     limit: limitFlag,
   }
 

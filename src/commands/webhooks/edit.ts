@@ -9,7 +9,7 @@ import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 export default class WebhooksEdit extends BaseCommand {
   static override summary = 'Change a webhook (for administrators)'
-  static override description = 'Only a secret that the server has made goes to stdout.'
+  static override description = 'Prints a new secret on stdout, if the server made it.'
   static override examples = [
     "$ rsm webhooks edit 'on call' --event task.failed",
     "$ rsm webhooks edit 'on call' --new-secret",
@@ -25,11 +25,11 @@ export default class WebhooksEdit extends BaseCommand {
     }),
     name: string({ description: 'new name' }),
     url: string({ description: 'new URL' }),
-    enable: boolean({ exclusive: ['disable'], description: 'send again, also what has waited' }),
-    disable: boolean({ exclusive: ['enable'], description: 'tell it nothing more' }),
+    enable: boolean({ exclusive: ['disable'], description: 'send again, including events that have waited' }),
+    disable: boolean({ exclusive: ['enable'], description: 'stop sending to it' }),
     'new-secret': boolean({
       exclusive: ['secret-file'],
-      description: 'make another secret; the former one signs nothing more',
+      description: 'make a new secret; the old one is no longer used',
     }),
   }
 

@@ -4,7 +4,7 @@ import { findWebhook } from '../../ui/names/names.ts'
 
 export default class WebhooksTest extends BaseCommand {
   static override summary =
-    'Send a test event to a webhook at once, past what waits; exit 1 if it was not delivered'
+    'Send a test event to a webhook at once, before waiting ones; exit 1 if it was not delivered'
   static override examples = ["$ rsm webhooks test 'on call'"]
   static override args = { webhook: needed('name of the webhook') }
 

@@ -7,3 +7,12 @@ export function durationSeconds(text: string): number | null {
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return null
   return parts.reduce((sum, part) => sum + Number(part[1]) * (units[part[2] ?? ''] ?? 1), 0)
 }
+
+/** `90s`, `5m`: seconds in the largest unit that they are whole in. */
+export function durationText(seconds: number): string {
+  const [unit, size] = Object.entries(units).findLast(([, each]) => seconds > 0 && seconds % each === 0) ?? [
+    's',
+    1,
+  ]
+  return `${seconds / size}${unit}`
+}

@@ -16,7 +16,7 @@ export interface Wish {
   readonly gid: number | null
 }
 
-/** What a file gets of which neither order, former file nor source say a mode. */
+/** The mode of a file if neither the order, nor the former file, nor the source gives one. */
 const usualMode = 0o644
 
 /** `former`: the regular file that is replaced. `entryMode`: of the entry of a tar (contract §13). */

@@ -32,7 +32,7 @@ export function kindOf(stats: Stats): string {
   return stats.isFile() ? 'a file' : 'a device'
 }
 
-/** Throws `Failure` where a name of the system is none that JSON or a tar could say. */
+/** Throws `Failure` for a file name that JSON or a tar can't express. */
 export function textOf(bytes: Buffer, path: string): string {
   const text = bytes.toString('utf8')
   if (Buffer.from(text).equals(bytes)) return text

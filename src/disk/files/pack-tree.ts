@@ -3,7 +3,7 @@ import { closeSync, fstatSync, type Stats } from 'node:fs'
 import { type Headers, type Pack, pack } from 'tar-stream'
 import { Failure } from './failure.ts'
 import { type HeldDirectory, kindOf, textOf } from './held-directory.ts'
-import { assertOnDisk, bytesOf, hasChanged } from './reading.ts'
+import { assertOnDisk, bytesOf, hasChanged, hasOtherSize, whole } from './reading.ts'
 
 /** How a tree of this host is sent. */
 interface Packing {
@@ -12,7 +12,10 @@ interface Packing {
   readonly changedAt: (path: string) => void
 }
 
-/** In the place of what a file has lost while it was read. */
+/** Bytes of a file that is read whole before its header is written. */
+const smallBytes = 1024 * 1024
+
+/** In the place of what a large file has lost while it was read. */
 const filling = Buffer.alloc(65_536)
 
 /** The mode keeps the bits of the type, which no tar holds: tar-stream takes 0 for none, and would make 0644 of it. */
@@ -59,7 +62,8 @@ class Packer {
     if (found.isFile()) return this.#file(directory, name, shown)
     if (found.isSymbolicLink()) {
       const linkname = textOf(directory.readLink(name), directory.pathOf(name))
-      return this.#write({ ...common(found), name: shown, type: 'symlink', linkname })
+      await this.#write({ ...common(found), name: shown, type: 'symlink', linkname })
+      return
     }
     if (!found.isDirectory())
       throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, and no file, directory or symlink`)
@@ -72,21 +76,26 @@ class Packer {
     }
   }
 
-  /** A tar says the size first: what has shrunk since is filled up, and told. */
+  /** A tar says the size first: a small file is read before it does, and a large one that has shrunk since is filled up. */
   async #file(directory: HeldDirectory, name: string, shown: string): Promise<void> {
     const fd = directory.openFile(name, this.#packing.follow)
     try {
       assertOnDisk(fd, directory.pathOf(name))
       const before = fstatSync(fd, { bigint: true })
       const found = fstatSync(fd)
-      await this.#write({ ...common(found), name: shown, type: 'file', size: found.size }, fd)
-      if (hasChanged(fd, before)) this.#packing.changedAt(directory.pathOf(name))
+      const small = found.size > smallBytes ? null : await whole(bytesOf(fd, found.size))
+      const size = small?.length ?? found.size
+      const header = { ...common(found), name: shown, type: 'file', size } as const
+      const read = await this.#write(header, small === null ? bytesOf(fd, size) : [small])
+      if (hasChanged(fd, before) || hasOtherSize(fd, found.size, read))
+        this.#packing.changedAt(directory.pathOf(name))
     } finally {
       closeSync(fd)
     }
   }
 
-  async #write(header: Headers, fd?: number): Promise<void> {
+  /** Answers how many bytes there were. */
+  async #write(header: Headers, pieces: AsyncIterable<Buffer> | Iterable<Buffer> = []): Promise<number> {
     const sink = this.#tar.entry(header)
     const done = once(sink, 'close')
     // Where it breaks off, whoever reads the tar hears of it.
@@ -96,15 +105,15 @@ class Packer {
     const write = async (piece: Buffer) => {
       if (!sink.write(piece)) await Promise.race([once(sink, 'drain'), done])
     }
-    if (fd !== undefined)
-      for await (const piece of bytesOf(fd, size)) {
-        sent += piece.length
-        await write(piece)
-      }
+    for await (const piece of pieces) {
+      sent += piece.length
+      await write(piece)
+    }
     for (let left = size - sent; left > 0; left -= filling.length)
       await write(filling.subarray(0, Math.min(left, filling.length)))
     sink.end()
     await done
+    return sent
   }
 }
 

@@ -3,9 +3,10 @@ import { attributesFor } from './attributes.ts'
 import { entriesOf, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { HeldDirectory, kindOf } from './held-directory.ts'
+import { whole } from './reading.ts'
 import { backupName, formerOf, isSameText, sha256In } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
-import { longestText, whole } from './would.ts'
+import { longestText } from './would.ts'
 
 /** Of directories that no entry of a tree says a mode of. */
 const usualMode = 0o755

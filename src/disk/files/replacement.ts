@@ -73,7 +73,7 @@ export class Replacement {
     const { name: temporary, fd } = desk.create(directory)
     this.#temporary = temporary
     this.#fd = fd
-    this.#text = new Appender(fd)
+    this.#text = new Appender(fd, { isSynced: true })
   }
 
   async write(piece: Buffer): Promise<void> {

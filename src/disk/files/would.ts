@@ -2,6 +2,7 @@ import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { createTwoFilesPatch } from 'diff'
 import { type Attributes, fits } from './attributes.ts'
 import type { HeldDirectory } from './held-directory.ts'
+import { whole } from './reading.ts'
 
 /** Bytes of either text that are compared line by line (contract §13). */
 export const longestText = 1024 * 1024
@@ -44,12 +45,6 @@ function textOf(bytes: Buffer): string | null {
   } catch {
     return null
   }
-}
-
-export async function whole(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = []
-  for await (const piece of pieces) all.push(piece)
-  return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
 }
 
 /** The present text of a file of at most 1 MiB, however large it has become. */

@@ -4,7 +4,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import { type ReleaseSignature, readReleaseSignature } from '../../core/release.ts'
+import { readReleaseSignature } from '../../core/release.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
 import { removeStale } from '../../disk/stale.ts'
@@ -20,8 +20,8 @@ export interface Candidate {
   readonly path: string
   readonly version: string
   readonly sha256: string
-  /** Whether the release key of this build has signed it; null in a build without one. */
-  readonly isSigned: boolean | null
+  /** Whether the release key of this build has signed it. */
+  readonly isSigned: boolean
 }
 
 interface Wanted {
@@ -30,6 +30,8 @@ interface Wanted {
   readonly target: string
   /** What its sha256 has to be, where that is given. */
   readonly sha256: string | undefined
+  /** In a build without a release key: takes what no `sha256` vouches for either. */
+  readonly allowUnsigned: boolean
 }
 
 function refuse(
@@ -72,10 +74,20 @@ async function versionOf(file: string, path: string): Promise<string> {
   return version ?? refuse(file, 'is not an executable of rsm: it does not say its version')
 }
 
-/** Null in a build without a release key. Errors: `invalid` where the key of this build has not signed an executable of this sum. */
-function checkSignature(file: string, sha256: string): ReleaseSignature | null {
+/**
+ * Null in a build without a release key, for a file that is taken nevertheless. Errors: `invalid` where it is not, and where the
+ * key of this build has not signed an executable of this sum.
+ */
+function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256: string) {
   const key = ownReleaseKey()
-  if (key === null) return null
+  if (key === null) {
+    if (wanted !== undefined || allowUnsigned) return null
+    return refuse(
+      file,
+      'can not be checked: this build of rsm has no release key',
+      'nothing was changed; add --sha256 HEX, as SHA256SUMS of the release has it, or --allow-unsigned',
+    )
+  }
   let text = ''
   try {
     text = readFileSync(`${file}.sig`, 'utf8')
@@ -97,7 +109,8 @@ function checkSignature(file: string, sha256: string): ReleaseSignature | null {
  * Puts the file beside its place and looks at it there. Errors: `usage` for a file that can't be read or a place that can't be
  * written, `unavailable` on a full disk, `invalid` for what is not an rsm for this machine; nothing is left of it then.
  */
-export async function prepare({ file, target, sha256: wanted }: Wanted): Promise<Candidate> {
+export async function prepare(given: Wanted): Promise<Candidate> {
+  const { file, target, sha256: wanted } = given
   const found = await stat(file).catch((cause: unknown) => {
     throw new RsmError('usage', `cannot read ${file}: ${whyUnwritable(cause)}`, { cause })
   })
@@ -119,11 +132,11 @@ export async function prepare({ file, target, sha256: wanted }: Wanted): Promise
     if (wanted !== undefined && wanted.toLowerCase() !== sha256)
       refuse(file, `has the sha256 ${sha256}, not ${wanted}`)
     // First: what nobody has signed is not even asked for its version, as root.
-    const release = checkSignature(file, sha256)
+    const release = checkSignature(given, sha256)
     const version = await versionOf(file, path)
     if (release !== null && release.version !== version)
       refuse(file, `says that it is ${version}, its signature ${release.version}`)
-    return { path, version, sha256, isSigned: release === null ? null : true }
+    return { path, version, sha256, isSigned: release !== null }
   } catch (error) {
     await rm(path, { force: true })
     throw error

@@ -81,11 +81,13 @@ class Remembered<C extends Caller> {
   }
 }
 
-/** Whether a token lasts still: neither expired nor, as a session, unused for too long. */
-export function isLive({ kind, expiresAt, lastUsedAt }: TokenRecord, now: number): boolean {
-  if (now >= Date.parse(expiresAt)) return false
-  return kind !== 'session' || now < Date.parse(lastUsedAt) + sessionIdle
+/** Until when a token lasts if it is not used again: until it expires or, as a session, until it was unused for too long. Milliseconds since the epoch. */
+export function lastsUntil({ kind, expiresAt, lastUsedAt }: TokenRecord): number {
+  const expires = Date.parse(expiresAt)
+  return kind === 'session' ? Math.min(expires, Date.parse(lastUsedAt) + sessionIdle) : expires
 }
+
+export const isLive = (token: TokenRecord, now: number): boolean => now < lastsUntil(token)
 
 /** A full disk refuses this note, but not what goes on: reads and heartbeats (reliability F04). */
 async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Promise<void> {

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/audit.ts'
 import { rights } from '../../core/permissions.ts'
-import { showLimits } from '../../core/task/limits.ts'
-import { runsScript } from '../../core/task/task.ts'
+import { webhookEvents } from '../../core/webhooks/webhook.ts'
 import { sha256 } from '../digest.ts'
+import { fetchedId } from '../files/files.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
-import type { GateScript, TaskRecord } from '../seams/records/task.ts'
 import type { Store } from '../seams/store.ts'
+import { fileFacts, gateFacts, taskFacts } from './task-facts.ts'
 
 type Fields = Record<string, unknown>
 
@@ -55,7 +55,12 @@ const telling = [
   'strategy',
   'cron',
   'everySeconds',
+  'at',
   'timezone',
+  'overlap',
+  'missed',
+  'jitterSeconds',
+  'limitRate',
   'sudo',
   'forgetCredentials',
 ] as const
@@ -74,7 +79,7 @@ export async function nameInPath(request: FastifyRequest, store: Store): Promise
   if (exists === 'terminals') return (await store.get(exists, String(sessionId)))?.hostname ?? null
   if (operation?.audit?.object === 'terminal')
     return (await store.get('hosts', Number(asFields(request.body)['hostId'])))?.hostname ?? null
-  if (exists === undefined || exists === 'tasks' || id === undefined) return null
+  if (exists === undefined || exists === 'tasks' || exists === 'sessions' || id === undefined) return null
   const record = asFields(await store.get(exists, Number(id)))
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
 }
@@ -104,7 +109,7 @@ export function objectOf(
       id: idOrNull(data['taskId'] ?? params['taskId']),
       name: textOrNull(asFields(body['script'])['name']),
     }
-  if (type === 'file') return { type, id: idOrNull(data['fileId']), name: null }
+  if (type === 'file') return { type, id: idOrNull(data['fileId']), name: textOrNull(data['name']) }
   if (type === 'terminal') return { type, id: idOrNull(data['sessionId'] ?? params['sessionId']), name }
   if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
   const inPath = config.exists !== undefined && singularOf(config.exists) === type
@@ -140,7 +145,7 @@ export async function detailOf(
   const body = asFields(request.body)
   const data = asFields(envelope?.data)
   const { hostId } = asFields(request.params)
-  if (typeof hostId === 'string') detail['hostId'] = hostId
+  if (typeof hostId === 'string') Object.assign(detail, { hostId, ...(await fetchedFacts(request, store)) })
   Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
   const { command, rights: given } = body
   if (Array.isArray(given)) detail['rights'] = rights.filter((right) => given.includes(right))
@@ -150,6 +155,8 @@ export async function detailOf(
   if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true
+  if (operation.audit.object === 'webhook') Object.assign(detail, webhookFacts(body))
+  if (operation.audit.object === 'file') Object.assign(detail, valuesOf(data, ['size', 'isSecret']))
   // An installation is about a host, and a task; a schedule about what it will run where.
   return ['task', 'schedule'].includes(operation.audit.object) || typeof data['taskId'] === 'string'
     ? { ...detail, ...(await execution(request, data, store)) }
@@ -169,47 +176,61 @@ function valuesOf(fields: Fields, names: readonly string[]): AuditDetail {
 async function execution(request: FastifyRequest, data: Fields, store: Store): Promise<AuditDetail> {
   const body = asFields(request.body)
   const params = asFields(request.params)
-  const found: AuditDetail = targetOf(body)
-  const { content } = asFields(body['script'])
-  if (typeof content === 'string') found['sha256'] = sha256(content)
+  const found: AuditDetail = { ...targetOf(body), ...(await orderOf(body, store)) }
   const { taskId } = data
   if (typeof taskId !== 'string') return found
   if (typeof params['taskId'] === 'string' && params['taskId'] !== taskId) found['retryOf'] = params['taskId']
   const task = await store.get('tasks', taskId)
   if (!task) return found
-  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
-  const { script = task.content, verify, rollback } = task.gates ?? {}
-  if (script !== null && runsScript(type)) found['sha256'] = sha256(script)
-  if (verify) Object.assign(found, gateFacts('verify', verify))
-  if (rollback) Object.assign(found, gateFacts('rollback', rollback))
-  if (limits) found['limits'] = showLimits(limits)
-  Object.assign(found, filesOf(task))
-  if (task.install) Object.assign(found, valuesOf({ ...task.install }, telling))
-  return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
+  return { ...found, ...taskFacts(task), ...(task.install && valuesOf({ ...task.install }, telling)) }
 }
 
-function gateFacts(name: 'verify' | 'rollback', { scriptId, content }: GateScript): AuditDetail {
+/** What a body says is to run, or to be copied: of a schedule, and of what was refused. */
+async function orderOf(body: Fields, store: Store): Promise<AuditDetail> {
+  const found: AuditDetail = {}
+  const textOf = (value: unknown) => textOrNull(asFields(asFields(value)['script'])['content'])
+  const content = textOf(body)
+  if (content !== null) found['sha256'] = sha256(content)
+  for (const name of ['verify', 'rollback'] as const) {
+    const gate = body[name]
+    const { scriptId } = asFields(gate)
+    const stored = typeof scriptId === 'number' ? scriptId : null
+    Object.assign(found, gateFacts(name, { scriptId: stored, content: textOf(gate) }))
+  }
+  const { copy, stdin } = body
+  const { fileId } = asFields(copy ?? stdin)
+  const file = typeof fileId === 'string' ? await store.get('files', fileId) : undefined
+  if (file) Object.assign(found, fileFacts(file))
   return {
-    ...(scriptId !== null && { [`${name}ScriptId`]: scriptId }),
-    ...(content !== null && { [`${name}Sha256`]: sha256(content) }),
+    ...found,
+    ...valuesOf(asFields(copy), ['path', 'kind', 'mode', 'owner', 'group', 'backup', 'check']),
   }
 }
 
-/** Which file goes where: its sha256, never its content. */
-function filesOf({ copy, fetch, stdin }: TaskRecord): AuditDetail {
-  const file = copy?.file ?? stdin
-  const path = copy?.path ?? fetch?.path
+/** What somebody takes of what a task has fetched. */
+async function fetchedFacts(request: FastifyRequest, store: Store): Promise<AuditDetail> {
+  const { taskId, hostId } = asFields(request.params)
+  if (typeof taskId !== 'string') return {}
+  const file = await store.get('files', fetchedId(taskId, Number(hostId)))
+  if (!file?.isComplete) return {}
+  const { fetch } = (await store.get('tasks', taskId)) ?? {}
+  return { ...(fetch && { path: fetch.path }), ...fileFacts(file) }
+}
+
+/** Of which events, and of which hosts, a webhook tells, and to which server; the rest of its URL may be a secret. */
+function webhookFacts({ events, selector, url }: Fields): AuditDetail {
   return {
-    ...(file && { fileId: file.fileId, fileSha256: file.sha256 }),
-    ...(path !== undefined && { path }),
-    ...(copy?.check && { check: copy.check }),
+    ...(Array.isArray(events) && { events: webhookEvents.filter((event) => events.includes(event)) }),
+    ...(typeof selector === 'string' && { selector }),
+    ...(typeof url === 'string' && URL.canParse(url) && { origin: new URL(url).origin }),
   }
 }
 
 function targetOf(body: Fields): AuditDetail {
-  const { hostIds = body['hostIds'], selector } = asFields(body['target'])
+  const { hostIds = body['hostIds'], selector, clusterId } = asFields(body['target'])
   const found: AuditDetail = {}
   if (typeof selector === 'string') found['selector'] = selector
+  if (typeof clusterId === 'number') found['clusterId'] = clusterId
   // Of a body that was refused anything may stand there, even what no text can be made of.
   if (Array.isArray(hostIds))
     found['hostIds'] = hostIds

@@ -6,6 +6,7 @@ import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
+import { taskFacts } from './task-facts.ts'
 
 /** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
 export type RecordEvent = (
@@ -73,11 +74,19 @@ export function recordFacts(
   }
 
   /** A schedule may skip a slot each second for as long as a task runs: that is bounded as refused calls are. */
-  function ofSlot({ schedule, slot }: Facts['slot']): Promise<void> {
+  async function ofSlot({ schedule, slot }: Facts['slot']): Promise<void> {
     const { id, name, owner } = schedule
     const { plannedAt, firstAt, count, outcome, taskId, why, error } = slot
     const object = { type: 'schedule', id, name }
-    if (outcome === 'STARTED') return record('schedule.run', object, 'SUCCESS', { plannedAt, taskId, owner })
+    if (outcome === 'STARTED') {
+      const task = taskId === null ? undefined : await store.get('tasks', taskId)
+      return record('schedule.run', object, 'SUCCESS', {
+        plannedAt,
+        taskId,
+        owner,
+        ...(task && taskFacts(task)),
+      })
+    }
     const action = outcome === 'FAILED' ? 'schedule.run' : 'schedule.skip'
     const skipped = outcome === 'SKIPPED' ? { firstAt, count, why } : { message: error }
     const detail = { plannedAt, owner, ...skipped }

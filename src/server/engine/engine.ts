@@ -30,7 +30,7 @@ export interface Engine
   transactWithOpen: Executions['transactWithOpen']
   /** What agents are to remember of this server; null while it has to be kept from them. */
   mark(): RunMark | null
-  /** What an agent remembers of it, said outside of a HELLO. */
+  /** What an agent remembers of an execution, when it says so outside of a HELLO. */
   witnessed(witness: Witness, mark: RunMark): void
   /** The restore from a backup that waits for a person. */
   restore(): Promise<OpenRestore | null>

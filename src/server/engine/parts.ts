@@ -1,6 +1,7 @@
 import type { KnownHost } from '../../core/script/host-variables.ts'
 import { isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
+import type { Carried } from '../files/carried.ts'
 import type { Install } from '../installs/installer.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
@@ -33,6 +34,7 @@ export interface EngineDependencies {
   clock: Clock
   log: Log
   install: Install
+  carried: Pick<Carried, 'of' | 'passed'>
   /** Bytes of what a host may send. */
   maxFileSize: number
   /** What scripts are told of these hosts; those that are gone are left out. */

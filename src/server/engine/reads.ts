@@ -3,6 +3,7 @@ import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
 import { type Texts, textsOf } from '../executions/ended-task.ts'
 import { resultOf, summaryOf } from '../executions/shown.ts'
+import type { Carried } from '../files/carried.ts'
 import type { RunningExecution } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 import { notesOf } from './notes.ts'
@@ -14,6 +15,8 @@ const lostHint = 1000
 /** What is known of tasks, whichever server carries them out. */
 export interface Reads {
   summary(task: TaskRecord): Promise<TaskSummary>
+  /** By host: so much of its file has passed this server, while the task runs. */
+  passed: Carried['passed']
   results(task: TaskRecord): Promise<Task['results']>
   /** What a running task has of these hosts now; nothing of one that does not run. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
@@ -43,7 +46,7 @@ function withDamages(results: TaskResult[], damages: ReadonlyMap<number, string>
 }
 
 export function createReads(parts: EngineParts): Reads & { stop(): void } {
-  const { executions, store, results, outputs, hints } = parts
+  const { executions, store, results, outputs, hints, carried } = parts
   const stopped = new AbortController()
 
   /** As results are shown while the task runs: with what is stored of the output, and why nothing comes. */
@@ -68,8 +71,9 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     async summary(task) {
       const newest = (await store.get('tasks', task.id)) ?? task
       const counts = newest.counts ?? (await executions.counts(task.id)) ?? emptyCounts()
-      return summaryOf(newest, counts)
+      return { ...summaryOf(newest, counts), transfer: await carried.of(newest, counts) }
     },
+    passed: (taskId) => carried.passed(taskId),
     async results(task) {
       return withDamages(await resultsNow(task), outputs.damages(task.id))
     },

@@ -43,6 +43,21 @@ function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollba
   }
 }
 
+/** Its files, with the name of what goes to hosts. */
+function shownFiles({
+  copy,
+  fetch,
+  stdin,
+  fileName,
+}: TaskRecord): Pick<TaskSummary, 'copy' | 'fetch' | 'stdin'> {
+  const name = fileName ?? null
+  return {
+    copy: copy ? { ...copy, file: { ...copy.file, name } } : null,
+    fetch: fetch ?? null,
+    stdin: stdin ? { ...stdin, name } : null,
+  }
+}
+
 /** A task as lists show it; `counts` of a running one are those of its executions. */
 export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
   return {
@@ -54,9 +69,7 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     ...only(task, 'type', 'params', 'timeout', 'runAs'),
     limits: task.limits ?? null,
     ...shownGates(task),
-    copy: task.copy ?? null,
-    fetch: task.fetch ?? null,
-    stdin: task.stdin ?? null,
+    ...shownFiles(task),
     limitRate: task.limitRate ?? null,
     clusterId: task.clusterId,
     retryOf: task.retryOf ?? null,

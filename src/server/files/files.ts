@@ -33,6 +33,7 @@ interface Parts {
 /** What somebody begins to send. */
 export interface NewFile {
   readonly userId: number
+  readonly name?: string | null
   readonly size: number | null
   readonly sha256: string | null
   readonly isSecret: boolean
@@ -64,6 +65,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     contents,
     finish: (id, content) => files.finish(id, content),
     remove,
+    discard: (id) => files.remove(id),
     maxFileSize,
   })
 
@@ -145,11 +147,11 @@ export function createFileKeeper(parts: Parts): FileKeeper {
 
   return {
     maxFileSize,
-    async begin({ userId, size, sha256, isSecret }) {
+    async begin({ userId, name = null, size, sha256, isSecret }) {
       if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize)
       const id = opaqueId(clock.now())
       const sealedKey = isSecret ? contents.newKey(id) : null
-      const file = { ...recordOf(id, userId, null), size, sha256, sealedKey }
+      const file = { ...recordOf(id, userId, null), name, size, sha256, sealedKey }
       await store.transact((tx) => tx.put('files', file))
       return file
     },
@@ -204,8 +206,19 @@ export async function demandFile(
   userId: number,
   field: string,
 ): Promise<void> {
+  const file = await keptFile(tx, fileId)
+  wholeFile(file, userId, field)
+}
+
+/**
+ * The file, which is not removed before the end of the transaction. It is written anew, as it is: a removal that was decided
+ * before is decided again then, whatever its transaction has seen.
+ */
+export async function keptFile(tx: Transaction, fileId: string): Promise<FileRecord | undefined> {
   await tx.lock(`files/${fileId}`)
-  wholeFile(await tx.get('files', fileId), userId, field)
+  const file = await tx.get('files', fileId)
+  if (file) tx.put('files', file)
+  return file
 }
 
 /** @throws RsmError `invalid`, as `demandFile` */
@@ -213,11 +226,11 @@ export function wholeFile(
   file: FileRecord | undefined,
   userId: number,
   field: string,
-): { order: CopyOrder['file']; isSecret: boolean } {
+): { order: CopyOrder['file']; name: string | null; isSecret: boolean } {
   if (!file || file.taskId !== null || file.userId !== userId)
     throw invalid([{ field, message: 'is no file of yours: upload it first (POST /api/files)' }])
-  const { id: fileId, size, sha256, isComplete } = file
+  const { id: fileId, name = null, size, sha256, isComplete } = file
   if (!isComplete || size === null || sha256 === null)
     throw invalid([{ field, message: 'has not come in full yet: go on with its upload' }])
-  return { order: { fileId, size, sha256 }, isSecret: file.sealedKey !== null }
+  return { order: { fileId, size, sha256 }, name, isSecret: file.sealedKey !== null }
 }

@@ -13,6 +13,8 @@ interface Growing {
   readonly contents: Contents
   readonly finish: (id: string, content: string | null) => Promise<void>
   readonly remove: (file: FileRecord) => Promise<void>
+  /** The bytes alone, of a file whose record is gone. */
+  readonly discard: (id: string) => Promise<void>
   /** Bytes. */
   readonly maxFileSize: number
 }
@@ -44,7 +46,7 @@ function conflict({ offset }: WrongOffset): RsmError {
 }
 
 /** Takes in files piece by piece, until they are whole. */
-export function createGrowing({ store, contents, finish, remove, maxFileSize }: Growing) {
+export function createGrowing({ store, contents, finish, remove, discard, maxFileSize }: Growing) {
   const digests = new Map<string, { hash: Hash; offset: number }>()
   const busy = new Set<string>()
 
@@ -102,11 +104,14 @@ export function createGrowing({ store, contents, finish, remove, maxFileSize }: 
     }
     await finish(file.id, file.sealedKey === null ? sha256 : null)
     const whole = { ...file, size, sha256, isComplete: true }
-    await store.transact(async (tx) => {
-      // It may have been removed meanwhile.
-      if (await tx.get('files', file.id)) tx.put('files', whole)
+    const isThere = await store.transact(async (tx) => {
+      if (!(await tx.get('files', file.id))) return false
+      tx.put('files', whole)
+      return true
     })
-    return whole
+    if (isThere) return whole
+    await discard(file.id)
+    throw new RsmError('not_found', `File ${file.id} was removed before all of it had come: send it anew`)
   }
 
   async function add(file: FileRecord, arrival: Arrival): Promise<GrownFile> {

@@ -6,6 +6,7 @@ import type { FileRecord } from '../seams/records/file.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 import type { Shared } from '../seams/shared.ts'
 import type { Store } from '../seams/store.ts'
+import type { Carried } from './carried.ts'
 import type { FileKeeper } from './files.ts'
 import { type Arrival, tooLarge } from './growing.ts'
 import { createRate, type Rate } from './rate.ts'
@@ -20,6 +21,7 @@ interface Parts {
   readonly store: Store
   readonly executions: Pick<Executions, 'find'>
   readonly files: FileKeeper
+  readonly carried: Pick<Carried, 'at'>
   readonly shared: Pick<Shared, 'servers'> | null
   readonly clock: Clock
 }
@@ -27,10 +29,13 @@ interface Parts {
 /** Bytes between this server and agents (contract §13). */
 export interface Transfers {
   /**
-   * What an agent may read: a file that an open execution on its host names. Errors: `not_found`; `unavailable` while the bound of
-   * the task keeps more from going.
+   * What an agent may read: a file that an open execution on its host names; `sent` is to be told up to where it has gone. Errors:
+   * `not_found`; `unavailable` while the bound of the task keeps more from going.
    */
-  forAgent(hostId: number, fileId: string): Promise<{ file: FileRecord; rate: Rate | null }>
+  forAgent(
+    hostId: number,
+    fileId: string,
+  ): Promise<{ file: FileRecord; rate: Rate | null; sent: (bytes: number) => void }>
   /**
    * Takes bytes of what a task fetches from a host; answers where the next begin. `sha256`: of all of it, with the end. Errors:
    * `not_found` where no execution there fetches; `unavailable` while the bound of the task keeps more from coming; as of
@@ -39,7 +44,7 @@ export interface Transfers {
   fromAgent(hostId: number, taskId: string, arrival: Arrival & { sha256: string | null }): Promise<number>
 }
 
-export function createTransfers({ store, executions, files, shared, clock }: Parts): Transfers {
+export function createTransfers({ store, executions, files, carried, shared, clock }: Parts): Transfers {
   const rates = new Map<string, Rate>()
 
   /** Of all servers together they let through what the task allows: each an equal share. */
@@ -76,7 +81,8 @@ export function createTransfers({ store, executions, files, shared, clock }: Par
       for (const task of (await store.query('tasks', { where })).items) {
         if (!(await isOpen(task.id, hostId))) continue
         const file = await store.get('files', fileId)
-        if (file) return { file, rate: await openRate(task) }
+        const sent = (bytes: number) => carried.at(task.id, hostId, bytes)
+        if (file) return { file, rate: await openRate(task), sent }
       }
       throw new RsmError('not_found', `No execution on this host needs file ${fileId}`)
     },
@@ -92,6 +98,7 @@ export function createTransfers({ store, executions, files, shared, clock }: Par
       // The answer was lost, and the end comes again.
       if (known.isComplete && arrival.end && known.sha256 === sha256) return known.size ?? 0
       const { offset } = await files.add(file, arrival)
+      carried.at(taskId, hostId, offset)
       // The bytes are here: what waits is the answer, and with it the next ones.
       if (rate !== null) await rate.take(offset - arrival.offset)
       return offset

@@ -79,11 +79,12 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   })
 
   const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
-    const { id, method, route, startedAt } = request
+    const { id, client: ip, method, route, startedAt } = request
     const elapsed = performance.now() - startedAt
     const level = status >= 500 ? 'warn' : isOfAgents(route) ? 'debug' : 'info'
     deps.answered({ method, route, status, seconds: elapsed / 1000 })
-    deps.log[level]({ requestId: id, method, route, status, ms: Math.round(elapsed * 10) / 10 }, 'request')
+    const ms = Math.round(elapsed * 10) / 10
+    deps.log[level]({ requestId: id, ip, method, route, status, ms }, 'request')
   }
   const checkAccepting = () => {
     if (!deps.accepting())

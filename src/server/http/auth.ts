@@ -32,6 +32,7 @@ export const pathNouns = {
   clusters: 'cluster',
   users: 'user',
   tokens: 'token',
+  sessions: 'session',
   enrollments: 'enrollment token',
   tasks: 'task',
   terminals: 'terminal session',
@@ -173,7 +174,10 @@ async function has(store: Store, noun: PathNoun, named: string, { role, id }: Us
     return session !== undefined && (role === 'ADMIN' || session.userId === id)
   }
   if (noun === 'tasks') return (await store.get('tasks', named)) !== undefined
-  return /^[1-9]\d{0,15}$/.test(named) && (await store.get(noun, Number(named))) !== undefined
+  if (!/^[1-9]\d{0,15}$/.test(named)) return false
+  if (noun !== 'sessions') return (await store.get(noun, Number(named))) !== undefined
+  const token = await store.get('tokens', Number(named))
+  return token?.kind === 'session' && token.userId === id
 }
 
 /** The user who calls; only for routes that allow none but users. */

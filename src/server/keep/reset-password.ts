@@ -37,7 +37,9 @@ export async function resetPassword(
         hint: `the administrators are: ${names.map((each) => each.username).join(', ')}`,
       })
     }
-    tx.put('users', { ...user, passwordHash, updatedAt: at })
+    // Whoever has lost the password may have lost the authenticator app, too.
+    const { totp: _, ...rest } = user
+    tx.put('users', { ...rest, passwordHash, updatedAt: at })
     const tokens = await tx.find('tokens', 'userId', user.id)
     const sessions = tokens.filter(({ kind }) => kind === 'session').length
     const { id, role, enabled } = user

@@ -1,17 +1,11 @@
 import type { Registry } from 'prom-client'
+import type { Standing } from '../../core/protocol/http/servers.ts'
 import type { PoolLoad } from '../seams/shared.ts'
 import { lookedAt } from './looked-at.ts'
 
 /** A server on a store that several share. */
-export interface SharedLoad {
-  /** Of this server. */
-  name: string
+export interface SharedLoad extends Standing {
   hasFault: boolean
-  /** Until others may take over what it owns. */
-  leaseSeconds: number
-  pools: Readonly<Record<string, PoolLoad>>
-  /** That a hint takes; null: not known. */
-  hintSeconds: number | null
 }
 
 /** Registers what there is to see of one server among several; `look` answers null where it has its store to itself. */
@@ -54,6 +48,6 @@ export function registerShared(registry: Registry, look: () => SharedLoad | null
   gauge(
     'rsm_hint_lag_seconds',
     'How long a hint takes from this server through PostgreSQL back to it; only with --store.',
-    () => look()?.hintSeconds ?? null,
+    () => look()?.hints.lagSeconds ?? null,
   )
 }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import { slotOutcomes } from '../../core/schedule/decide.ts'
+import { skipReasons, slotOutcomes } from '../../core/schedule/decide.ts'
+import { gateStatuses } from '../../core/task/gates.ts'
 import type { LocalFacts } from '../local-facts.ts'
 
 const seconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400]
@@ -7,7 +8,7 @@ const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREAC
 const deliveryOutcomes = ['delivered', 'failed', 'gave_up']
 const taskEnds = ['SUCCESS', 'FAILED', 'CANCELLED']
 
-/** Counts executions and tasks that end, slots of schedules, deliveries to webhooks, bytes of files, and streams of events that clients follow. */
+/** Counts executions with their gates and tasks that end, slots of schedules, deliveries to webhooks, bytes of files, and streams of events that clients follow. */
 export function countWork(registry: Registry, facts: LocalFacts): void {
   const registers = [registry]
   const executions = new Counter({
@@ -23,6 +24,12 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
     labelNames: ['result'],
     registers,
   })
+  const gates = new Counter({
+    name: 'rsm_gates_total',
+    help: 'How verifications and rollbacks of results ended since the start of this server, one for each host.',
+    labelNames: ['phase', 'result'],
+    registers,
+  })
   const tasks = new Counter({
     name: 'rsm_tasks_total',
     help: 'Tasks that ended since the start of this server.',
@@ -33,6 +40,12 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
     name: 'rsm_schedule_slots_total',
     help: 'Slots of schedules that this server has run or skipped since its start; FAILED: no task could be made.',
     labelNames: ['outcome'],
+    registers,
+  })
+  const skipped = new Counter({
+    name: 'rsm_schedule_skipped_total',
+    help: 'Slots of schedules that this server has skipped since its start, by reason.',
+    labelNames: ['why'],
     registers,
   })
   const lateness = new Histogram({
@@ -65,14 +78,20 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   for (const direction of ['in', 'out']) fileBytes.inc({ direction }, 0)
   for (const status of taskEnds) tasks.inc({ status }, 0)
   for (const outcome of slotOutcomes) slots.inc({ outcome }, 0)
+  for (const why of skipReasons) skipped.inc({ why }, 0)
+  for (const phase of ['VERIFY', 'ROLLBACK'])
+    for (const result of gateStatuses) gates.inc({ phase, result }, 0)
 
   facts.subscribe('taskEnded', ({ status }) => tasks.inc({ status }))
-  facts.subscribe('slot', ({ slot: { outcome, count }, late }) => {
+  facts.subscribe('slot', ({ slot: { outcome, count, why }, late }) => {
     slots.inc({ outcome }, count ?? 1)
+    if (why !== null) skipped.inc({ why }, count ?? 1)
     if (late !== null) lateness.observe(Math.max(0, late) / 1000)
   })
-  facts.subscribe('resultFinal', ({ status: result, duration: milliseconds }) => {
+  facts.subscribe('resultFinal', ({ status: result, duration: milliseconds, verify, rollback }) => {
     executions.inc({ result })
+    if (verify) gates.inc({ phase: 'VERIFY', result: verify.status })
+    if (rollback) gates.inc({ phase: 'ROLLBACK', result: rollback.status })
     if (milliseconds !== null) duration.observe({ result }, milliseconds / 1000)
   })
   facts.subscribe('fileBytes', ({ direction, bytes }) => fileBytes.inc({ direction }, bytes))

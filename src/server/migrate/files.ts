@@ -4,12 +4,17 @@ import type { Files } from '../seams/files.ts'
 import type { FileRecord } from '../seams/records/file.ts'
 import type { Items } from './kinds.ts'
 
-/** The bytes of files, each behind its beginning. Errors: `gone` where they are not what they were. */
+/**
+ * The bytes of files, each behind its beginning; those that a backup has left out are passed over. Errors: `gone` where they are
+ * not what they were.
+ */
 export async function* readFiles(
   files: Files,
   records: AsyncIterable<FileRecord> | Iterable<FileRecord>,
 ): AsyncGenerator<Items['files']> {
+  const there = new Set(await files.ids())
   for await (const { id, sha256, isComplete, sealedKey } of records) {
+    if (!there.has(id)) continue
     const bytes = await files.size(id)
     const content = isComplete && sealedKey === null ? sha256 : null
     yield { id, bytes, isComplete, content }

@@ -95,7 +95,8 @@ export const errorSchemas: Record<string, Schema> = {
       errors: { type: 'array', items: { $ref: '#/components/schemas/FieldFault' } },
       data: {
         type: 'object',
-        description: 'What to go on with: `{offset}` of a 409 of bytes for another place.',
+        description:
+          'What to go on with: `{offset}` of a 409 of bytes for another place, `{status, reasons, server}` of a server that is not ready.',
         additionalProperties: true,
       },
     },

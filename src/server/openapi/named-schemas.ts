@@ -12,9 +12,11 @@ import * as schedules from '../../core/protocol/http/schedules.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
 import * as server from '../../core/protocol/http/server.ts'
 import * as servers from '../../core/protocol/http/servers.ts'
+import * as sessions from '../../core/protocol/http/sessions.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
 import * as terminals from '../../core/protocol/http/terminals.ts'
 import * as tokens from '../../core/protocol/http/tokens.ts'
+import * as totp from '../../core/protocol/http/totp.ts'
 import * as users from '../../core/protocol/http/users.ts'
 import * as webhooks from '../../core/protocol/http/webhooks.ts'
 import { isSchema, type Schema } from './schema.ts'
@@ -37,7 +39,9 @@ const modules: readonly object[] = [
   servers,
   tasks,
   terminals,
+  sessions,
   tokens,
+  totp,
   users,
   webhooks,
 ]

@@ -184,7 +184,7 @@ async function openAll(opening: Opening): Promise<Data> {
         return database.fault ?? ownership.fault
       },
       load: () => database.load(),
-      hintLag: () => channel.lag(),
+      hearing: () => channel.hearing(),
       servers: () => ownership.servers(),
       listensAt: (url) => ownership.listensAt(url),
     },

@@ -3,10 +3,12 @@ import { isoTime } from '../clock.ts'
 import { resultOf } from '../executions/shown.ts'
 import type { Results, TaskRemains } from '../seams/results.ts'
 import type { Database } from './connection/database.ts'
+import { readWhole, rowsAtOnce } from './executions/whole-task.ts'
 
 const day = 24 * 3600_000
-/** Results that one statement writes. */
-const rowsAtOnce = 5000
+
+const readText = `select host_id, position, rec from rsm.results
+  where task_id = $1 and host_id > $2 order by host_id limit $3`
 
 /** The texts of a row of rsm.remains. */
 export interface Texts {
@@ -60,18 +62,20 @@ export function createPostgresResults(
       })
     },
     async read(taskId) {
+      const rows = await readWhole<{ host_id: number; position: number; rec: TaskResult }>(
+        database,
+        { name: 'results read', text: readText },
+        taskId,
+      )
+      // Read last: they go together, and while they are there so was all that was read.
       const [remains] = await ask<Texts>(
         'script',
         'select script, gates from rsm.remains where task_id = $1 and aside_at is null',
         [taskId],
       )
       if (!remains) return null
-      const rows = await ask<{ rec: TaskResult }>(
-        'read',
-        'select rec from rsm.results where task_id = $1 order by position',
-        [taskId],
-      )
-      return { ...textsIn(remains), results: rows.map(({ rec }) => resultOf(rec)) }
+      const inOrder = rows.toSorted((a, b) => a.position - b.position)
+      return { ...textsIn(remains), results: inOrder.map(({ rec }) => resultOf(rec)) }
     },
     async has(taskId, hostId) {
       const [remains] = await ask<{ has: boolean }>(

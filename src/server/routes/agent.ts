@@ -112,13 +112,17 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
       headers: { Range: 'One range of bytes; several are answered with the whole file' },
     }),
     async (request, reply) => {
-      const { file, rate } = await context.transfers.forAgent(agentOf(request).hostId, fileIdOf(request))
+      const { file, rate, sent } = await context.transfers.forAgent(
+        agentOf(request).hostId,
+        fileIdOf(request),
+      )
       const { size, sha256 } = file
       return sendBytes(request, reply, {
         size: size ?? 0,
         sha256: sha256 ?? '',
         type: 'application/octet-stream',
         rate,
+        sent,
         read: (from, to) => context.files.read(file, from, to),
       })
     },

@@ -2,6 +2,7 @@ import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.t
 import type { Server } from '../../core/protocol/http/servers.ts'
 import type { Events } from '../events/events.ts'
 import type { BeginBackup } from '../keep/backups.ts'
+import type { Readiness } from '../readiness.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
@@ -12,8 +13,7 @@ export interface RouteDependencies {
   context: Context
   audit: Pick<AuditLog, 'list' | 'raw'>
   events: Events
-  /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
-  ready(): boolean
+  readiness(): Readiness
   /** What `GET /api/server` says. */
   info(): ServerInfo
   /** What `GET /api/server/status` says. */

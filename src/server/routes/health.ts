@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
+import { Ready } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
@@ -19,16 +20,21 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getReady',
       tag,
-      summary: 'Whether the server takes work: not while starting, draining, or when its disk refuses writes',
+      summary:
+        'Whether the server takes work: not while starting or stopping, when its store takes no writes or can not be reached, or when its lease is over',
       allow,
       always,
-      answer: Up,
+      answer: Ready,
       errors: ['unavailable'],
     }),
     () => {
-      if (!deps.ready())
-        throw new RsmError('unavailable', 'The server takes no work just now', { retryAfter: 5 })
-      return { status: 'UP' }
+      const { reasons, server } = deps.readiness()
+      if (reasons.length > 0)
+        throw new RsmError('unavailable', `The server takes no work just now: ${reasons.join('; ')}`, {
+          retryAfter: 5,
+          data: { status: 'DOWN', reasons, server },
+        })
+      return { status: 'UP', server }
     },
   )
 }

@@ -22,7 +22,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
       errors: ['unauthenticated', 'too_many'],
       audit: { action: 'user.login', object: 'user' },
     }),
-    (request) => login.login(request.body, request.client),
+    (request) => login.login(request.body, request.client, request.headers['user-agent']),
   )
   app.post(
     '/api/auth/logout',

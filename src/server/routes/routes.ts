@@ -17,9 +17,11 @@ import { openapiRoutes } from './openapi.ts'
 import { scheduleRoutes } from './schedules.ts'
 import { scriptRoutes } from './scripts.ts'
 import { serverRoutes } from './server.ts'
+import { sessionRoutes } from './sessions.ts'
 import { taskRoutes } from './tasks.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
+import { totpRoutes } from './totp.ts'
 import { userRoutes } from './users.ts'
 import { webhookRoutes } from './webhooks.ts'
 
@@ -33,6 +35,8 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   serverRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)
+  sessionRoutes(app, deps)
+  totpRoutes(app, deps)
   userRoutes(app, deps)
   tokenRoutes(app, deps)
   hostRoutes(app, deps)

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
-import { PageOf } from '../../core/protocol/http/common.ts'
-import { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/logs.ts'
+import { PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import { TaskFile } from '../../core/protocol/http/files.ts'
+import { CarriedBytes, LogEntry, LogPage, LogQuery } from '../../core/protocol/http/logs.ts'
 import {
   ExecutionAnswer,
   ResultsQuery,
@@ -104,8 +105,14 @@ export function taskRoutes(
       answer: LogPage,
       media: {
         'text/event-stream': {
-          holds: 'With follow=true: events output, host, task and end, until the task has ended.',
-          events: { output: LogEntry, host: TaskResult, task: TaskSummary, end: Task },
+          holds: 'With follow=true: events output, host, task, carried and end, until the task has ended.',
+          events: {
+            output: LogEntry,
+            host: TaskResult,
+            task: TaskSummary,
+            carried: CarriedBytes,
+            end: Task,
+          },
           example: `event: output\nid: 131\ndata: ${JSON.stringify(logPage.entries[0])}\n\n`,
         },
         'text/plain': {
@@ -135,6 +142,19 @@ export function taskRoutes(
       }
       return tasks.logs(userOf(request), taskIdOf(request), query)
     },
+  )
+  app.get(
+    '/api/tasks/:taskId/files',
+    operation({
+      id: 'listTaskFiles',
+      tag,
+      summary: 'What a task fetches from each of its hosts, in the order of the plan',
+      allow: execute,
+      exists,
+      query: PageQuery,
+      answer: PageOf(TaskFile),
+    }),
+    (request) => tasks.files(userOf(request), taskIdOf(request), request.query),
   )
   app.get(
     '/api/tasks/:taskId/files/:hostId',

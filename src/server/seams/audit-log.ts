@@ -19,9 +19,8 @@ export interface AuditLog {
   /** Newest first. */
   list(query: ListQuery): Promise<Page<AuditEntry>>
   /**
-   * The chained lines as they are stored, oldest first, up to what is durable at the call: those behind the entry `after`, and of
-   * these what the filter lets through. In blocks of whole
-   * lines; without a filter damaged lines are among them.
+   * The chained lines as they are stored, oldest first: those after the entry `after` that were durable at the call and that
+   * pass the filter. They come in blocks of whole lines. Without a filter, damaged lines are included.
    */
   raw(which?: RawQuery): AsyncIterable<Buffer>
   head(): Promise<AuditHead>
@@ -37,7 +36,7 @@ export interface AuditLog {
  * server's own log are for that.
  */
 export interface NotedHead {
-  /** What the log should have and has not, as a sentence; null when it has all that was noted. */
+  /** A sentence that says what is missing from the log; null if it has everything up to the noted head. */
   missing(): Promise<string | null>
   note(): Promise<void>
 }

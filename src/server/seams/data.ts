@@ -52,11 +52,11 @@ export interface Data {
   keep: Keep
   /** Transactions that wait to become durable. */
   waitingWrites(): number
-  /** Notes, apart from the store, that this store has a user: it is missed from then on where it is missing. */
+  /** Notes outside the store that this store has a user. From then on, a start without the store is refused. */
   markUsed(): Promise<void>
-  /** Does what one server of the store does at a time; false where another is at it. */
+  /** Runs `work` unless another server of the store runs such work just now; then false. */
   alone(work: () => Promise<void>): Promise<boolean>
-  /** Does what servers that start at once do one after the other. */
+  /** Runs `work` while no other server of the store runs such work: it waits for its turn. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
   /** Waits for what is under way, and closes all of it. */
   close(): Promise<void>

@@ -11,13 +11,13 @@ export type Execution = Readonly<ExecutionRecord>
 
 /** The output of an execution, as far as the server has it. */
 export interface OutputSoFar {
-  /** All up to this sequence is stored, or let go as past the bound; -1 when nothing is. */
+  /** Everything up to this sequence is stored, or dropped because it exceeds the limit; -1 if there is nothing. */
   storedSequence: number
   stdoutBytes: number
   stderrBytes: number
   /** There was more than the server takes. */
   truncated: boolean
-  /** Some of it could not be stored and will not come again. */
+  /** Some output could not be stored and will not be sent again. */
   incomplete: boolean
 }
 
@@ -39,11 +39,11 @@ export interface Offer {
 /** An agent's word on how an execution ended. */
 export interface ReportedEnd {
   complete: ScriptComplete
-  /** Output is missing that was waited for in vain. */
+  /** The server waited for missing output, and it never came. */
   incomplete: boolean
 }
 
-/** How ended what the server itself did over SSH. */
+/** How an execution ended that the server itself ran over SSH. */
 export interface OwnEnd {
   status: 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'CANCELLED'
   exitCode: number | null
@@ -53,7 +53,7 @@ export interface OwnEnd {
 /** What is put with the end of a task. */
 export type AtTheEnd = (tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void
 
-/** Where and why something ends without its agent's word. */
+/** Where and why an execution ends although its agent did not report an end. */
 export interface End {
   id: string
   error: string
@@ -83,7 +83,7 @@ export interface Executions {
   /** Gives up what is due and has not been sent. */
   unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /** Writes the results down, and ends the task, in one step with what `also` puts; null while an execution is open. */
+  /** Stores the results and ends the task, in one step with what `also` puts; null while an execution is open. */
   finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
 
   /**
@@ -94,11 +94,11 @@ export interface Executions {
   /** Ends everything of a host that is being deleted. */
   abandon(hostId: number): Promise<Execution[]>
 
-  /** Marks as begun what is due and goes over SSH: whoever owns the task does it. */
+  /** Marks due executions that run over SSH as begun. The owner of the task runs them. */
   begin(by: Member, ids: readonly string[]): Promise<Execution[]>
   end(by: Member, id: string, end: OwnEnd): Promise<Execution[]>
 
-  /** Marks as sent what is due for these hosts, in the order of its turns, as far as they have room; nothing that goes over SSH. */
+  /** Marks due executions of these hosts as sent, oldest turn first, as many as each host has room for; none that run over SSH. */
   take(offers: readonly Offer[]): Promise<Execution[]>
   /** Frames that never left: PENDING again, unless a newer link has taken them over. */
   returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>
@@ -111,9 +111,9 @@ export interface Executions {
   named(claim: LinkClaim, ids: readonly string[]): Promise<void>
   /** The agent says that it has this one. Durable soon; nothing waits for it. */
   received(id: string): void
-  /** Ends as FAILED what was marked as sent and never left, for it must not run there. */
+  /** Ends executions as FAILED that were marked as sent but must not run on the host; their frames were never sent. */
   refuse(claim: LinkClaim, ends: readonly End[]): Promise<Execution[]>
-  /** Ends what was sent and whose end can't be known. */
+  /** Ends executions as LOST: they were sent, and nobody can know how they ended. */
   lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
   /**
    * Takes in a piece of output, in the order of the calls; resolves with the sequence up to which all is stored when the
@@ -152,7 +152,7 @@ export interface Executions {
   waitingOn(hostId: number): Promise<number>
   /** Null when the task does not run. */
   counts(taskId: string): Promise<Counts | null>
-  /** What changed since a cursor (0: the creation), each execution once, as it is now. */
+  /** What changed since a cursor (0: the creation), as it is now; what changed about then may be told again. */
   changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
   /**
    * Those of the tasks in which something changed since a cursor (0: ever), or that may be among them; for who looks after what

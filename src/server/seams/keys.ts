@@ -20,7 +20,7 @@ export interface Keys {
   digest(plain: string): string
 }
 
-/** What a start with --new-keys has replaced, and what went with it. */
+/** Which keys a start with --new-keys replaced, and what became useless with the old ones. */
 export interface ReplacedKeys {
   keys: KeyRecord['id'][]
   /** Hosts whose agents have to be enrolled anew. */

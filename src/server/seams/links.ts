@@ -15,7 +15,7 @@ export interface LinkClaim {
 /** What a claim has brought. */
 export interface Claimed {
   readonly claim: LinkClaim
-  /** It was the replacement by which two agents with one identity show: from now on new claims are refused. */
+  /** This replacement showed that two agents have one identity: from now on new claims are refused. */
   readonly isDuplicate: boolean
 }
 

@@ -81,7 +81,7 @@ export interface Outputs {
     count: number,
     query: Pick<ReadQuery, 'hostId' | 'stream'>,
   ): Promise<number>
-  /** What reads have found to be damaged, by host (0: of whichever): a sentence with file and place. */
+  /** Damage that reads have found, by host (0: the host is unknown): a sentence with file and place. */
   damages(taskId: string): ReadonlyMap<number, string>
   /** What is stored of each host, read from disk: for taking up a task after a restart. */
   progress(taskId: string): Promise<Map<number, Progress>>

@@ -20,7 +20,7 @@ export interface Recordings {
   content(id: string): AsyncIterable<Buffer>
   /** Takes up one that a former process left: its first `size` bytes stay, and it grows from there. */
   reopen(id: string, size: number, failed: (error: unknown) => void): Promise<RecordingWriter>
-  /** The first `bytes` of it, all of it by default. Errors: `gone` where it is kept no longer, or is damaged, with the place. */
+  /** Its first `bytes` bytes, by default all. Errors: `gone` if it was removed for its age, or is damaged; then with the place. */
   read(id: string, bytes?: number): Promise<Readable>
   forget(id: string): Promise<void>
   /** The sessions that there are recordings of, and when those were last written, in milliseconds since 1970. */

@@ -14,7 +14,7 @@ export interface TerminalSite {
   open(session: NewTerminal): Promise<void>
   /** Whether it knows more of this session than the store. */
   has(sessionId: string): Promise<boolean>
-  /** Whether it is open, or its client has not heard all of it yet. */
+  /** Whether it is open, or its client has not received all of its output yet. */
   isAttachable(sessionId: string): Promise<boolean>
   /** `gone` for one that is not attachable; `invalid` for an `after` beyond its output. */
   expect(sessionId: string, after: number | null): Promise<void>
@@ -37,7 +37,7 @@ export interface TerminalSite {
  * the client comes back with `after`, so that no frame need be kept between servers (P42).
  */
 export interface Relay {
-  /** Lets the others reach the sessions of a server, until the answer is called. */
+  /** Lets other servers reach the sessions of this server until the returned function is called. */
   serve(member: Member, site: TerminalSite): () => void
   /** Null where this life of the server serves none. */
   at(server: Member): Promise<TerminalSite | null>

@@ -12,9 +12,9 @@ export interface TaskRemains {
 /** The results of finished tasks, apart from the store. */
 export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
-  /** Null when the file is gone (a lost disk): the task's own counts still stand. Errors: `gone` where it is damaged. */
+  /** Null if the results are gone (a lost disk); the counts in the task are still valid. Errors: `gone` if they are damaged. */
   read(taskId: string): Promise<TaskRemains | null>
-  /** Whether a task has left a result of the host; null where it has left none at all. Errors: as of `read`. */
+  /** Whether a finished task has a result of the host; null if it has no results at all. Errors: as those of `read`. */
   has(taskId: string, hostId: number): Promise<boolean | null>
   /** Removes all that a task has left. */
   forget(taskId: string): Promise<void>

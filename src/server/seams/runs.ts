@@ -5,7 +5,7 @@ export interface Runs {
   /** This one. */
   readonly id: string
   readonly startedAt: string
-  /** How far the store has come in this start, as far as is known here. */
+  /** The newest sequence of this start that this server knows to be durable. */
   readonly sequence: number
   /**
    * How far the store has come, with all that was acknowledged before the call: an ordinary crash takes nothing of it back.

@@ -19,5 +19,5 @@ export interface ScriptVersions {
   sweep(exists: (id: number) => Promise<boolean>, days: number, age: Age, now: number): Promise<string | null>
 }
 
-/** Former versions kept of one script: of one that is changed daily, those of almost three years. */
+/** Former versions kept of one script: almost three years of a script that is changed daily. */
 export const mostVersions = 1000

@@ -15,10 +15,19 @@ export interface ServerSeen {
   readonly tasks: number
 }
 
-/** Connections of a pool, and calls that wait for one. */
+/** Connections of a pool, at most and in use, and calls that wait for one. */
 export interface PoolLoad {
+  readonly size: number
   readonly busy: number
   readonly waiting: number
+}
+
+/** How this server hears hints. */
+export interface Hearing {
+  /** Whether the connection stands on which it listens. */
+  readonly isListening: boolean
+  /** The last of its own hints that came back lately: how many milliseconds that took, and how many ago it was. */
+  readonly heard: { readonly lag: number; readonly ago: number } | null
 }
 
 /** What stands between a server and a store that several servers share (contract §12). */
@@ -29,8 +38,7 @@ export interface Shared {
   readonly fault: string | null
   /** By what the connections are for. */
   load(): Readonly<Record<string, PoolLoad>>
-  /** Milliseconds from the last hint of this server to its own hearing of it; null: none was heard lately. */
-  hintLag(): number | null
+  hearing(): Hearing
   /** All servers that have joined and not left, in the order of their names. Rejects with `unavailable`. */
   servers(): Promise<ServerSeen[]>
   /** Tells the others how this one is reached. */

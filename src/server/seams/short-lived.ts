@@ -1,5 +1,5 @@
 /** What is short-lived; each kind has a bound of its own. */
-export type ShortLivedKind = 'ticket' | 'login' | 'registration' | 'reader'
+export type ShortLivedKind = 'ticket' | 'login' | 'code' | 'registration' | 'reader'
 
 /** How often something may happen under one key. */
 export interface Rate {
@@ -7,7 +7,7 @@ export interface Rate {
   most: number
   /** Milliseconds for which each counts. */
   life: number
-  /** Whether each begins to run down only when the one before it has: so many at once, then one every `life`. */
+  /** Whether each expires only `life` after the one before it: `most` at once, then one every `life`. */
   inTurn?: boolean
 }
 
@@ -18,9 +18,12 @@ export interface Rate {
 export interface ShortLived {
   /** Keeps a value, as JSON can hold it, for `life` milliseconds. */
   put(kind: ShortLivedKind, key: string, value: object, life: number): Promise<void>
-  /** The value, for whoever comes first: it is gone then. Undefined where it is unknown, taken, or past its life. */
+  /** Takes the value: only the first caller gets it. Undefined if the key is unknown, taken or expired. */
   take(kind: ShortLivedKind, key: string): Promise<unknown>
-  /** Counts one more under a key: 0; where `most` count already it counts none, and answers the milliseconds until there is room. */
+  /**
+   * Counts one more under a key and answers 0. If `most` count already, it counts nothing and answers the milliseconds until
+   * there is room.
+   */
   count(kind: ShortLivedKind, key: string, rate: Rate): Promise<number>
   /** The same without counting. */
   wait(kind: ShortLivedKind, key: string, rate: Rate): Promise<number>

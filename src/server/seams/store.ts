@@ -30,7 +30,7 @@ export interface Query<N extends Noun> {
   /** By id, ascending unless said otherwise, or in an order of records.ts. */
   order?: 'asc' | 'desc' | OrderOf<N>
   offset?: number
-  /** Without one: all. */
+  /** By default all. */
   limit?: number
 }
 

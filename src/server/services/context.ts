@@ -14,9 +14,11 @@ import type { Hints } from '../seams/hints.ts'
 import type { History } from '../seams/history.ts'
 import type { Keys } from '../seams/keys.ts'
 import type { Outputs } from '../seams/outputs.ts'
+import type { Ownership } from '../seams/ownership.ts'
 import type { Presence } from '../seams/presence.ts'
 import type { Recordings } from '../seams/recordings.ts'
 import type { ScriptVersions } from '../seams/script-versions.ts'
+import type { Shared } from '../seams/shared.ts'
 import type { ShortLived } from '../seams/short-lived.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/terminals.ts'
@@ -41,6 +43,9 @@ export interface Context {
   presence: Presence
   history: History
   engine: Engine
+  ownership: Pick<Ownership, 'owner'>
+  /** Null where the store is this server's alone. */
+  shared: Shared | null
   outputs: Outputs
   terminals: Terminals
   tickets: Tickets

@@ -32,13 +32,27 @@ export function createFileService({
   }
 
   function show(file: FileRecord, offset: number): File {
-    const { id: fileId, size, sha256, isComplete, sealedKey, createdAt, expiresAt } = file
-    return { fileId, size, offset, sha256, isComplete, isSecret: sealedKey !== null, createdAt, expiresAt }
+    const { id: fileId, name = null, size, sha256, isComplete, sealedKey, createdAt, expiresAt } = file
+    return {
+      fileId,
+      name,
+      size,
+      offset,
+      sha256,
+      isComplete,
+      isSecret: sealedKey !== null,
+      createdAt,
+      expiresAt,
+    }
   }
 
   return {
-    async create({ id: userId }, { size = null, sha256 = null, secret = false }, { bytes, length }) {
-      const begun = await files.begin({ userId, size, sha256, isSecret: secret })
+    async create(
+      { id: userId },
+      { name = null, size = null, sha256 = null, secret = false },
+      { bytes, length },
+    ) {
+      const begun = await files.begin({ userId, name, size, sha256, isSecret: secret })
       if (length === 0 && size !== 0) return show(begun, 0)
       try {
         const { file, offset } = await files.add(begun, { bytes, length, offset: 0, end: true })

@@ -6,29 +6,44 @@ import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../seams/records/token.ts'
 import { type Context, notFound } from './context.ts'
 import { Attempts, type Throttle } from './login/attempts.ts'
+import { SecondFactor } from './login/second-factor.ts'
 import { endTokens, showUser } from './users.ts'
 
 /** A session ends so long after login, used or not (contract §2). */
 const sessionLife = 7 * 24 * 3600_000
+/** Characters. */
+const mostOfUserAgent = 200
+
 export interface LoginService {
-  /** The same 401 in the same time for an unknown user as for a wrong password. */
-  login(input: LoginRequest, address: string): Promise<LoginResult>
+  /** The same 401 in the same time for an unknown user as for a wrong password. What `userAgent` says is kept with the session. */
+  login(input: LoginRequest, address: string, userAgent?: string): Promise<LoginResult>
   logout(caller: UserCaller): Promise<void>
   me(caller: UserCaller): Promise<Me>
   /** Changes one's own password; every session and token of the user ends. */
   changePassword(caller: UserCaller, former: string, next: string, address: string): Promise<void>
 }
 
+const badCode = (message: string) =>
+  new RsmError('unauthenticated', message, { fields: [{ field: 'code', message }] })
+
 export function createLogin(context: Context): LoginService {
   const { store, passwords, shortLived, clock, hints } = context
   const attempts = new Attempts(shortLived)
+  const factor = new SecondFactor(context)
 
-  async function logIn(throttle: Throttle, { username, password }: LoginRequest): Promise<LoginResult> {
+  async function logIn(
+    throttle: Throttle,
+    { username, password, code }: LoginRequest,
+    origin: Pick<TokenRecord, 'address' | 'userAgent'>,
+  ): Promise<LoginResult> {
     await throttle.count()
     const [user] = await store.find('users', 'username', username.toLowerCase())
     const right = await passwords.verify(password, user?.passwordHash)
     if (!right || !user?.enabled) throw new RsmError('unauthenticated', 'Wrong username or password')
-    await throttle.forgive()
+    if (user.totp?.isOn) {
+      if (code === undefined) throw badCode('This user needs a code from an authenticator app as well')
+      await factor.count(user.id)
+    }
     const now = clock.now()
     const { token, tokenHash } = newToken('session')
     const expiresAt = isoTime(now + sessionLife)
@@ -38,7 +53,9 @@ export function createLogin(context: Context): LoginService {
       // Whatever ended the user's sessions while scrypt ran must end this one too.
       if (current?.passwordHash !== user.passwordHash || !current.enabled)
         throw new RsmError('unauthenticated', 'Wrong username or password')
-      tx.put('users', { ...current, lastLoginAt: at })
+      const totp = current.totp?.isOn ? factor.used(current, code ?? '') : current.totp
+      if (totp === null) throw badCode('The code is wrong, or was used before')
+      tx.put('users', { ...current, ...(totp && { totp }), lastLoginAt: at })
       const session: TokenRecord = {
         id: await tx.nextId('tokens'),
         kind: 'session',
@@ -46,19 +63,23 @@ export function createLogin(context: Context): LoginService {
         tokenHash,
         userId: user.id,
         role: current.role,
+        ...origin,
         createdAt: at,
         lastUsedAt: at,
         expiresAt,
       }
       tx.put('tokens', session)
     })
+    await throttle.forgive()
+    if (user.totp?.isOn) await factor.forgive(user.id)
     const { id, role } = user
     return { token, expiresAt, user: { id, username: user.username, role } }
   }
 
   return {
-    login(input, address) {
-      return attempts.oneByOne(input.username, address, (throttle) => logIn(throttle, input))
+    login(input, address, userAgent) {
+      const origin = { address, ...(userAgent && { userAgent: userAgent.slice(0, mostOfUserAgent) }) }
+      return attempts.oneByOne(input.username, address, (throttle) => logIn(throttle, input, origin))
     },
 
     async logout(caller) {

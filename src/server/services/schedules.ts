@@ -158,7 +158,8 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       if (current.revision !== former.revision) return null
       const isAnew = given.cursor !== former.cursor
       const cursor = isAnew ? given.cursor : current.cursor
-      const queued = given.queued === null ? null : current.queued
+      // A slot may have been queued, or have run, since it was read.
+      const queued = isAnew || !given.enabled ? null : current.queued
       const { lastRun } = current
       const next = { ...given, cursor, queued, lastRun }
       const stored = { ...next, dueAt: dueAtOf(next, slotsOf(next)) }

@@ -7,9 +7,11 @@ import { createHosts } from './hosts.ts'
 import { createLogin } from './login.ts'
 import { createSchedules } from './schedules.ts'
 import { createScripts } from './scripts.ts'
+import { createSessions } from './sessions.ts'
 import { createTasks } from './tasks.ts'
 import { createTerminalService } from './terminals.ts'
 import { createTokens } from './tokens.ts'
+import { createTotp } from './totp.ts'
 import { createUsers } from './users.ts'
 import { createWebhooks } from './webhooks.ts'
 
@@ -23,6 +25,7 @@ export function createServices(context: Context, settings: AgentSettings) {
     clusters: createClusters(context),
     users: createUsers(context),
     tokens: createTokens(context),
+    sessions: createSessions(context),
     enrollments: createEnrollments(context),
     tasks: createTasks(context),
     schedules: createSchedules(context),
@@ -30,6 +33,7 @@ export function createServices(context: Context, settings: AgentSettings) {
     terminals: createTerminalService(context),
     webhooks: createWebhooks(context),
     login: createLogin(context),
+    totp: createTotp(context),
     agents: createAgents(context, settings),
   }
 }

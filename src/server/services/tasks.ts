@@ -1,7 +1,6 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
-import { hasId } from '../../core/task/id-set.ts'
 import { runsScript } from '../../core/task/task.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { demand } from '../access/standing.ts'
@@ -9,7 +8,8 @@ import { sha256 } from '../digest.ts'
 import type { GateScript, TaskRecord } from '../seams/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
-import { pageOf, slicePage, storePage } from './paging.ts'
+import { slicePage, storePage } from './paging.ts'
+import { fetchedBy } from './tasks/fetched.ts'
 import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
 import { demandInstall, installTask } from './tasks/install-task.ts'
 import { newTask } from './tasks/new-task.ts'
@@ -25,7 +25,7 @@ export interface Starter extends UserCaller {
 }
 
 export function createTasks(context: Context): ForCallers<TaskService, Starter> {
-  const { store, engine } = context
+  const { store, engine, ownership, shared } = context
   const { start, replay } = createStart(context)
 
   /** Starts what `prepare` makes, unless an earlier request with the same key has started it. */
@@ -71,7 +71,12 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     const results = await engine.results(task)
     const narrowed =
       query?.page === undefined && query?.size === undefined ? results : slicePage(results, query)
-    return { ...(await engine.summary(task)), results: narrowed }
+    return { ...(await engine.summary(task)), server: await ownerOf(task), results: narrowed }
+  }
+
+  async function ownerOf({ id, status }: TaskRecord): Promise<string | null> {
+    if (shared === null || status !== 'RUNNING') return null
+    return (await ownership.owner(id))?.name ?? null
   }
 
   async function get(taskId: string): Promise<TaskRecord> {
@@ -80,26 +85,14 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     return task
   }
 
-  async function ranOn(task: TaskRecord, hostId: number): Promise<boolean> {
-    if (task.hostSet !== undefined) return hasId(task.hostSet, hostId)
-    return (await engine.results(task)).some((result) => result.hostId === hostId)
-  }
-
   return {
     async list(_, query) {
       const { status, scriptId, clusterId, hostId, scheduleId, createdBy } = query
       const equals = { status, scriptId, clusterId, scheduleId, createdBy }
-      const summaries = (tasks: TaskRecord[]) => Promise.all(tasks.map((task) => engine.summary(task)))
-      const older = { where: { equals: { ...equals, hostSet: '' } }, limit: 0 }
-      if (hostId === undefined || (await store.query('tasks', older)).total === 0) {
-        const where = { equals, has: { hostSet: hostId === undefined ? undefined : [hostId] } }
-        return storePage(store, 'tasks', query, { where, order: 'desc' }, summaries)
-      }
-      // Tasks of older servers don't say where they ran; their results do.
-      const ofHost: TaskRecord[] = []
-      for (const task of (await store.query('tasks', { where: { equals }, order: 'desc' })).items)
-        if (await ranOn(task, hostId)) ofHost.push(task)
-      return pageOf(await summaries(slicePage(ofHost, query)), ofHost.length, query)
+      const where = { equals, has: { hostSet: hostId === undefined ? undefined : [hostId] } }
+      return storePage(store, 'tasks', query, { where, order: 'desc' }, (tasks) =>
+        Promise.all(tasks.map((task) => engine.summary(task))),
+      )
     },
     get: async (_, taskId, query) => show(await get(taskId), query),
     async create(caller, input, idempotencyKey) {
@@ -190,6 +183,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         rollback: gateOf(task.gates?.rollback, gates?.rollback),
       }
     },
+    files: async (_, taskId, query) => fetchedBy(context, await get(taskId), query),
     async logs(_, taskId, query) {
       return readLogs(context, await get(taskId), query)
     },

@@ -11,7 +11,8 @@ import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
   const { id, username, role, rights = [], email, enabled, lastLoginAt, createdAt, updatedAt } = record
-  return { id, username, role, rights: [...rights], email, enabled, lastLoginAt, createdAt, updatedAt }
+  const totp = record.totp?.isOn === true
+  return { id, username, role, rights: [...rights], email, enabled, totp, lastLoginAt, createdAt, updatedAt }
 }
 
 /** Ends every session and token of a user within the transaction; answers their ids, to close what hangs on them. */
@@ -77,8 +78,10 @@ export function createUsers(context: Context): ForCallers<UserService> {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const current = await tx.get('users', id)
         if (!current) throw notFound('user', id)
+        const { totp, ...rest } = current
         const next: UserRecord = {
-          ...current,
+          ...rest,
+          ...(totp && patch.totp !== false && { totp }),
           username: patch.username ?? current.username,
           role: patch.role ?? current.role,
           ...(patch.rights && { rights: patch.rights }),

@@ -9,15 +9,11 @@ import { createListener } from '../http/listener.ts'
 import { trackUnusedConnections } from '../http/unused-connections.ts'
 import { createHub, type Hub } from '../hub/hub.ts'
 import { shedLinks } from '../hub/shedding.ts'
-import type { Membership } from '../membership.ts'
 import { roomOf } from '../metrics/room.ts'
-import type { SharedLoad } from '../metrics/shared.ts'
 import { explainListen, type ServerOptions } from '../options.ts'
+import { readinessOf, standingOf } from '../readiness.ts'
 import type { RouteDependencies } from '../routes/dependencies.ts'
 import { registerRoutes } from '../routes/routes.ts'
-import type { Data } from '../seams/data.ts'
-import { lease } from '../seams/ownership.ts'
-import type { Shared } from '../seams/shared.ts'
 import { listServers } from '../servers.ts'
 import { createServices } from '../services/services.ts'
 import { type Serving, serveCertificate } from '../tls/serving.ts'
@@ -73,7 +69,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
       address: () => address,
       load: () => ({ links: hub.load().open, tasks: work.context.engine.load().then(({ tasks }) => tasks) }),
     })
-  const ready = () => isReady(data, accepting) && work.holdsLease()
+  const readiness = () => readinessOf({ ...work, data, isAccepting: accepting })
   const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
   const app = buildApp(
     {
@@ -88,7 +84,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     },
     (instance) => {
       recordRequests(instance, { log: data.audit, refusals: work.refusals, store: data.store })
-      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, ready }))
+      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, readiness }))
     },
   )
   const unused = trackUnusedConnections(app.server)
@@ -113,7 +109,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
         log,
         status,
         servers,
-        ready,
+        ready: () => readiness().reasons.length === 0,
         madeFirstUser: () => madeFirstUser,
       }
       const operations = controlOperations(parts)
@@ -161,33 +157,14 @@ async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus
 /** Such an address means every address of the machine, and leads nowhere. */
 const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
 
-/** Whether it takes work. */
-const isReady = (
-  { store, audit, shared }: Pick<Data, 'store' | 'audit' | 'shared'>,
-  accepting: boolean,
-): boolean =>
-  accepting && store.readOnlyReason === null && audit.refusal === null && (shared?.fault ?? null) === null
-
-/** Null where the store is this server's alone. */
-function sharedLoad(shared: Shared | null, membership: Membership): SharedLoad | null {
-  if (shared === null) return null
-  return {
-    name: membership.member.name,
-    hasFault: shared.fault !== null,
-    leaseSeconds: Math.max(0, lease - membership.sinceRenewed()) / 1000,
-    pools: shared.load(),
-    hintSeconds: shared.hintLag() === null ? null : (shared.hintLag() ?? 0) / 1000,
-  }
-}
-
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
   { context, deliveries, fleetEvents, backup, auditCopy, membership }: Work,
   options: ServerOptions,
-  { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'ready'>,
+  { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
 ): RouteDependencies {
-  const { store, audit, serverRuns } = data
+  const { store, audit, serverRuns, shared } = data
   const { engine, fleet, terminals, passwords } = context
   const { heartbeatInterval, metricsInterval } = options
   const { startedAt } = serverRuns
@@ -213,7 +190,7 @@ function behindRoutes(
       auditRefused: () => audit.refusal !== null,
       auditCopy: () => auditCopy?.status ?? null,
       deliveries: () => deliveries.waiting(),
-      shared: () => sharedLoad(data.shared, membership),
+      shared: () => shared && { ...standingOf(shared, membership), hasFault: shared.fault !== null },
     }),
     metricsOpen: options.metricsOpen === true,
   }

@@ -5,6 +5,7 @@ import { createRefusals } from '../audit/refusals.ts'
 import { recordServerEvents } from '../audit/server-events.ts'
 import { createEngine } from '../engine/engine.ts'
 import { createEvents } from '../events/events.ts'
+import { createCarried } from '../files/carried.ts'
 import { createFileKeeper, defaultMaxFileSize } from '../files/files.ts'
 import { createTransfers } from '../files/transfers.ts'
 import { createHousekeeping, firstSweepAfter } from '../housekeeping/housekeeping.ts'
@@ -55,8 +56,10 @@ export async function startWork(base: Base, options: ServerOptions) {
   const handedOut = await openHandedOut(base, options)
   const maxFileSize = options.maxFileSize ?? defaultMaxFileSize
   const install = createInstaller({ ...data, ...handedOut, facts, clock })
+  const carried = createCarried({ ...data, facts, clock })
   const engine = createEngine({
     ...data,
+    carried,
     member,
     facts,
     clock,
@@ -76,7 +79,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
   const files = createFileKeeper({ ...data, facts, clock, log, maxFileSize })
-  const transfers = createTransfers({ ...data, files, clock })
+  const transfers = createTransfers({ ...data, files, carried, clock })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock, () => reaches(trustedFor))
   const tickets = createTickets(data.shortLived, clock)

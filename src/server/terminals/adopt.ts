@@ -40,13 +40,17 @@ export async function kept(state: TerminalsState, id: string): Promise<LiveTermi
   return null
 }
 
+/** It may be on its way from one server to another. */
+export const elsewhere = (id: string): RsmError =>
+  new RsmError('unavailable', `The server of terminal session ${id} can not be reached just now`, {
+    retryAfter: 1,
+  })
+
 /** Goes on with a session that no server has, where the agent of its host is linked here too. */
 async function goOn(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
   const { id, hostId } = record
-  if ((await state.ownership.claim(state.member, [id])).length === 0)
-    throw new RsmError('unavailable', `The server of terminal session ${id} can not be reached just now`, {
-      retryAfter: 1,
-    })
+  if (state.leaving.has(id) || (await state.ownership.claim(state.member, [id])).length === 0)
+    throw elsewhere(id)
   const terminal = await takeUp(state, record)
   const link = state.agents.get(hostId)
   if (link && !terminal.end) meet(terminal, link)

@@ -64,8 +64,10 @@ export function createHostSide(state: TerminalsState): HostSide {
       }
       const former = await state.relay.having(sessionId)
       const given = former && (await former.handOver(sessionId, link.hostId))
-      const record = former ? given : await store.get('terminals', sessionId)
+      const record = given ?? (await store.get('terminals', sessionId))
       const isOwn = record?.status === 'OPEN' && record.hostId === link.hostId
+      // Whoever had it has let go of it meanwhile, or has its end on the way to the store.
+      if (isOwn && former && !given) return false
       const terminal = isOwn ? await adopt(state, sessionId, async () => record) : null
       if (!terminal) link.send('TERMINAL_CLOSE', { sessionId })
       else if (terminal.host.link !== link && !terminal.end) meet(terminal, link)

@@ -1,19 +1,23 @@
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalSite } from '../seams/relay.ts'
-import { adopt, isAwaited } from './adopt.ts'
+import { adopt, elsewhere, isAwaited } from './adopt.ts'
 import { createOpener } from './opener.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
-import { ended } from './terminal-end.ts'
+import { ended, howEnded } from './terminal-end.ts'
 
 /** The terminals that this server has. */
 export function createSite(state: TerminalsState): TerminalSite {
   const { terminals, openings, saving, facts } = state
 
-  function attachable(id: string): LiveTerminal {
-    const terminal = terminals.get(id)
-    if (terminal && !openings.has(id)) return terminal
-    throw new RsmError('gone', `Terminal session ${id} has ended`)
+  const attachable = (id: string): LiveTerminal | undefined =>
+    openings.has(id) ? undefined : terminals.get(id)
+
+  /** Why nobody attaches to it here. */
+  async function whyNot(id: string): Promise<RsmError> {
+    const record = saving.closing(id)?.record ?? (await state.store.get('terminals', id))
+    if (record?.status === 'OPEN') return elsewhere(id)
+    return new RsmError('gone', `Terminal session ${id} has ended${record ? `: ${howEnded(record)}` : ''}`)
   }
 
   return {
@@ -27,12 +31,16 @@ export function createSite(state: TerminalsState): TerminalSite {
     },
     async expect(id, after) {
       await adopt(state, id)
-      attachable(id).expect(after)
+      const terminal = attachable(id)
+      if (!terminal) throw await whyNot(id)
+      terminal.expect(after)
     },
 
     attach(id, client, options) {
       const { caller, ip } = client
       const terminal = attachable(id)
+      // It was expected here a moment ago: whoever asks again is told where it is, or how it has ended.
+      if (!terminal) throw elsewhere(id)
       if (options.watch) return terminal.watch(client, options.after)
       // It hangs on the token of whoever uses it now.
       if (terminal.record.tokenId !== caller.tokenId && !terminal.end) {
@@ -63,10 +71,15 @@ export function createSite(state: TerminalsState): TerminalSite {
       const terminal = terminals.get(id)
       if (terminal?.record.hostId !== hostId || terminal.end || openings.has(id)) return null
       terminals.delete(id)
+      state.leaving.add(id)
       saving.forget(terminal)
       terminal.suspend('the session goes on at another server')
-      await terminal.recording?.end()
-      await state.ownership.release(state.member, [id])
+      try {
+        await terminal.recording?.end()
+        await state.ownership.release(state.member, [id])
+      } finally {
+        state.leaving.delete(id)
+      }
       return terminal.record
     },
   }

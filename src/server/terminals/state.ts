@@ -39,6 +39,8 @@ export interface TerminalsState extends TerminalsDependencies {
   readonly terminals: Map<string, LiveTerminal>
   /** Those that were let go here, with the monotonic milliseconds of that: nobody comes back for them. */
   readonly letGo: Map<string, number>
+  /** Those that are given to another server just now: this one must not take them up again. */
+  readonly leaving: Set<string>
   /** Those that are taken up just now. */
   readonly adopting: Map<string, Promise<LiveTerminal | null>>
   /** Those whose host has not opened them yet: how to go on. */

@@ -56,6 +56,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     ...deps,
     terminals,
     letGo: new Map(),
+    leaving: new Set(),
     adopting: new Map(),
     openings: new Map(),
     unremoved: new Set(),

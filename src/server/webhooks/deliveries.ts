@@ -79,7 +79,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   const hosts = createHostWatch(parts)
   const webhookOf = (id: number) => webhookEvents.all().find((webhook) => webhook.id === id)
 
-  const queue: QueueParts = {
+  const queue: Omit<QueueParts, 'mayGoOn'> = {
     store,
     clock,
     agreed: parts.agreed,
@@ -87,7 +87,6 @@ export function createDeliveries(parts: Parts): Deliveries {
       await pace()
       return stopping.signal.aborted ? null : sender.send(webhook, delivery, stopping.signal)
     },
-    mayGoOn: (webhookId) => !stopping.signal.aborted && owned.has(webhookId) && holdsLease(),
     counted: (outcome, count) => facts.publish('webhook', { outcome, count }),
     gaveUp({ id, name }, oldest, count, message) {
       const object = { type: 'webhook', id, name }
@@ -96,15 +95,17 @@ export function createDeliveries(parts: Parts): Deliveries {
   }
 
   async function work(webhookId: number, state: Owned): Promise<void> {
+    // A webhook that was lost and is owned again has another state: who worked for the former one is done.
+    const mayGoOn = () => !stopping.signal.aborted && owned.get(webhookId) === state && holdsLease()
     try {
       if (await parts.isHeld()) {
         state.isStale = false
         state.wakeAt = clock.now() + retryAfter
         return
       }
-      while (state.isStale && queue.mayGoOn(webhookId)) {
+      while (state.isStale && mayGoOn()) {
         state.isStale = false
-        const left = await workOff(queue, webhookId, () => webhookOf(webhookId))
+        const left = await workOff({ ...queue, mayGoOn }, webhookId, () => webhookOf(webhookId))
         state.waiting = left.waiting
         state.wakeAt = left.wakeAt
       }

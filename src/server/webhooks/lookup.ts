@@ -9,6 +9,13 @@ export interface JudgedAddress {
   readonly family: 4 | 6
 }
 
+/** Answers all addresses of a name. Errors: those of dns(3). */
+export type Resolve = (
+  host: string,
+) => Promise<readonly { readonly address: string; readonly family: number }[]>
+
+export const systemResolve: Resolve = (host) => lookup(host, { all: true })
+
 /**
  * Names that are looked up at a time. The system does it in threads that files need, too, of which there are four: a name
  * service that never answers must not hold up what waits for the disk.
@@ -25,14 +32,14 @@ export const inTurn = createTurns(mostAtOnce, mostWaiting)
  * is not for us to say. Throws an Error that says which, or that there is none. What waits to be looked up ends with `signal`.
  */
 export async function judgedAddresses(
-  judge: Judge,
+  { judge, resolve }: { readonly judge: Judge; readonly resolve: Resolve },
   url: URL,
   signal: AbortSignal,
 ): Promise<readonly JudgedAddress[]> {
   const host = hostOf(url)
   const found = isIP(host)
     ? [{ address: host, family: isIP(host) }]
-    : await inTurn(() => lookup(host, { all: true }), signal).catch((error: NodeJS.ErrnoException) => {
+    : await inTurn(() => resolve(host), signal).catch((error: NodeJS.ErrnoException) => {
         throw new Error(`${host} can not be looked up: ${error.code ?? error.message}`)
       })
   for (const { address } of found) {
@@ -40,5 +47,5 @@ export async function judgedAddresses(
     if (fault !== null) throw new Error(`the URL ${fault}`)
   }
   if (found.length === 0) throw new Error(`${host} has no address`)
-  return found as JudgedAddress[]
+  return found as readonly JudgedAddress[]
 }

@@ -9,7 +9,7 @@ import { Agent, request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { serverVersion } from '../version.ts'
 import type { Judge } from './judge.ts'
-import { type JudgedAddress, judgedAddresses } from './lookup.ts'
+import { type JudgedAddress, judgedAddresses, type Resolve, systemResolve } from './lookup.ts'
 
 /** Milliseconds from the first look at a name to the end of the answer (contract §16). */
 const longestTry = 10_000
@@ -62,7 +62,7 @@ const verdict = (status: number): string | null =>
       : `the receiver answered ${status}`
 
 /** Sends to webhooks: to addresses that were judged, with TLS verified, past all proxies, following nothing. */
-export function createPost(judge: Judge): Post {
+export function createPost(judge: Judge, resolve: Resolve = systemResolve): Post {
   const agents = {
     'http:': new PlainAgent({ keepAlive: true, timeout: keptFor }),
     'https:': new Agent({ keepAlive: true, timeout: keptFor }),
@@ -99,7 +99,7 @@ export function createPost(judge: Judge): Post {
     heard: (status: number) => void,
   ): Promise<void> {
     const url = new URL(text)
-    const addresses = await judgedAddresses(judge, url, signal)
+    const addresses = await judgedAddresses({ judge, resolve }, url, signal)
     found()
     if (signal.aborted) return
     const options: RequestOptions & { rejectUnauthorized: true } = {

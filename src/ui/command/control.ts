@@ -115,7 +115,7 @@ async function* whole(response: IncomingMessage, dataDir: string): AsyncGenerato
     for await (const chunk of response) yield chunk as Buffer
   } catch (cause) {
     throw new RsmError('unreachable', `the server on ${dataDir} ended before its answer did`, {
-      hint: 'see its log; try again when `rsm server status` answers',
+      hint: 'read its log, and try again when `rsm server status` answers',
       cause,
     })
   }

@@ -34,7 +34,7 @@ function explain(error: NodeJS.ErrnoException, file: string, dataDir: string): R
     return new RsmError('unavailable', `no room in ${dataDir}/releases for ${file}`, { cause: error })
   return new RsmError('usage', `cannot copy ${file} to ${dataDir}/releases: ${error.message}`, {
     ...(isSource && {
-      hint: 'name a file that you may read, as the user that the server runs as, or as root',
+      hint: 'name a file that you can read, and run this as the user of the server, or as root',
     }),
     cause: error,
   })

@@ -37,19 +37,19 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
     throw new RsmError('usage', 'an argument is empty', { hint: 'is a variable not set?' })
   const to = remoteOf(target)
   if (sources.length === 0)
-    throw new RsmError('usage', to === undefined ? 'where to?' : `what is to be copied, or where to?`, {
+    throw new RsmError('usage', to === undefined ? 'missing destination' : 'missing source or destination', {
       hint: "rsm cp FILE 'SELECTOR:/PATH', or from hosts: rsm cp 'SELECTOR:/PATH' DIR",
     })
   const remote = sources.find((source) => remoteOf(source) !== undefined)
   if (to !== undefined) {
     if (remote === undefined) return { sources, to }
-    throw new RsmError('usage', `nothing is copied from hosts to hosts: ${remote} and ${target}`)
+    throw new RsmError('usage', `cannot copy from hosts to hosts: ${remote} and ${target}`)
   }
   const from = remoteOf(sources[0] ?? '')
   if (from !== undefined && sources.length === 1) return { from, target }
   if (remote !== undefined)
     throw new RsmError('usage', `one path is copied from hosts at a time, not ${sources.join(' and ')}`)
-  throw new RsmError('usage', `no path on hosts: ${target} is a local one`, {
+  throw new RsmError('usage', `no path on hosts: ${target} is a local path`, {
     hint: `write SELECTOR:/PATH, or with -w, -g, -t or -a only :/PATH`,
   })
 }

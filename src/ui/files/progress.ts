@@ -2,8 +2,11 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
-import { isWatched } from '../text/screen.ts'
-import { transferText } from './transfer-text.ts'
+import { isUtf8, isWatched } from '../text/screen.ts'
+import { transferParts } from './transfer-text.ts'
+
+/** Less time says little about a rate, in milliseconds. */
+const firstRate = 1000
 
 /** What people see of bytes that come or go. */
 export interface TransferProgress {
@@ -19,7 +22,11 @@ export function showTransfer({ globals }: BaseCommand, what: string): TransferPr
   const shown = sanitizeLine(what)
   let bytes = 0
   let size: number | null = null
-  const text = () => `${shown}: ${transferText(bytes, size, performance.now() - began)}`
+  const text = () => {
+    const milliseconds = performance.now() - began
+    const rate = milliseconds < firstRate ? null : (bytes / milliseconds) * 1000
+    return `${shown}: ${transferParts(bytes, size, rate).join(isUtf8() ? ' · ' : ' | ')}`
+  }
   const isDrawn = process.stderr.isTTY && isWatched() && !globals.quiet && !globals.json
   const line = isDrawn ? new StatusLine(process.stderr, text) : undefined
   const stderr = sinkOf(process.stderr, { dispensable: true })

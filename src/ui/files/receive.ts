@@ -91,7 +91,7 @@ export async function receive(
     return showBytes(received)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    throw new RsmError('usage', `what came from ${hostname} is not in its place: ${error.message}`, {
+    throw new RsmError('usage', `what came from ${hostname} could not be put in place: ${error.message}`, {
       cause: error,
     })
   } finally {

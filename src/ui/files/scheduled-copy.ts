@@ -6,9 +6,10 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { copyFlags } from '../flags/copy.ts'
 import type { FlagsOf } from '../flags/given.ts'
 import type { StdinReader } from '../input/stdin.ts'
+import { openScriptStdin } from './script-stdin.ts'
 import { toHosts } from './to-hosts.ts'
 
-const { recursive, mode, owner, backup } = copyFlags
+const { recursive, mode, owner, backup, secret, 'limit-rate': limitRate } = copyFlags
 const helpGroup = 'COPY'
 const ofCopy = { dependsOn: ['copy'] }
 
@@ -24,12 +25,14 @@ export const scheduledCopyFlags = {
     helpGroup,
     helpValue: 'PATH',
     ...ofCopy,
-    description: 'where it goes, as in rsm cp',
+    description: 'path on the hosts, as in rsm cp',
   }),
   recursive: { ...recursive, ...ofCopy },
   mode: { ...mode, ...ofCopy },
   owner: { ...owner, ...ofCopy },
   backup: { ...backup, ...ofCopy },
+  secret: { ...secret, ...ofCopy, description: 'keep it sealed on the server' },
+  'limit-rate': limitRate,
 }
 
 /**
@@ -46,8 +49,8 @@ export async function readScheduledCopy(
   if (copy === undefined) return null
   if (flags.command !== undefined)
     throw new RsmError('usage', `either --copy or a command, not both: ${flags.command}`)
-  if (to === undefined) throw new RsmError('usage', 'where to?', { hint: `--copy ${copy} --to /PATH` })
-  const how = { ...flags, follow: false, 'dry-run': false, diff: false, secret: false }
+  if (to === undefined) throw new RsmError('usage', 'missing --to', { hint: `--copy ${copy} --to /PATH` })
+  const how = { ...flags, follow: false, 'dry-run': false, diff: false }
   const { prepare, close } = await toHosts(
     command,
     client,
@@ -57,9 +60,26 @@ export async function readScheduledCopy(
   )
   return async () => {
     try {
-      return (await prepare(1)).body
+      return await prepare(1)
     } finally {
       await close?.()
+    }
+  }
+}
+
+/** What `--stdin` means, in the same way; null without it. Errors: `usage`. */
+export async function readScheduledStdin(
+  command: BaseCommand,
+  path: string | undefined,
+  stdin: StdinReader,
+): Promise<((client: Client) => Promise<Pick<ScheduleCreate, 'stdin'>>) | null> {
+  if (path === undefined) return null
+  const { bring, close } = await openScriptStdin(command, path, stdin)
+  return async (client) => {
+    try {
+      return await bring(client)
+    } finally {
+      await close()
     }
   }
 }

@@ -1,24 +1,35 @@
 import type { Client } from '../../client/client.ts'
 import { upload } from '../../client/upload.ts'
+import { beginning } from '../../core/text/pieces.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { showTransfer } from './progress.ts'
 import type { LocalSource } from './source.ts'
 
-/** Uploads a source, which its owner closes, with a line on the terminal that says how far it is; answers the file's id and size. */
+/** In characters: the server takes no more. */
+const longestName = 255
+
+/** A name as the server takes it, without what nobody sees; undefined where nothing is left of it. */
+function shownName(name = ''): string | undefined {
+  const seen = beginning(name.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ''), longestName)
+  return seen.trim() === '' ? undefined : seen
+}
+
+/** Uploads a source, which its owner closes, with a line on the terminal that says how far it is; answers the file's id. */
 export async function sendSource(
   command: BaseCommand,
   client: Pick<Client, 'files'>,
   source: LocalSource,
   isSecret = false,
-): Promise<{ fileId: string; size: number }> {
+): Promise<string> {
   const progress = showTransfer(command, `sending ${source.name}`)
   try {
-    const { fileId, offset } = await upload(client.files, source, {
+    const { fileId } = await upload(client.files, source, {
+      name: shownName(source.fileName),
       isSecret,
       sent: (bytes) => progress.at(bytes, source.size),
       cut: progress.cut,
     })
-    return { fileId, size: offset }
+    return fileId
   } finally {
     progress.end()
   }

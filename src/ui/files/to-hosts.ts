@@ -23,7 +23,9 @@ function areTree(sources: readonly string[], isRecursive: boolean): boolean {
     }
   })
   if (directory !== undefined && !isRecursive)
-    throw new RsmError('usage', `${directory} is a directory`, { hint: 'copy it with all that is in it: -r' })
+    throw new RsmError('usage', `${directory} is a directory`, {
+      hint: 'to copy a directory with its content: -r',
+    })
   return directory !== undefined || sources.length > 1
 }
 
@@ -52,7 +54,7 @@ export async function toHosts(
     throw new RsmError('usage', 'stdin is copied alone, not beside files')
   const kind = areTree(sources, flags.recursive) ? 'TREE' : 'FILE'
   if (kind === 'TREE' && flags.diff)
-    throw new RsmError('usage', '--diff is of one file', { hint: 'use --dry-run' })
+    throw new RsmError('usage', '--diff takes one file only', { hint: 'use --dry-run' })
   const [source = ''] = sources
   const path = pathOnHosts(to.path, sources.length > 1 ? './' : source, kind)
   // What is in a directory goes into another one: an owner that is asked for is not meant for that.
@@ -64,9 +66,9 @@ export async function toHosts(
     params: [],
     prepare: async () => {
       if (flags.diff) refuseLongDiff(source, local.size)
-      const { fileId, size: bytes } = await sendSource(command, await client(), local, flags.secret)
+      const fileId = await sendSource(command, await client(), local, flags.secret)
       const sourceMode = local.mode === undefined ? {} : { sourceMode: local.mode }
-      return { body: { copy: { fileId, path, kind, ...sourceMode, ...how } }, bytes }
+      return { copy: { fileId, path, kind, ...sourceMode, ...how } }
     },
     close: local.close,
   }

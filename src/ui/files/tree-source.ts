@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { partsOf } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
 import { Failure } from '../../disk/files/failure.ts'
@@ -58,6 +58,7 @@ export function treeSource(sources: readonly string[], hasTop: boolean): LocalSo
   }
   return {
     name: sources.join(', '),
+    fileName: sources.map((source) => basename(resolve(source))).join(', '),
     size: null,
     parts: () => partsOf(bytes()),
     close: async () => {

@@ -4,18 +4,24 @@ import { parseDuration, parseTime } from '../input/values.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
 
 export const auditFlags = {
-  action: string({ helpValue: 'ACTION', description: 'only this action, like task.create or user.login' }),
-  actor: string({ helpValue: 'NAME', description: 'only what this user or agent did' }),
+  action: string({
+    helpValue: 'ACTION',
+    description: 'only entries with this action, like task.create or user.login',
+  }),
+  actor: string({ helpValue: 'NAME', description: 'only entries of this user or agent' }),
   object: string({
     helpValue: 'TYPE[:ID]',
-    description: 'only what was done to this object, like host:17',
+    description: 'only entries about this object, like host:17',
   }),
   outcome: string({
     options: [...auditOutcomes],
-    description: 'only with this outcome',
+    description: 'only entries with this outcome',
   }),
-  since: string({ helpValue: 'TIME', description: "only entries since then: 2h, 3d, '2026-11-21 08:00'" }),
-  until: string({ helpValue: 'TIME', description: 'only entries until then, in the same forms' }),
+  since: string({
+    helpValue: 'TIME',
+    description: "only entries since this time: 2h, 3d, '2026-11-21 08:00'",
+  }),
+  until: string({ helpValue: 'TIME', description: 'only entries until this time, in the same forms' }),
 }
 
 /** `2h` ago, or a point in time. */

@@ -17,32 +17,36 @@ const {
 const helpGroup = 'COPY'
 
 export const copyFlags = {
-  recursive: boolean({ helpGroup, char: 'r', description: 'directories with all that is in them' }),
-  follow: boolean({ helpGroup, char: 'L', description: 'from hosts: what symlinks lead to, not the links' }),
+  recursive: boolean({ helpGroup, char: 'r', description: 'copy directories with their content' }),
+  follow: boolean({
+    helpGroup,
+    char: 'L',
+    description: 'from hosts: copy the targets of symlinks, not the symlinks',
+  }),
   mode: string({
     helpGroup,
     helpValue: 'MODE',
-    description: "permissions, like 0640 (default: of the file replaced, else of the source's)",
+    description: 'permissions, like 0640 (default: those of the replaced file, else of the source)',
   }),
   owner: string({
     helpGroup,
     helpValue: 'USER[:GROUP]',
-    description: 'owner (default: of the file replaced, else the user who writes it)',
+    description: 'owner (default: that of the replaced file, else the user who writes it)',
   }),
-  backup: boolean({ helpGroup, description: 'keep the file replaced, as NAME.rsm-TASK' }),
+  backup: boolean({ helpGroup, description: 'keep the replaced file as NAME.rsm-TASK' }),
   'dry-run': boolean({ helpGroup, description: 'write nothing; say which hosts would change' }),
   diff: boolean({ helpGroup, description: 'write nothing; show how the text would change' }),
   secret: boolean({
     helpGroup,
-    description: 'keep it sealed on the server, and only until the task ends',
+    description: 'encrypt the file on the server and delete it when the task ends',
   }),
   'limit-rate': string({
     helpGroup,
     helpValue: 'BYTES',
-    description: 'at most so many bytes a second to all hosts together, like 500K or 10M',
+    description: 'limit of bytes a second, to all hosts together, like 500K or 10M',
   }),
   ...taskFlags,
-  plan: boolean({ helpGroup: 'RUN', description: 'show hosts and batches; ask no host' }),
+  plan: boolean({ helpGroup: 'RUN', description: 'show the hosts and the batches; contact no host' }),
 }
 
 export type CopyFlags = FlagsOf<typeof copyFlags>

@@ -8,10 +8,11 @@ import type { FlagsOf } from './given.ts'
 export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
-    description: 'SSH key by which the server installs the agent, stored encrypted',
+    description: 'SSH key with which the server logs in to install the agent; stored encrypted',
   }),
   'password-stdin': boolean({
-    description: 'SSH password for that from stdin, stored encrypted; beside a key only sudo is given it',
+    description:
+      'read the SSH password from stdin; stored encrypted; with a key too, the password is for sudo only',
   }),
 }
 

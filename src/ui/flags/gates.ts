@@ -10,14 +10,18 @@ export const gateFlags = {
   verify: string({
     ...run,
     helpValue: 'FILE|NAME',
-    description: 'on each host after success: it has to succeed, too',
+    description: 'script to run on each host after success; the host fails if it fails',
   }),
-  'verify-retries': string({ ...run, helpValue: 'N', description: 'try that up to N times again' }),
-  'verify-interval': string({ ...run, helpValue: 'TIME', description: 'between two tries (default: 5s)' }),
+  'verify-retries': string({ ...run, helpValue: 'N', description: 'repeat a failed --verify up to N times' }),
+  'verify-interval': string({
+    ...run,
+    helpValue: 'TIME',
+    description: 'wait between two attempts (default: 5s)',
+  }),
   rollback: string({
     ...run,
     helpValue: 'FILE|NAME',
-    description: 'on each host that failed, or timed out, or could not be verified',
+    description: 'script to run on each host that failed, timed out or could not be verified',
   }),
 }
 

@@ -8,7 +8,7 @@ export const installFlags = {
     helpValue: 'DIR',
     description: 'put the program into DIR/bin (default: /usr/local, or ~/.local with --user)',
   }),
-  'dry-run': boolean({ description: 'show what it would do; takes neither root nor systemd' }),
+  'dry-run': boolean({ description: 'show what it would do; needs neither root nor systemd' }),
   'no-start': boolean({ description: 'install only; the service starts at the next boot' }),
   yes: boolean({ char: 'y', description: 'change settings of an earlier installation without asking' }),
 }
@@ -43,7 +43,7 @@ export function typedSettings(
 
 /** What the removal of either service takes. */
 export const uninstallFlags = {
-  'keep-data': boolean({ description: 'leave its data directory' }),
+  'keep-data': boolean({ description: 'keep its data directory' }),
   'dry-run': boolean({ description: 'show what it would remove' }),
   yes: boolean({ char: 'y', description: 'do not ask' }),
 }

@@ -10,12 +10,12 @@ export const memberFlags = {
     char: 'w',
     helpValue: 'SELECTOR',
     exclusive: ['selector'],
-    description: 'members: the hosts that this matches now',
+    description: 'members: the hosts that this selector matches now',
   }),
   selector: string({
     helpValue: 'SELECTOR',
     exclusive: ['hosts'],
-    description: 'members: the hosts that this matches at any time',
+    description: 'members: always the hosts that this selector matches',
   }),
 }
 

@@ -26,7 +26,7 @@ export const outputFlags = {
     helpValue: 'DIR',
     description: 'also write one file per host and stream to DIR, like DIR/web1.out',
   }),
-  'no-prefix': boolean({ helpGroup, char: 'N', description: 'no host name in front of lines' }),
+  'no-prefix': boolean({ helpGroup, char: 'N', description: 'do not prefix lines with the host name' }),
   raw: boolean({ helpGroup, description: 'let control sequences of the hosts through' }),
 }
 

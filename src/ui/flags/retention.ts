@@ -22,6 +22,6 @@ export const retentionFlags = withVariables('RSM_', {
     default: '0',
     helpValue: 'SIZE',
     description:
-      'output on disk past which the oldest ended tasks go before their days are over, such as 20G; 0 = any',
+      'limit of output on disk, such as 20G: the oldest ended tasks are removed earlier; 0 = no limit',
   }),
 })

@@ -25,23 +25,23 @@ export const startFlags = {
     ...several,
     helpValue: 'KEY',
     description:
-      'secret environment variable of the script; the value comes from the environment, or rsm asks',
+      'secret environment variable of the script; its value comes from the environment, or rsm asks for it',
   }),
   deadline: string({
     ...run,
     helpValue: 'TIME',
-    description: 'time for the whole task; then cancel it, exit 124',
+    description: 'time limit for the whole task; then cancel it and exit 124',
   }),
   'idempotency-key': string({
     ...run,
     helpValue: 'KEY',
-    description: 'the same key starts one task within 24 hours',
+    description: 'start only one task for this key within 24 hours',
   }),
   detach: boolean({ ...run, description: 'start it, print its task id, do not wait' }),
   yes: boolean({
     ...run,
     char: 'y',
-    description: 'do not ask, whatever the number of hosts',
+    description: 'do not ask for confirmation, however many hosts there are',
   }),
 }
 
@@ -58,7 +58,7 @@ export const executionFlags = {
   'batch-size': string({
     ...run,
     helpValue: 'SIZE',
-    description: "rolling: a number, '25%', or canaries like '1,10%,50%'",
+    description: "with rolling: hosts per batch, like 5 or '25%', or canaries like '1,10%,50%'",
   }),
   concurrency: string({ ...run, char: 'f', helpValue: 'N', description: 'run on at most N hosts at once' }),
   'max-failures': string({
@@ -95,7 +95,7 @@ export const runFlags = {
   plan: boolean({
     ...run,
     aliases: ['dry-run'],
-    description: 'show hosts, batches and the exact text; run nothing',
+    description: 'show the hosts, the batches and the exact script; run nothing',
   }),
   ...outputFlags,
 }

@@ -7,6 +7,7 @@ import { parseTime, parseWholeSeconds } from '../input/values.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable } from '../task/runnable.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
+import { stdinFlag } from './stdin.ts'
 
 const when = { helpGroup: 'WHEN' } as const
 
@@ -22,7 +23,7 @@ export const timingFlags = {
     ...when,
     helpValue: 'TIME',
     exclusive: ['at'],
-    description: 'again and again, like 90s or 6h',
+    description: 'at this interval, like 90s or 6h',
   }),
   at: string({ ...when, helpValue: 'TIME', description: "once, like '2026-11-24 03:30'" }),
   tz: string({
@@ -35,22 +36,22 @@ export const timingFlags = {
   jitter: string({
     ...when,
     helpValue: 'TIME',
-    description: 'put each run off by up to this, less than the interval',
+    description: 'delay each run by up to this; less than the interval',
   }),
   overlap: string({
     ...when,
     options: ['skip', 'queue', 'allow'],
-    description: 'while its last task runs: skip the slot (default), hold one, or run',
+    description: 'while its previous task runs: skip the slot (default), queue one slot, or run anyway',
   }),
   missed: string({
     ...when,
     options: ['skip', 'once'],
-    description: 'what no server was there for: skip, or run the newest (default)',
+    description: 'slots missed while no server ran: skip them, or run the newest once (default)',
   }),
   'missed-within': string({
     ...when,
     helpValue: 'TIME',
-    description: 'once: only if it is no older (default: 1h)',
+    description: 'with --missed once: run it only if it is no older than this (default: 1h)',
   }),
 }
 
@@ -59,13 +60,14 @@ export const scheduledScriptFlags = {
   script: string({
     helpGroup: 'RUN',
     helpValue: 'FILE|NAME',
-    description: 'run this file, or the stored script as it is then',
+    description: 'run this file, or this stored script as it is at each run',
   }),
   type: string({
     helpGroup: 'RUN',
     options: scriptTypeNames,
     description: 'interpreter of a file or command (default: bash)',
   }),
+  stdin: { ...stdinFlag, exclusive: ['copy'] },
 }
 
 type Timing = Pick<
@@ -121,7 +123,11 @@ export function refuseTwoScripts(script: string | undefined, command: string | u
 /** A file is read now; a stored script is only named, and read at each run. */
 export async function readScheduledScript(
   client: Client,
-  { script, type, command }: FlagsOf<typeof scheduledScriptFlags> & { readonly command: string | undefined },
+  {
+    script,
+    type,
+    command,
+  }: Pick<FlagsOf<typeof scheduledScriptFlags>, 'script' | 'type'> & { readonly command: string | undefined },
   notice: (text: string) => void,
 ): Promise<Pick<ScheduleCreate, 'script' | 'scriptId'>> {
   if (command !== undefined) return { script: { content: command, type: scriptType(type, '') } }

@@ -12,17 +12,22 @@ export const sshFlags = {
     description: "install and join these hosts with your ssh, like 'web[01-20]'; names are those of ssh",
   }),
   'ssh-user': string({ helpGroup, helpValue: 'USER', description: 'log in as this user' }),
-  jump: string({ helpGroup, char: 'J', helpValue: 'JUMP', description: 'by way of this host, as ssh -J' }),
+  jump: string({
+    helpGroup,
+    char: 'J',
+    helpValue: 'JUMP',
+    description: 'connect through this host, as ssh -J',
+  }),
   sudo: boolean({
     helpGroup,
     exclusive: ['ask-sudo-password'],
-    description: 'become root with a sudo that asks for no password',
+    description: 'become root with sudo, without a password',
   }),
   'ask-sudo-password': boolean({
     helpGroup,
-    description: 'ask once for the password of sudo on these hosts',
+    description: 'ask once for the sudo password of these hosts',
   }),
-  'accept-new': boolean({ helpGroup, description: 'trust the host keys of hosts that are not known yet' }),
+  'accept-new': boolean({ helpGroup, description: 'trust the host keys of unknown hosts' }),
   prefix: string({
     helpGroup,
     helpValue: 'DIR',

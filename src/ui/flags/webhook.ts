@@ -11,16 +11,16 @@ export const webhookFlags = {
   event: string({
     ...listed,
     options: [...webhookEvents],
-    description: 'event to tell of; may repeat, or be a list with commas',
+    description: 'event to send; may repeat, or be a list with commas',
   }),
   selector: string({
     char: 'w',
     helpValue: 'SELECTOR',
-    description: 'of events about hosts, only those about hosts that this matches',
+    description: 'only events about hosts that this selector matches',
   }),
   format: string({
     options: webhookFormats.map((format) => format.toLowerCase()),
-    description: 'json (the default), or a text that such a chat takes',
+    description: 'json (default), or the text format of a chat',
   }),
   'secret-file': string({
     helpValue: 'FILE',

@@ -9,6 +9,6 @@ export function readNewPassphrase(path: string, option: string): string {
   const passphrase = readSecretFile(path, option)
   if (passphrase.length >= shortest) return passphrase
   throw new RsmError('usage', `the passphrase in ${path} (${option}) has fewer than ${shortest} characters`, {
-    hint: 'openssl rand -base64 24 makes one that stands guesses without limit',
+    hint: 'to make a strong one: openssl rand -base64 24',
   })
 }

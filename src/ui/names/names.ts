@@ -57,6 +57,9 @@ export async function hostsByName(
   return firstOf({ content, page: 0, size, totalElements: size, totalPages: 1 }, limit)
 }
 
+/** Records of which the name may be the one that was meant: scripts come with their text. */
+const mostForNearest = 100
+
 const nameOf = ({ username, name }: Named) => username ?? name ?? null
 
 /** The only one with this name (case is ignored), else the one with this id; `not_found` names the nearest. */
@@ -76,8 +79,9 @@ async function findNamed<T extends Named>(
     })
     if (found) return found
   }
-  // To tell the nearest to a name that does not exist, and for a server that can't look by name.
-  if (content.length === 0) ({ content } = await allPages(list, {}))
+  // To tell the nearest to a name that does not exist. A server that can't look by name or by id is asked for all.
+  const most = answer && service.get ? mostForNearest : undefined
+  if (content.length === 0) ({ content } = await allPages(list, {}, most))
   const named = content.filter(isNamed)
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(', ')
@@ -107,7 +111,10 @@ export function findUser({ users }: Pick<Services, 'users'>, name: string): Prom
   return findNamed('user', 'users', users, name)
 }
 
-/** Explains an empty list that was narrowed to one user: rejects if no user has that name. Callers who may not see users learn nothing. */
+/**
+ * Explains an empty list that was narrowed to one user: rejects if no user has that name. Callers who may not see users learn
+ * nothing.
+ */
 export async function refuseUnknownUser(
   services: Pick<Services, 'users'>,
   name: string | undefined,

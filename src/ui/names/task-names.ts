@@ -52,7 +52,7 @@ export async function latestTask({ tasks, auth }: Pick<Client, 'tasks' | 'auth'>
   const [newest] = (await tasks.list({ createdBy: username, size: 1 })).content
   if (newest === undefined)
     throw new RsmError('not_found', `${username} has started no task yet`, {
-      hint: 'those of others: rsm tasks list',
+      hint: 'tasks of all users: rsm tasks list',
     })
   return newest
 }

@@ -10,7 +10,7 @@ async function latestTerminal({ terminals, auth }: Services): Promise<Terminal> 
   const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
   if (newest === undefined)
     throw new RsmError('not_found', `${username} has recorded no session yet`, {
-      hint: 'those of others: rsm recordings list',
+      hint: 'sessions of all users: rsm recordings list',
     })
   return newest
 }

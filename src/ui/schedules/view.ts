@@ -1,12 +1,13 @@
 import type { Schedule, ScheduleSlot } from '../../core/protocol/http/schedules.ts'
 import type { AdHocScript } from '../../core/protocol/http/tasks.ts'
+import { durationText } from '../../core/text/duration.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'
 
-/** `30 3 * * 1-5 Europe/Berlin`, `every 90 s`, `at 2026-11-24 03:30:00Z` */
+/** `30 3 * * 1-5 Europe/Berlin`, `every 90s`, `at 2026-11-24 03:30:00Z` */
 export function timingOf({ cron, everySeconds, at, timezone }: Schedule, utc: boolean): string {
   if (cron !== null) return timezone === 'UTC' ? cron : `${cron} ${timezone}`
-  return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${everySeconds} s`
+  return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${durationText(everySeconds)}`
 }
 
 /** Why it does not run by itself; null where it does. */
@@ -32,7 +33,7 @@ export function targetOf({ target: { selector, clusterId, hostIds } }: Schedule)
 
 /** What it runs. */
 export function actionOf({ script, scriptId, copy }: Schedule): string {
-  if (copy !== null) return `copy of file ${copy.fileId} to ${sanitizeLine(copy.path)}`
+  if (copy !== null) return `copy to ${sanitizeLine(copy.path)}`
   return nameOf({ script, scriptId })
 }
 

@@ -41,7 +41,9 @@ async function openTokens(client: Client, { enrollment, made }: Pick<Wish, 'enro
     const { id, join: text } = created
     unused.add(id)
     if (text !== null) return { created, token: { id, join: text } }
-    throw new RsmError('unavailable', 'the server makes no join strings', { hint: 'upgrade the server' })
+    throw new RsmError('unavailable', 'the server is too old to make join strings', {
+      hint: 'upgrade the server',
+    })
   }
   const first = await make()
   made(first.created)

@@ -1,5 +1,5 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { Counts, TaskResult } from '../../core/task/task.ts'
 import { tallyOf } from './task-state.ts'
 
@@ -15,6 +15,11 @@ export class KnownTask {
 
   get counts(): Counts | undefined {
     return this.#task.counts
+  }
+
+  /** How far its files are. */
+  get transfer(): TaskSummary['transfer'] {
+    return this.#task.transfer
   }
 
   /** The whole task; undefined before the server has told of it. Hosts of which nothing was heard are not among the results. */

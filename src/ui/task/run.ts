@@ -78,10 +78,15 @@ export async function runOrder(
   const target = await agreedTarget(command, client, order, runnable).catch(explained)
   const { bring } = order
   const hostCount = 'prepare' in runnable || bring !== undefined ? await countHosts(client, targets) : 0
-  const { body: what, bytes } = await bodyOf(runnable, hostCount)
-  const body = { ...what, target, ...options, ...(await bring?.()), async: true }
+  const body = {
+    ...(await bodyOf(runnable, hostCount)),
+    target,
+    ...options,
+    ...(await bring?.()),
+    async: true,
+  }
   const received = 'prepare' in runnable ? runnable.received : undefined
-  return startTask(command, client, { ...order, bytesOnHost: bytes, received }, (key, signal) =>
+  return startTask(command, client, { ...order, received }, (key, signal) =>
     client.tasks.create(body, key, signal).catch(explained),
   )
 }
@@ -97,10 +102,10 @@ async function countHosts(client: Client, targets: TargetOptions): Promise<numbe
 async function bodyOf(
   runnable: Runnable,
   hostCount: number,
-): Promise<{ body: Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade' | 'copy' | 'fetch'>; bytes?: number }> {
+): Promise<Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade' | 'copy' | 'fetch'>> {
   if ('prepare' in runnable) return runnable.prepare(hostCount)
-  if ('scriptId' in runnable) return { body: { scriptId: runnable.scriptId } }
-  return { body: 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script } }
+  if ('scriptId' in runnable) return { scriptId: runnable.scriptId }
+  return 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script }
 }
 
 /** `Run 'reboot'`, `Run script deploy`, `Upgrade to 0.2.0` */

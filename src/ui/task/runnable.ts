@@ -25,10 +25,8 @@ type OwnScript = Extract<RunnableScript, { script: unknown }>
 /** A file or a tree that goes to hosts or comes from them; `text` says so. */
 export interface Transfer extends Declaring {
   readonly type: 'COPY' | 'FETCH'
-  /** Brings to the server what the task needs; `bytes` is what each host gets. */
-  readonly prepare: (
-    hostCount: number,
-  ) => Promise<{ body: Pick<TaskCreate, 'copy' | 'fetch'>; bytes?: number }>
+  /** Brings to the server what the task needs. */
+  readonly prepare: (hostCount: number) => Promise<Pick<TaskCreate, 'copy' | 'fetch'>>
   /** Brings from the server what the task has fetched. */
   readonly received?: (task: Task) => Promise<void>
   /** Of what was opened here, whatever became of it. */

@@ -19,8 +19,6 @@ export interface StartOptions {
   readonly deadline: number | undefined
   readonly detach: boolean
   readonly 'idempotency-key'?: string | undefined
-  /** Of a copy: what each host gets. */
-  readonly bytesOnHost?: number | undefined
   /** Once the task has ended: brings what came of it here. */
   readonly received?: ((task: Task) => Promise<void>) | undefined
 }
@@ -48,7 +46,7 @@ function sayReplayed(command: BaseCommand, started: Started | Task): void {
 export async function startTask(
   command: BaseCommand,
   client: Client,
-  { show, deadline, detach, 'idempotency-key': givenKey, bytesOnHost, received }: StartOptions,
+  { show, deadline, detach, 'idempotency-key': givenKey, received }: StartOptions,
   create: (key: string, signal?: AbortSignal) => Promise<Started | Task>,
   announce: (started: Started | Task) => void = () => {},
 ): Promise<Started | Task> {
@@ -66,7 +64,7 @@ export async function startTask(
     command.hint(`next: rsm logs -f ${started.taskId}`)
     return started
   }
-  const outputs = taskOutputs(command, show, bytesOnHost)
+  const outputs = taskOutputs(command, show)
   const { task, exit, reason, isHalted } = await followTask({
     client,
     start,
@@ -85,12 +83,8 @@ export async function startTask(
   return task
 }
 
-export function taskOutputs(
-  { globals: { quiet, json } }: BaseCommand,
-  show: ShowOptions,
-  bytesOnHost?: number,
-): TaskDisplay {
-  return new TaskDisplay({ show, quiet, json, progress: true, bytesOnHost })
+export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): TaskDisplay {
+  return new TaskDisplay({ show, quiet, json, progress: true })
 }
 
 /** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */

@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { transferText } from '../files/transfer-text.ts'
+import { transferParts } from '../files/transfer-text.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
 import { type FormatName, formats } from '../output/formats.ts'
@@ -16,15 +16,12 @@ import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8, isWatched } from '../text/screen.ts'
 import { showDuration } from '../text/time.ts'
 import { KnownTask, progressText } from './known-task.ts'
-import { tallyOf } from './task-state.ts'
 
 interface TaskDisplayOptions {
   readonly show: ShowOptions
   readonly quiet: boolean
   readonly progress: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
-  /** Of a copy. */
-  readonly bytesOnHost?: number | undefined
   /** The caller reports failures, as JSON. */
   readonly json?: boolean
 }
@@ -197,14 +194,11 @@ export class TaskDisplay {
   }
 
   #statusText(milliseconds: number): string {
-    const { counts } = this.known
+    const { counts, transfer } = this.known
     const mark = isUtf8() ? '·' : '|'
     const parts = [counts === undefined ? 'starting' : progressText(counts), elapsed(milliseconds)]
-    const { bytesOnHost } = this.#options
-    if (counts !== undefined && bytesOnHost !== undefined) {
-      const { all, done } = tallyOf(counts)
-      parts.push(transferText(done * bytesOnHost, all * bytesOnHost, milliseconds))
-    }
+    const isMoving = transfer && (transfer.total === null || transfer.bytes < transfer.total)
+    if (isMoving) parts.push(...transferParts(transfer.bytes, transfer.total, transfer.bytesPerSecond))
     if (this.#unfinished !== '') parts.push(this.#unfinished)
     return parts.join(` ${mark} `)
   }

@@ -1,14 +1,15 @@
-import { isUtf8, isWatched } from './screen.ts'
+import { columnsOf, isUtf8, isWatched } from './screen.ts'
 
 /**
- * Shows that something is waited for, to people who watch; elsewhere it says nothing. Ends with the work, however that ends.
- * The work may say what it has come to.
+ * Shows on a terminal that the command waits; writes nothing elsewhere. Stops when the work ends or fails. The work may report
+ * its progress.
  */
 export async function withSpinner<T>(
   text: string,
   work: (say: (text: string) => void) => Promise<T>,
 ): Promise<T> {
-  if (!isWatched()) return work(() => {})
+  // ora clears lines without end where the terminal does not tell its width.
+  if (!isWatched() || columnsOf(process.stderr) === undefined) return work(() => {})
   const { default: ora } = await import('ora')
   // Ctrl-C belongs to the command, which knows what to cancel.
   const frames = isUtf8() ? {} : { spinner: 'line' as const }

@@ -24,9 +24,9 @@ export interface Column<Row> {
 /** No column is cut below this many columns of the terminal. */
 const narrowest = 6
 const gap = 2
-/** Nor is the text of a field wrapped to less. */
+/** The text of a field is not wrapped to fewer columns than this. */
 const narrowestText = 20
-/** Of one column everywhere, in cli-table3 too, and in no text that is handed to it as it is. */
+/** One column wide in every measure, also that of cli-table3. No text that is passed on unchanged contains it. */
 const standIn = '\ue000'
 const standIns = /\ue000+/g
 const isPlain = (text: string) => /^[ -~]*$/.test(text)
@@ -64,7 +64,10 @@ function laidOutOf<Row>(
 const totalOf = (laid: readonly { readonly width: number }[]) =>
   laid.reduce((sum, each) => sum + each.width + gap, -gap)
 
-/** Without the last of those by which no row is known again, until the others fit cut as far as they may be. */
+/**
+ * Drops columns without `keep`, the rightmost first, until the rest fits once it is cut as far as allowed. Keeps the first
+ * column.
+ */
 function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
   const least = laid.map(({ column, width }) => ({ width: column.keep ? width : Math.min(width, narrowest) }))
   const last = laid.findLastIndex(({ column }) => column.keep !== true)
@@ -75,7 +78,7 @@ function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly L
   )
 }
 
-/** As much of each column as there is room for: all, else what is short, else what is not spare, else the first. */
+/** Tries full values, then short ones, then leaves out spare columns, then tries the shortest values, then drops columns. */
 function roomFor<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -93,7 +96,7 @@ function roomFor<Row>(
   return withoutLast(shortest, width)
 }
 
-/** How many of the columns, from the left, fit on the terminal without being cut; `least` in any case. */
+/** How many columns, counted from the left, fit on the terminal uncut; at least `least`. */
 export function columnsThatFit<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

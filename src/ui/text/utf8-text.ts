@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { RsmError } from '../../core/errors.ts'
 
-/** The first line that is no UTF-8, from 1. */
+/** The number of the first line that is not UTF-8, counted from 1. */
 function badLine(bytes: Buffer): number {
   let line = 1
   for (let from = 0; from < bytes.length; line++) {
@@ -18,7 +18,7 @@ function isUtf16(bytes: Buffer): boolean {
   return mark === 'fffe' || mark === 'feff'
 }
 
-/** Bytes as text. Errors: `usage` where they are no UTF-8, for what is sent in their place would not be what was meant. */
+/** Decodes bytes. Errors: `usage` if they are not UTF-8, because replacement characters would change what the user meant. */
 export function utf8Text(bytes: Buffer, what: string): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
   throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {

@@ -1,9 +1,9 @@
 import { eastAsianWidth } from 'get-east-asian-width'
 
 const plain = /^[ -~]*$/
-/** What a terminal draws nothing for, or onto the character before it; vowels and finals of Hangul are drawn so, too. */
+/** Characters of no width: a terminal draws nothing, or draws onto the character before. Hangul vowels and finals are such. */
 const invisible = /^[\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}\p{Cc}\p{Cf}\u1160-\u11ff]$/u
-/** Emoji, or what a selector behind it makes one: drawn as one picture however many are joined. */
+/** An emoji, or a character that a variation selector turns into one. Joined emoji are drawn as one picture. */
 const emoji = /[\p{Emoji_Presentation}\ufe0f]/u
 /** Marks, embeddings, overrides and isolates: they would turn round what other cells of the line show (UAX 9). */
 const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g

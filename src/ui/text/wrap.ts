@@ -5,7 +5,7 @@ const commandIndent = '  '
 
 /** Programs that are named to be typed with what follows them. */
 const program = /^[("]*(?:rsm|node|sudo|chmod|chown|kill|openssl)$/
-/** Where a command in a sentence is over: at its punctuation, or at a word that none has. */
+/** Where a command in a sentence ends: at punctuation, or at a word that no command contains. */
 const closing = /[,;:)]$/
 const conjunctions = new Set(['and', 'or', 'then', 'to', 'names', 'prints', 'with'])
 

@@ -1,26 +1,59 @@
+import { useState } from 'preact/hooks'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { Field } from '../parts/field.tsx'
 
 interface CopyFieldsProps {
-  /** The file that is chosen. */
-  file: File | undefined
-  onFile: (file: File | undefined) => void
-  /** Whether nothing is to be written. */
-  onCheck: (isCheck: boolean) => void
+  onCheck?: (isCheck: boolean) => void
+  /** Of a schedule: what of the file it has already, or that it has none yet; a secret file goes with its first task. */
+  scheduled?: { kept: string | undefined }
+}
+
+/** The file, which may be there already. */
+function FileField({ kept }: { kept: string | undefined }) {
+  const [size, setSize] = useState<number | undefined>()
+  const ofKept = kept === undefined ? '' : `${kept}; stays where none is chosen`
+  return (
+    <Field name="copy.fileId" label="File" hint={size === undefined ? ofKept : showBytes(size)}>
+      {(given) => (
+        <input
+          {...given}
+          type="file"
+          required={kept === undefined}
+          onChange={(event) => setSize(event.currentTarget.files?.[0]?.size)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** Who may do what with it there. */
+function Rights() {
+  return (
+    <div class="columns">
+      <Field name="copy.mode" label="Mode, in octal">
+        {(given) => <input {...given} placeholder="as before, else 0644" autoComplete="off" />}
+      </Field>
+      <Field name="copy.owner" label="Owner">
+        {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
+      </Field>
+      <Field name="copy.group" label="Group">
+        {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
+      </Field>
+    </div>
+  )
 }
 
 /** Which file goes where, and how. */
-export function CopyFields({ file, onFile, onCheck }: CopyFieldsProps) {
+export function CopyFields({ onCheck = () => undefined, scheduled }: CopyFieldsProps) {
   return (
     <>
-      <Field name="copy.fileId" label="File" hint={file === undefined ? '' : showBytes(file.size)}>
+      <FileField kept={scheduled?.kept} />
+      <Field name="copy.kind" label="As what">
         {(given) => (
-          <input
-            {...given}
-            type="file"
-            required
-            onChange={(event) => onFile(event.currentTarget.files?.[0])}
-          />
+          <select {...given}>
+            <option value="FILE">The file as it is</option>
+            <option value="TREE">A tar archive, of which all that is in it goes to the path</option>
+          </select>
         )}
       </Field>
       <Field
@@ -49,21 +82,17 @@ export function CopyFields({ file, onFile, onCheck }: CopyFieldsProps) {
           </select>
         )}
       </Field>
-      <div class="columns">
-        <Field name="copy.mode" label="Mode, in octal">
-          {(given) => <input {...given} placeholder="as before, else 0644" autoComplete="off" />}
-        </Field>
-        <Field name="copy.owner" label="Owner">
-          {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
-        </Field>
-        <Field name="copy.group" label="Group">
-          {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
-        </Field>
-      </div>
+      <Rights />
       <label class="check">
         <input type="checkbox" name="copy.backup" value="true" />
         Keep the file that is replaced, as NAME.rsm-TASK
       </label>
+      {scheduled === undefined && (
+        <label class="check">
+          <input type="checkbox" name="secret" value="true" />
+          Secret: kept sealed on the server, and only until the task ends
+        </label>
+      )}
     </>
   )
 }

@@ -64,7 +64,7 @@ function VerifyTimes({ timeout }: { timeout: number }) {
           />
         )}
       </Field>
-      <Field name="verify.timeout" label="Timeout of a try in seconds">
+      <Field name="verify.timeout" label="Seconds for a try">
         {(given) => <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />}
       </Field>
     </>

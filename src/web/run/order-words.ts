@@ -1,7 +1,13 @@
 import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/script/first-line.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
 import { counted } from '../../ui/text/counted.ts'
+import type { CopiedFile } from './copy-of.ts'
 import type { Asked, Order } from './use-start.ts'
+
+/** What the form is about to do. */
+export type Doing = 'run' | 'copy' | 'check' | 'fetch'
 
 /** `‘reboot’`, `the script deploy`. */
 function ranSaid({ script, scriptId }: Order['body'], scripts: readonly Script[]): string {
@@ -16,6 +22,8 @@ export function questionOf(
   scripts: readonly Script[],
 ): { title: string; yes: string; no: string } {
   const many = `${isFleet ? 'all ' : ''}${counted(hosts.length, 'host')}`
+  if (body.fetch !== undefined)
+    return { title: `Fetch ${body.fetch.path} from ${many}?`, yes: `Fetch from ${many}`, no: 'Don’t fetch' }
   if (body.copy === undefined)
     return { title: `Run ${ranSaid(body, scripts)} on ${many}?`, yes: `Run on ${many}`, no: 'Don’t run' }
   const [name, path] = [file?.name ?? 'the file', body.copy.path]
@@ -29,11 +37,42 @@ export function questionOf(
 }
 
 /** `Run on web1`, `Copy to 3 hosts`: what the form's button says. */
-export function startSaid(what: 'run' | 'copy' | 'check', where: string): string {
+export function startSaid(doing: Doing, where: string): string {
   const [alone, onHosts] = {
     run: ['Run', 'Run on'],
     copy: ['Copy', 'Copy to'],
     check: ['Compare', 'Compare on'],
-  }[what]
+    fetch: ['Fetch', 'Fetch from'],
+  }[doing]
   return where === '' ? (alone ?? '') : `${onHosts ?? ''} ${where}`
 }
+
+const sized = (file: CopiedFile | undefined) =>
+  file === undefined ? 'a file' : `${file.name} (${showBytes(file.size)})`
+
+/** `compare shop.conf (86 B) with /etc/shop.conf, write nothing, mode 0640`; null where a script runs. */
+export function filesSaid({ copy, fetch }: TaskCreate, file: CopiedFile | undefined): string | null {
+  if (fetch !== undefined)
+    return [
+      `fetch ${fetch.kind === 'TREE' ? 'the directory ' : ''}${fetch.path}`,
+      fetch.follow === true ? 'follow symlinks' : '',
+    ]
+      .filter(Boolean)
+      .join(', ')
+  if (copy === undefined) return null
+  const { path, kind, check, mode, owner, group, backup } = copy
+  const name = kind === 'TREE' ? `all that is in ${sized(file)}` : sized(file)
+  return [
+    check === undefined ? `copy ${name} to ${path}` : `compare ${name} with ${path}, write nothing`,
+    mode === undefined ? '' : `mode ${mode}`,
+    owner === undefined ? '' : `owner ${owner}`,
+    group === undefined ? '' : `group ${group}`,
+    backup === true ? 'keep what is replaced' : '',
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
+
+/** What a script reads; null where that is nothing. */
+export const stdinSaid = ({ stdin }: TaskCreate, file: CopiedFile | undefined): string | null =>
+  stdin === undefined ? null : sized(file)

@@ -7,6 +7,8 @@ import { showBytes } from '../../ui/text/bytes.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { HostSet } from '../parts/host-set.tsx'
 import { LongName } from '../parts/long-name.tsx'
+import type { CopiedFile } from './copy-of.ts'
+import { filesSaid, stdinSaid } from './order-words.ts'
 
 /** A script of a body, or a stored one as it is now. */
 function plannedOf({ script, scriptId }: GateOption, scripts: readonly Script[]): PlannedScript {
@@ -17,22 +19,6 @@ function plannedOf({ script, scriptId }: GateOption, scripts: readonly Script[])
     text: stored?.content ?? script?.content ?? '',
     timeout: stored?.timeout ?? script?.timeout ?? null,
   }
-}
-
-/** `compare shop.conf (86 B) with /etc/shop.conf, mode 0640`; null where a script runs. */
-function copySaid({ copy }: TaskCreate, file: File | undefined): string | null {
-  if (copy === undefined) return null
-  const { path, check, mode, owner, group, backup } = copy
-  const name = file === undefined ? 'a file' : `${file.name} (${showBytes(file.size)})`
-  return [
-    check === undefined ? `copy ${name} to ${path}` : `compare ${name} with ${path}, write nothing`,
-    mode === undefined ? '' : `mode ${mode}`,
-    owner === undefined ? '' : `owner ${owner}`,
-    group === undefined ? '' : `group ${group}`,
-    backup === true ? 'keep what is replaced' : '',
-  ]
-    .filter(Boolean)
-    .join(', ')
 }
 
 function ScriptText({ title, text }: { title: string; text: string }) {
@@ -48,8 +34,8 @@ function ScriptText({ title, text }: { title: string; text: string }) {
 
 interface PlanPreviewProps {
   body: TaskCreate
-  /** What a copy sends, where it is at hand. */
-  file?: File | undefined
+  /** What is sent to the hosts, where it is at hand. */
+  file?: CopiedFile | undefined
   hosts: readonly Host[]
   scripts: readonly Script[]
 }
@@ -60,6 +46,16 @@ const halves = (line: string) => {
   return [line.slice(0, at), line.slice(at + 1).trim()] as const
 }
 
+/** What of files the plan of a command line has no line for. */
+function fileLines(body: TaskCreate, file: CopiedFile | undefined): string[] {
+  const stdin = stdinSaid(body, file)
+  const { limitRate } = body
+  return [
+    ...(stdin === null ? [] : [`stdin: ${stdin}`]),
+    ...(limitRate === undefined ? [] : [`rate: at most ${showBytes(limitRate)}/s to all hosts`]),
+  ]
+}
+
 /** Where, in which batches and how a task would run, and all that it would run, as `--plan` says it. */
 export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
   const verify = body.verify && {
@@ -67,18 +63,18 @@ export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
     ...(body.verify.timeout !== undefined && { timeout: body.verify.timeout }),
   }
   const rollback = body.rollback && plannedOf(body.rollback, scripts)
-  const copied = copySaid(body, file)
+  const moved = filesSaid(body, file)
   const script: PlannedScript =
-    copied === null
+    moved === null
       ? plannedOf(body, scripts)
-      : { name: copied, type: 'COPY', text: '', timeout: copyTimeout }
+      : { name: moved, type: body.fetch ? 'FETCH' : 'COPY', text: '', timeout: copyTimeout }
   const plan = planView(hosts, body, script, undefined, { verify, rollback })
   const batches = plan.batches.length > 1 ? batchLines(plan.batches) : []
   return (
     <div class="plan">
       <HostSet hosts={hosts} />
       <dl>
-        {[...batches, ...orderLines(plan)].map((line) => {
+        {[...batches, ...orderLines(plan), ...fileLines(body, file)].map((line) => {
           const [name, value] = halves(line)
           return (
             <div key={line}>
@@ -90,7 +86,7 @@ export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
           )
         })}
       </dl>
-      {copied === null && <ScriptText title="Script" text={plan.script} />}
+      {moved === null && <ScriptText title="Script" text={plan.script} />}
       {plan.verify && <ScriptText title="What verifies" text={plan.verify.script} />}
       {plan.rollback && <ScriptText title="What rolls back" text={plan.rollback.script} />}
     </div>

@@ -1,39 +1,193 @@
+import type { Script } from '../../core/protocol/http/scripts.ts'
 import { Field } from '../parts/field.tsx'
+import { ParamField } from './stored-script.tsx'
 
-interface RunOptionsProps {
+/** What an order does: options of scripts have no meaning for files. */
+type Does = 'script' | 'copy' | 'fetch'
+
+interface NumberFieldProps {
+  name: string
+  label: string
+  placeholder: string
+  min?: string
+  max: string
+  step?: string
+}
+
+function NumberField({ name, label, min = '0', placeholder, max, step = '1' }: NumberFieldProps) {
+  return (
+    <Field name={name} label={label}>
+      {(given) => <input {...given} type="number" {...{ min, max, step, placeholder }} />}
+    </Field>
+  )
+}
+
+/** How it goes over the hosts. */
+function PlanFields({ timeout }: { timeout: number }) {
+  return (
+    <>
+      <Field name="strategy" label="Strategy">
+        {(given) => (
+          <select {...given}>
+            <option value="PARALLEL">All at once</option>
+            <option value="ROLLING">Batch by batch</option>
+            <option value="SEQUENTIAL">One after the other</option>
+          </select>
+        )}
+      </Field>
+      <Field name="batchSize" label="Batch size">
+        {(given) => <input {...given} placeholder="25%, or 1, 10%, 50%" autoComplete="off" />}
+      </Field>
+      <NumberField
+        name="concurrency"
+        label="Hosts at once, at most"
+        min="1"
+        max="100000"
+        placeholder="no limit"
+      />
+      <Field name="maxFailures" label="Failures that do not stop it">
+        {(given) => <input {...given} placeholder="0, all at once: any" autoComplete="off" />}
+      </Field>
+      <NumberField
+        name="pauseSeconds"
+        label="Seconds between batches"
+        max="86400"
+        step="any"
+        placeholder="0"
+      />
+      <NumberField name="timeout" label="Timeout in seconds" max="31536000" placeholder={`${timeout}`} />
+      <NumberField
+        name="queueSeconds"
+        label="Seconds to wait for a host"
+        max="604800"
+        step="any"
+        placeholder="120"
+      />
+      <Field name="runAs" label="Run as">
+        {(given) => (
+          <input {...given} placeholder="the agent’s user" spellcheck={false} autoCapitalize="off" />
+        )}
+      </Field>
+    </>
+  )
+}
+
+interface ParamLinesProps {
+  secretNames: string
+  onSecretNames: (names: string) => void
+  /** Those that are named. */
+  secrets: Script['params']
+}
+
+/** Params of scripts that declare none: lines, and secret ones each with a field of its own. */
+function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
+  return (
+    <>
+      <Field name="params" label="Parameters, KEY=VALUE on a line each" class="full">
+        {(given) => <textarea {...given} class="code" rows={3} spellcheck={false} />}
+      </Field>
+      <Field
+        name="secretNames"
+        label="Secret params"
+        hint="Their names, with commas between them. Each value is asked for below, and kept sealed."
+        class="full"
+      >
+        {(given) => (
+          <input
+            {...given}
+            class="code"
+            value={secretNames}
+            placeholder="TOKEN, PASSWORD"
+            spellcheck={false}
+            autoCapitalize="off"
+            autoComplete="off"
+            onInput={(event) => onSecretNames(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {secrets.length > 0 && (
+        <div class="columns full">
+          {secrets.map((param, at) => (
+            // By its place: what is typed stays while its name is corrected.
+            <ParamField key={at} param={param} />
+          ))}
+        </div>
+      )}
+    </>
+  )
+}
+
+/** What scripts read. */
+function StdinField({ kept }: { kept: string | undefined }) {
+  return (
+    <div class="full">
+      <Field
+        name="stdin.fileId"
+        label="Stdin"
+        hint={kept === undefined ? 'A file that scripts read' : `${kept}; stays where none is chosen`}
+      >
+        {(given) => <input {...given} type="file" />}
+      </Field>
+      {kept !== undefined && (
+        <label class="check">
+          <input type="checkbox" name="noStdin" value="true" />
+          Read nothing any more
+        </label>
+      )}
+    </div>
+  )
+}
+
+/** Where scripts run, and what they may take. */
+function PlaceFields() {
+  return (
+    <>
+      <Field name="workDir" label="Working directory">
+        {(given) => (
+          <input
+            {...given}
+            class="code"
+            placeholder="the user’s home"
+            spellcheck={false}
+            autoComplete="off"
+          />
+        )}
+      </Field>
+      <NumberField name="limits.memoryMB" label="Memory in MB" min="8" max="1048576" placeholder="no limit" />
+      <NumberField name="limits.processes" label="Processes" min="1" max="1000000" placeholder="no limit" />
+      <NumberField
+        name="limits.cpuPercent"
+        label="CPU in % of one core"
+        min="1"
+        max="100000"
+        placeholder="no limit"
+      />
+    </>
+  )
+}
+
+interface RunOptionsProps extends ParamLinesProps {
+  does: Does
   /** Whether params are typed as lines: of scripts that declare none. */
   hasParams: boolean
   /** Seconds for a host, where nothing else is asked for. */
   timeout: number
+  /** What of stdin a schedule has already. */
+  keptStdin?: string | undefined
 }
 
-/** Params, and how it goes over the hosts. */
-export function RunOptions({ hasParams, timeout }: RunOptionsProps) {
+/** Params, how it goes over the hosts, and what may be asked of them. */
+export function RunOptions({ does, hasParams, timeout, keptStdin, ...params }: RunOptionsProps) {
   return (
     <details>
       <summary>Options</summary>
       <div class="columns">
-        {hasParams && (
-          <Field name="params" label="Parameters, KEY=VALUE on a line each" class="full">
-            {(given) => <textarea {...given} class="code" rows={3} spellcheck={false} />}
-          </Field>
-        )}
-        <Field name="strategy" label="Strategy">
-          {(given) => (
-            <select {...given}>
-              <option value="PARALLEL">All at once</option>
-              <option value="ROLLING">Batch by batch</option>
-              <option value="SEQUENTIAL">One after the other</option>
-            </select>
-          )}
-        </Field>
-        <Field name="timeout" label="Timeout in seconds">
-          {(given) => <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />}
-        </Field>
-        <Field name="runAs" label="Run as">
-          {(given) => (
-            <input {...given} placeholder="the agent’s user" spellcheck={false} autoCapitalize="off" />
-          )}
+        {hasParams && <ParamLines {...params} />}
+        {does === 'script' && <StdinField kept={keptStdin} />}
+        <PlanFields timeout={timeout} />
+        {does === 'script' && <PlaceFields />}
+        <Field name="limitRate" label="Bytes a second, to all hosts">
+          {(given) => <input {...given} placeholder="no limit; 500K, 10M" autoComplete="off" />}
         </Field>
       </div>
     </details>

@@ -7,21 +7,22 @@ import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
 import { Choice } from '../parts/choice.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
-import { fieldsOf } from '../parts/fields-of.ts'
+import { fieldsOf, fileIn } from '../parts/fields-of.ts'
 import { Question } from '../parts/question.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { useStore } from '../store.ts'
 import { CopyFields } from './copy-fields.tsx'
 import { declaredBy } from './declared-by.ts'
+import { FetchFields } from './fetch-fields.tsx'
 import { GateFields, noGate } from './gate-fields.tsx'
 import { useNamed } from './named-hosts.ts'
-import { questionOf, startSaid } from './order-words.ts'
+import { type Doing, questionOf, startSaid } from './order-words.ts'
 import { PlanPreview } from './plan-preview.tsx'
 import { RunOptions } from './run-options.tsx'
 import { ScriptFields } from './script-fields.tsx'
 import { ParamField } from './stored-script.tsx'
 import { TargetField } from './target-field.tsx'
-import { copyTaskOf, taskOf } from './task-of.ts'
+import { copyTaskOf, fetchTaskOf, secretsNamed, taskOf } from './task-of.ts'
 import { UploadBar } from './upload-bar.tsx'
 import { useScripts } from './use-scripts.ts'
 import { type Order, useStart } from './use-start.ts'
@@ -29,28 +30,37 @@ import { type Order, useStart } from './use-start.ts'
 const sources = [
   ['command', 'A command'],
   ['stored', 'A stored script'],
-  ['file', 'A file'],
+  ['copy', 'Copy a file'],
+  ['fetch', 'Fetch a file'],
 ] as const
 type Source = (typeof sources)[number][0]
 
 const noScripts: readonly Script[] = []
 
-/** What of the form is state: which scripts, and which file. */
+const titles: Record<Source, string> = {
+  command: 'Run a script',
+  stored: 'Run a script',
+  copy: 'Copy a file',
+  fetch: 'Fetch a file',
+}
+
+/** What of the form is state: what it does, and which scripts. */
 function useWhat(scripts: readonly Script[]) {
   const [source, setSource] = useState<Source>('command')
   const [scriptId, setScriptId] = useState<number | undefined>()
   const [verify, setVerify] = useState(noGate)
   const [rollback, setRollback] = useState(noGate)
-  const [file, setFile] = useState<File | undefined>()
   const [isCheck, setCheck] = useState(false)
+  const [secretNames, setSecretNames] = useState('')
   const stored = (wanted: number | undefined) => scripts.find(({ id }) => id === wanted)
   const script = source === 'stored' ? stored(scriptId) : undefined
-  const isFile = source === 'file'
+  const runs = source === 'command' || source === 'stored'
+  const hasParams = runs && (script?.params ?? []).length === 0
+  const doing: Doing = runs ? 'run' : source === 'copy' && isCheck ? 'check' : source
   return {
     source,
     setSource: (wanted: Source): void => {
       setSource(wanted)
-      setFile(undefined)
       setCheck(false)
     },
     script,
@@ -58,11 +68,14 @@ function useWhat(scripts: readonly Script[]) {
     setScriptId,
     gates: { verify, rollback },
     setGates: { verify: setVerify, rollback: setRollback },
-    file,
-    setFile,
     setCheck,
-    does: isFile ? (isCheck ? ('check' as const) : ('copy' as const)) : ('run' as const),
-    declared: isFile ? [] : declaredBy([script, stored(verify.scriptId), stored(rollback.scriptId)]),
+    doing,
+    /** The params that its stored scripts declare. */
+    declared: runs ? declaredBy([script, stored(verify.scriptId), stored(rollback.scriptId)]) : [],
+    hasParams,
+    secretNames,
+    setSecretNames,
+    secrets: hasParams ? secretsNamed(secretNames) : [],
   }
 }
 
@@ -71,10 +84,11 @@ interface WhatFieldsProps {
   scripts: readonly Script[]
 }
 
-/** What runs, and what follows on it; or which file goes where. */
+/** What runs, and what follows on it; or which file goes where, or comes. */
 function WhatFields({ what, scripts }: WhatFieldsProps) {
-  const { source, script, scriptId, gates, setGates, file, declared } = what
-  if (source === 'file') return <CopyFields file={file} onFile={what.setFile} onCheck={what.setCheck} />
+  const { source, script, scriptId, gates, setGates, declared } = what
+  if (source === 'copy') return <CopyFields onCheck={what.setCheck} />
+  if (source === 'fetch') return <FetchFields />
   return (
     <>
       <ScriptFields
@@ -113,7 +127,7 @@ export function RunPage() {
   const what = useWhat(scripts)
   const [selector, setSelector] = useState('')
   const { isBusy, asked, progress, stop, propose, answer, renew } = useStart({ fail, clear })
-  const { source, script, file, does, declared } = what
+  const { source, script, doing, declared, secrets } = what
   useEffect(() => {
     const leave = new AbortController()
     void followHosts(leave.signal)
@@ -129,14 +143,20 @@ export function RunPage() {
   function orderOf(filled: HTMLFormElement): Order {
     const field = fieldsOf(filled)
     const ids = targets.map(({ id }) => id)
-    if (source === 'file') return { body: copyTaskOf(field, ids, file), file }
-    return { body: taskOf(field, ids, declared), file: undefined }
+    if (source === 'fetch') return { body: fetchTaskOf(field, ids), file: undefined }
+    if (source === 'copy') {
+      const file = fileIn(filled, 'copy.fileId')
+      return { body: copyTaskOf(field, ids, file), file, isSecret: field('secret') !== '' }
+    }
+    const file = fileIn(filled, 'stdin.fileId')
+    const body = taskOf(field, ids, [...declared, ...secrets])
+    return { body: { ...body, ...(file && { stdin: { fileId: '' } }) }, file }
   }
 
   return (
     <section class="page">
       <div class="heading">
-        <h1>{source === 'file' ? 'Copy a file' : 'Run a script'}</h1>
+        <h1>{titles[source]}</h1>
       </div>
       <FaultsOfForm.Provider value={faults.at}>
         <form
@@ -160,26 +180,30 @@ export function RunPage() {
           </div>
           <WhatFields what={what} scripts={scripts} />
           <RunOptions
-            hasParams={source !== 'file' && (script?.params ?? []).length === 0}
-            timeout={source === 'file' ? copyTimeout : (script?.timeout ?? defaultTimeout)}
+            does={source === 'copy' || source === 'fetch' ? source : 'script'}
+            hasParams={what.hasParams}
+            secretNames={what.secretNames}
+            onSecretNames={what.setSecretNames}
+            secrets={secrets}
+            timeout={doing === 'run' ? (script?.timeout ?? defaultTimeout) : copyTimeout}
           />
           <Fault text={faults.rest} />
           {progress && <UploadBar progress={progress} onStop={stop} />}
           <div class="actions">
             <button type="submit" class="primary" disabled={isBusy}>
-              {startSaid(does, where)}
+              {startSaid(doing, where)}
             </button>
             <button type="submit" value="plan" disabled={isBusy}>
               Show the plan
             </button>
-            {source === 'command' && <small class="hint">Ctrl+Enter runs the command</small>}
+            {source === 'command' && <small class="hint wide">Ctrl+Enter runs the command</small>}
           </div>
         </form>
       </FaultsOfForm.Provider>
       {asked && (
         <Question
           {...questionOf(asked, scripts)}
-          isDangerous={asked.body.copy?.check === undefined}
+          isDangerous={asked.body.fetch === undefined && asked.body.copy?.check === undefined}
           onNo={() => answer(false)}
           onYes={() => answer(true)}
         >

@@ -2,8 +2,8 @@ import { invalid } from '../../core/errors.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { ScriptType } from '../../core/script/script-form.ts'
-import type { Strategy } from '../../core/task/task.ts'
-import { type CopiedFile, copyOf } from './copy-of.ts'
+import { type CopiedFile, copyOf, fetchOf } from './copy-of.ts'
+import { given, numberOf, optionsOf } from './options-of.ts'
 
 const longestName = 60
 
@@ -20,7 +20,7 @@ function paramsOf(text: string): Record<string, string> {
 }
 
 /** What lists call a command: its first line, or nothing where that says nothing. */
-function nameOf(content: string): string | undefined {
+export function nameOf(content: string): string | undefined {
   const line =
     content
       .trim()
@@ -54,14 +54,6 @@ function declaredOf(field: Field, declared: Script['params']): Pick<TaskCreate, 
 const isGiven = (params: Record<string, string> | undefined) =>
   params !== undefined && Object.keys(params).length > 0
 
-const numberOf = (text: string) => (text === '' ? undefined : Number(text))
-
-/** An object without what is undefined. */
-const given = <T extends object>(values: T) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }
-
 function scriptOf(content: string, type: string) {
   const name = nameOf(content)
   return { type: type as ScriptType, content, ...(name !== undefined && { name }) }
@@ -89,21 +81,11 @@ function gatesOf(field: Field): Pick<TaskCreate, 'verify' | 'rollback'> {
 }
 
 /** Which hosts, and how it goes over them. */
-function planOf(
-  field: Field,
-  hostIds: number[],
-): Pick<TaskCreate, 'target' | 'strategy' | 'timeout' | 'runAs'> {
+export function planOf(field: Field, hostIds: number[]) {
   const selector = field('selector').trim()
   if (hostIds.length === 0 && selector === '')
     throw invalid([{ field: 'target', message: 'Choose hosts, or write a selector.' }])
-  const timeout = numberOf(field('timeout'))
-  const runAs = field('runAs').trim()
-  return {
-    target: hostIds.length > 0 ? { hostIds } : { selector },
-    strategy: field('strategy') as Strategy,
-    ...(timeout !== undefined && { timeout }),
-    ...(runAs !== '' && { runAs }),
-  }
+  return { target: hostIds.length > 0 ? { hostIds } : { selector }, ...optionsOf(field) }
 }
 
 /**
@@ -114,6 +96,25 @@ export function copyTaskOf(field: Field, hostIds: number[], file: CopiedFile | u
   const plan = planOf(field, hostIds)
   if (file === undefined) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
   return { copy: { fileId: '', ...copyOf(field, file) }, ...plan }
+}
+
+/** The body that fetches a file. Errors: `invalid` with what is missing or wrong, at its field. */
+export function fetchTaskOf(field: Field, hostIds: number[]): TaskCreate {
+  const plan = planOf(field, hostIds)
+  return { fetch: fetchOf(field), ...plan }
+}
+
+/** Secret params of a script that declares none: their names, between commas or spaces. */
+export function secretsNamed(names: string): Script['params'] {
+  const all = new Set(names.split(/[\s,]+/).filter(Boolean))
+  return [...all].map((name) => ({
+    name,
+    required: true,
+    secret: true,
+    default: null,
+    description: '',
+    pattern: null,
+  }))
 }
 
 /**

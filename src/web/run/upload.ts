@@ -20,14 +20,15 @@ export interface Progress {
   readonly trouble: string
 }
 
-const nameOf = ({ name, size, lastModified }: File) => `${name} ${size} ${lastModified}`
+const nameOf = ({ name, size, lastModified }: File, isSecret: boolean) =>
+  `${name} ${size} ${lastModified}${isSecret ? ' secret' : ''}`
 
 type Kept = readonly (readonly [name: string, fileId: string])[]
 const readAll = () => (readKept(sessionStorage, key) ?? []) as Kept
 
-function remember(file: File, fileId: string): void {
-  const others = readAll().filter(([name]) => name !== nameOf(file))
-  keep(sessionStorage, key, [...others, [nameOf(file), fileId]].slice(-mostKept))
+function remember(name: string, fileId: string): void {
+  const others = readAll().filter(([other]) => other !== name)
+  keep(sessionStorage, key, [...others, [name, fileId]].slice(-mostKept))
 }
 
 const pathOf = (fileId: string) => `api/files/${encodeURIComponent(fileId)}`
@@ -42,9 +43,10 @@ async function standing(fileId: string, signal: AbortSignal): Promise<Upload | u
   }
 }
 
-async function begin(file: File, signal: AbortSignal): Promise<Upload> {
-  const begun = await call<Upload>('POST', withQuery('api/files', { size: file.size }), { signal })
-  remember(file, begun.fileId)
+async function begin(file: File, isSecret: boolean, signal: AbortSignal): Promise<Upload> {
+  const query = { size: file.size, ...(isSecret && { secret: true }) }
+  const begun = await call<Upload>('POST', withQuery('api/files', query), { signal })
+  remember(nameOf(file, isSecret), begun.fileId)
   return begun
 }
 
@@ -66,16 +68,18 @@ const isPassing = (error: unknown) =>
  */
 export async function upload(
   file: File,
+  isSecret: boolean,
   signal: AbortSignal,
   tell: (progress: Progress) => void,
 ): Promise<Upload> {
-  const kept = readAll().find(([name]) => name === nameOf(file))?.[1]
-  let at = (kept === undefined ? undefined : await standing(kept, signal)) ?? (await begin(file, signal))
+  const known = readAll().find(([name]) => name === nameOf(file, isSecret))?.[1]
+  const anew = () => begin(file, isSecret, signal)
+  let at = (known === undefined ? undefined : await standing(known, signal)) ?? (await anew())
   let isCut = false
   const show = (trouble: string) => tell({ sent: at.offset, size: file.size, trouble })
   while (!at.isComplete)
     try {
-      if (isCut) at = (await standing(at.fileId, signal)) ?? (await begin(file, signal))
+      if (isCut) at = (await standing(at.fileId, signal)) ?? (await anew())
       isCut = false
       show('')
       if (at.isComplete) break

@@ -1,29 +1,19 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { invalid, RsmError } from '../../core/errors.ts'
+import { useState } from 'preact/hooks'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { asksFirst } from '../../core/task/consent.ts'
 import { call, newKey } from '../api.ts'
 import { go } from '../route.ts'
 import { fleetSize, namedHosts } from './named-hosts.ts'
-import { type Progress, upload } from './upload.ts'
+import { useUpload, type WithFile } from './use-upload.ts'
 
 /** A task that is to start, and the file that has to be on the server first. */
-export interface Order {
-  readonly body: TaskCreate
-  readonly file: File | undefined
-}
+export type Order = WithFile<TaskCreate>
 
 /** What waits for an answer: the hosts it would run on are those that were asked about, whoever joins meanwhile. */
 export interface Asked extends Order {
   readonly hosts: readonly Host[]
   readonly isFleet: boolean
-}
-
-/** What is wrong with the file itself stands at its field. */
-function atFile(error: unknown): unknown {
-  const isOfFile = error instanceof RsmError && (error.code === 'too_large' || error.code === 'usage')
-  return isOfFile ? invalid([{ field: 'copy.fileId', message: error.message }]) : error
 }
 
 interface Outcome {
@@ -35,26 +25,12 @@ interface Outcome {
 export function useStart({ fail, clear }: Outcome) {
   const [isBusy, setBusy] = useState(false)
   const [asked, setAsked] = useState<Asked | undefined>()
-  const [progress, setProgress] = useState<Progress | undefined>()
+  const { progress, stop, begin, send } = useUpload()
   // The same for a second try, so that a lost answer runs nothing twice.
   const [key, setKey] = useState(newKey)
-  const leave = useRef(new AbortController())
-  useEffect(() => () => leave.current.abort(), [])
-
-  async function withFile({ body, file }: Order): Promise<TaskCreate> {
-    if (file === undefined || body.copy === undefined) return body
-    try {
-      const { fileId } = await upload(file, leave.current.signal, setProgress)
-      return { ...body, copy: { ...body.copy, fileId } }
-    } catch (error) {
-      throw atFile(error)
-    } finally {
-      setProgress(undefined)
-    }
-  }
 
   async function start(order: Order): Promise<void> {
-    const body = await withFile(order)
+    const body = await send(order)
     const { taskId } = await call<Started>('POST', 'api/tasks', { body, headers: { 'idempotency-key': key } })
     go('tasks', taskId)
   }
@@ -73,9 +49,9 @@ export function useStart({ fail, clear }: Outcome) {
   function attempt(work: () => Promise<void>): void {
     setBusy(true)
     clear()
-    leave.current = new AbortController()
+    const signal = begin()
     work().catch((error: unknown) => {
-      if (!leave.current.signal.aborted) fail(error)
+      if (!signal.aborted) fail(error)
       setBusy(false)
     })
   }
@@ -85,7 +61,7 @@ export function useStart({ fail, clear }: Outcome) {
     asked,
     /** Of an upload that runs. */
     progress,
-    stop: () => leave.current.abort(),
+    stop,
     propose: (order: () => Order, chosen: readonly Host[], isPlan: boolean) =>
       attempt(async () => propose(order(), chosen, isPlan)),
     /** The answer to what is asked. */

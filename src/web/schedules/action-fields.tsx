@@ -2,14 +2,15 @@ import { useState } from 'preact/hooks'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { GateOption } from '../../core/protocol/http/tasks.ts'
-import { defaultTimeout } from '../../core/task/plan.ts'
-import { actionOf } from '../../ui/schedules/view.ts'
+import { copyTimeout, defaultTimeout } from '../../core/task/plan.ts'
 import { Choice } from '../parts/choice.tsx'
+import { CopyFields } from '../run/copy-fields.tsx'
 import { declaredBy } from '../run/declared-by.ts'
 import { type ChosenGate, GateFields, noGate } from '../run/gate-fields.tsx'
 import { RunOptions } from '../run/run-options.tsx'
 import { ScriptFields } from '../run/script-fields.tsx'
 import { ParamField } from '../run/stored-script.tsx'
+import { secretsNamed } from '../run/task-of.ts'
 
 function gateOf(gate: GateOption | undefined): ChosenGate {
   if (gate === undefined) return noGate
@@ -21,9 +22,8 @@ type Source = 'command' | 'stored' | 'copy'
 const sources = [
   ['command', 'A command'],
   ['stored', 'A stored script'],
+  ['copy', 'Copy a file'],
 ] as const
-/** Of a schedule that copies a file, which this form can't choose. */
-const withCopy = [['copy', 'The copy of a file'], ...sources] as const
 
 function sourceOf({ copy, scriptId }: Schedule): Source {
   if (copy !== null) return 'copy'
@@ -47,62 +47,104 @@ export function useAction(scripts: readonly Script[], schedule: Schedule | undef
   const [scriptId, setScriptId] = useState(schedule?.scriptId ?? undefined)
   const [verify, setVerify] = useState(gateOf(schedule?.verify))
   const [rollback, setRollback] = useState(gateOf(schedule?.rollback))
+  const kept = schedule?.secretParams ?? []
+  const isCopy = source === 'copy'
   const stored = (id: number | undefined) => scripts.find((one) => one.id === id)
   const script = source === 'stored' ? stored(scriptId) : undefined
-  const gates = [stored(verify.scriptId), stored(rollback.scriptId)]
-  /** The params that its stored scripts declare. */
-  const declared = askedOf(declaredBy([script, ...gates]), schedule?.secretParams ?? [])
-  return { source, setSource, script, setScriptId, verify, setVerify, rollback, setRollback, declared }
+  const ofScripts = isCopy ? [] : declaredBy([script, stored(verify.scriptId), stored(rollback.scriptId)])
+  const isDeclared = (wanted: string) => ofScripts.some(({ name }) => name === wanted)
+  const [secretNames, setSecretNames] = useState(() => kept.filter((name) => !isDeclared(name)).join(', '))
+  const hasParams = !isCopy && (script?.params ?? []).length === 0
+  const named = hasParams ? secretsNamed(secretNames).filter(({ name }) => !isDeclared(name)) : []
+  const asked = new Set([...ofScripts, ...named].map(({ name }) => name))
+  return {
+    source,
+    setSource,
+    isCopy,
+    script,
+    setScriptId,
+    gates: { verify, rollback },
+    setGates: { verify: setVerify, rollback: setRollback },
+    /** Whether it is still what the schedule runs or copies. */
+    isOwn:
+      schedule !== undefined &&
+      source === sourceOf(schedule) &&
+      script?.id === (schedule.scriptId ?? undefined),
+    hasParams,
+    secretNames,
+    setSecretNames,
+    /** The params that its stored scripts declare. */
+    declared: askedOf(ofScripts, kept),
+    /** Those that are named beside. */
+    secrets: askedOf(named, kept),
+    /** Secret params that it has and that nothing asks for any more. */
+    dropped: kept.filter((name) => !asked.has(name)),
+  }
 }
 
 interface ActionFieldsProps {
   action: ReturnType<typeof useAction>
   scripts: readonly Script[]
   schedule: Schedule | undefined
+  /** What is known of the file that it has. */
+  keptFile: string
 }
 
-/** What it runs, and how. */
-export function ActionFields({ action, scripts, schedule }: ActionFieldsProps) {
-  const { source, setSource, script, setScriptId, declared } = action
+type PartProps = Pick<ActionFieldsProps, 'action' | 'scripts'>
+
+/** A script with its params, and what follows on it. */
+function ScriptAction({ action, scripts, isGated }: PartProps & { isGated: boolean }) {
+  const { source, script, setScriptId, gates, setGates } = action
+  return (
+    <>
+      <ScriptFields isStored={source === 'stored'} scripts={scripts} script={script} onChoose={setScriptId} />
+      {action.declared.map((param) => (
+        <ParamField key={`${script?.id} ${param.name}`} param={param} />
+      ))}
+      <details open={isGated}>
+        <summary>Verify and roll back</summary>
+        <div class="gates">
+          {(['verify', 'rollback'] as const).map((gate) => (
+            <GateFields
+              key={gate}
+              gate={gate}
+              scripts={scripts}
+              chosen={gates[gate]}
+              onChange={setGates[gate]}
+            />
+          ))}
+        </div>
+      </details>
+    </>
+  )
+}
+
+/** What it runs or copies, and how. */
+export function ActionFields({ action, scripts, schedule, keptFile }: ActionFieldsProps) {
+  const { source, setSource, isCopy, script, hasParams, secretNames, setSecretNames, secrets } = action
   return (
     <>
       <div class="field">
         <span class="label">What</span>
-        <Choice
-          label="What to run"
-          options={schedule?.copy ? withCopy : sources}
-          chosen={source}
-          onChoose={setSource}
-        />
+        <Choice label="What to run" options={sources} chosen={source} onChoose={setSource} />
       </div>
-      {source === 'copy' && schedule ? (
-        <p class="hint">{actionOf(schedule)}</p>
+      {isCopy ? (
+        <CopyFields scheduled={{ kept: schedule?.copy ? keptFile : undefined }} />
       ) : (
-        <ScriptFields
-          isStored={source === 'stored'}
+        <ScriptAction
+          action={action}
           scripts={scripts}
-          script={script}
-          onChoose={setScriptId}
+          isGated={schedule?.verify !== undefined || schedule?.rollback !== undefined}
         />
       )}
-      {declared.map((param) => (
-        <ParamField key={`${script?.id} ${param.name}`} param={param} />
-      ))}
-      <details open={schedule?.verify !== undefined || schedule?.rollback !== undefined}>
-        <summary>Verify and roll back</summary>
-        <div class="gates">
-          <GateFields gate="verify" scripts={scripts} chosen={action.verify} onChange={action.setVerify} />
-          <GateFields
-            gate="rollback"
-            scripts={scripts}
-            chosen={action.rollback}
-            onChange={action.setRollback}
-          />
-        </div>
-      </details>
       <RunOptions
-        hasParams={source !== 'copy' && (script?.params ?? []).length === 0}
-        timeout={script?.timeout ?? defaultTimeout}
+        does={isCopy ? 'copy' : 'script'}
+        hasParams={hasParams}
+        secretNames={secretNames}
+        onSecretNames={setSecretNames}
+        secrets={secrets}
+        timeout={isCopy ? copyTimeout : (script?.timeout ?? defaultTimeout)}
+        keptStdin={schedule?.stdin ? keptFile : undefined}
       />
     </>
   )

@@ -31,7 +31,7 @@ function Outcome({ slot, task }: { slot: ScheduleSlot; task: TaskSummary | undef
   return (
     <>
       <Badge state={task?.status ?? outcome} />
-      {why !== null && <small>{` ${why.toLowerCase()}`}</small>}
+      {why !== null && <small>{`: ${why.toLowerCase()}`}</small>}
       {outcome === 'STARTED' && !task && <small> its task is no longer kept</small>}
       {error !== null && <small class="under">{sanitizeLine(error)}</small>}
     </>

@@ -5,7 +5,6 @@ import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
-import { HostSet } from '../parts/host-set.tsx'
 import { namedHosts } from '../run/named-hosts.ts'
 import { PlanPreview } from '../run/plan-preview.tsx'
 import { selectorOf } from './schedule-words.ts'
@@ -38,6 +37,5 @@ export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: re
     }
   }, [schedule.updatedAt])
   if (hosts === undefined) return fault === '' ? <p class="hint">Looking …</p> : <Fault text={fault} />
-  if (schedule.copy !== null) return <HostSet hosts={hosts} />
   return <PlanPreview body={taskOf(schedule)} hosts={hosts} scripts={scripts} />
 }

@@ -1,16 +1,20 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
-import { fieldsOf } from '../parts/fields-of.ts'
+import { fieldsOf, fileIn } from '../parts/fields-of.ts'
 import { fillForm } from '../parts/fill-form.ts'
 import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
+import { UploadBar } from '../run/upload-bar.tsx'
+import { useUpload } from '../run/use-upload.ts'
 import { session } from '../session.ts'
 import { ActionFields, useAction } from './action-fields.tsx'
-import { copying, patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
+import { keptSaid } from './kept-file.ts'
+import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
 import { SlotTimes } from './slot-times.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
@@ -22,6 +26,8 @@ export interface Changed {
   selector: string
   /** Its next times, as the server has them. */
   next: readonly string[]
+  /** Its file, where it has one that is known. */
+  file: File | undefined
 }
 
 interface ScheduleFormProps {
@@ -82,15 +88,21 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
   const [typed, setTyped] = useState<((name: string) => string) | undefined>()
   const [isBusy, setBusy] = useState(false)
   const before = useRef<ScheduleCreate | undefined>(undefined)
+  const filled = useRef(new WeakSet<Element>())
+  const { progress, stop, begin, send } = useUpload()
+  const fileOf = (of: HTMLFormElement) => fileIn(of, action.isCopy ? 'copy.fileId' : 'stdin.fileId')
   const bodyOf = (of: HTMLFormElement): ScheduleCreate => {
-    const body = scheduleOf(fieldsOf(of), kind, action.declared)
-    return action.source === 'copy' && schedule?.copy ? copying(body, schedule.copy) : body
+    const { isCopy, declared, secrets } = action
+    const chosen = { kind, isCopy, declared: [...declared, ...secrets], file: fileOf(of), schedule }
+    return scheduleOf(fieldsOf(of), chosen)
   }
+  // Each time: fields come with what is chosen.
   useLayoutEffect(() => {
     if (schedule === undefined || form.current === null) return
-    fillForm(form.current, scheduleFields(schedule, action.declared))
-    before.current = bodyOf(form.current)
-  }, [])
+    const fields = scheduleFields(schedule, action.declared, action.isOwn)
+    fillForm(form.current, fields, filled.current)
+    before.current ??= bodyOf(form.current)
+  })
   const look = () => {
     if (form.current !== null) setTyped(() => fieldsOf(form.current as HTMLFormElement))
   }
@@ -98,12 +110,13 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
 
   async function save(): Promise<void> {
     if (form.current === null) return
-    const body = bodyOf(form.current)
+    const paused = fieldsOf(form.current)('paused') === '' ? {} : { enabled: false }
+    const typed = bodyOf(form.current)
+    const body = await send({ body: typed, file: fileOf(form.current) })
     if (schedule === undefined || before.current === undefined) {
-      const paused = fieldsOf(form.current)('paused') === '' ? {} : { enabled: false }
       return onSaved(await call<Schedule>('POST', 'api/schedules', { body: { ...body, ...paused } }))
     }
-    const patch = patchOf(before.current, body)
+    const patch = patchOf(before.current, body, action.dropped)
     if (Object.keys(patch).length === 0) return onSaved(schedule)
     return onSaved(await call<Schedule>('PATCH', `api/schedules/${schedule.id}`, { body: patch }))
   }
@@ -112,8 +125,9 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
     event.preventDefault()
     setBusy(true)
     clear()
+    const signal = begin()
     save().catch((error: unknown) => {
-      fail(error)
+      if (!signal.aborted) fail(error)
       setBusy(false)
     })
   }
@@ -141,7 +155,12 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
           selector={changed?.selector ?? ''}
           required
         />
-        <ActionFields action={action} scripts={scripts} schedule={schedule} />
+        <ActionFields
+          action={action}
+          scripts={scripts}
+          schedule={schedule}
+          keptFile={keptSaid(changed?.file)}
+        />
         <SlotRules />
         {schedule === undefined && (
           <label class="inline">
@@ -149,6 +168,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
           </label>
         )}
         <Fault text={faults.rest} />
+        {progress && <UploadBar progress={progress} onStop={stop} />}
         <SaveOrLeave makes={schedule ? undefined : 'schedule'} isBusy={isBusy} onLeave={onLeave} />
       </form>
     </FaultsOfForm.Provider>

@@ -1,33 +1,79 @@
+import { invalid } from '../../core/errors.ts'
 import type { Schedule, ScheduleCreate, SchedulePatch } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { GateOption } from '../../core/protocol/http/tasks.ts'
-import { paramField, taskOf } from '../run/task-of.ts'
-import { durationText, secondsOf, type TimingKind, timingFields, timingOf } from './timing-of.ts'
+import type { AdHocScript, GateOption } from '../../core/protocol/http/tasks.ts'
+import { durationText } from '../../core/text/duration.ts'
+import { type CopiedFile, copyFields, copyOf } from '../run/copy-of.ts'
+import { optionFields } from '../run/options-of.ts'
+import { nameOf, paramField, planOf, taskOf } from '../run/task-of.ts'
+import { secondsOf, type TimingKind, timingFields, timingOf } from './timing-of.ts'
 
 type Field = (name: string) => string
 
+/** What of a schedule is no text of the form. */
+interface Chosen {
+  kind: TimingKind
+  isCopy: boolean
+  /** The params that its scripts declare, and secret ones that are named. */
+  declared?: Script['params']
+  /** What it copies, or its script reads: one that is sent first. */
+  file?: CopiedFile | undefined
+  /** The schedule that is changed. */
+  schedule?: Schedule | undefined
+}
+
+/** A script that is changed keeps what the form has no field for: its timeout, and a name that is not its first line. */
+function keeping(script: AdHocScript, kept: AdHocScript | null | undefined): AdHocScript {
+  if (kept == null) return script
+  const isNamed = kept.name !== undefined && kept.name !== nameOf(kept.content)
+  return { ...kept, ...script, ...(isNamed && { name: kept.name }) }
+}
+
+const keepingIn = (gate: GateOption, kept: GateOption | undefined) =>
+  gate.script === undefined ? {} : { script: keeping(gate.script, kept?.script) }
+
+/** What its script reads: a file that is chosen, or the one that it has. */
+function stdinOf(field: Field, { file, schedule }: Chosen): Pick<ScheduleCreate, 'stdin'> {
+  if (file !== undefined) return { stdin: { fileId: '' } }
+  return schedule?.stdin === undefined || field('noStdin') !== '' ? {} : { stdin: schedule.stdin }
+}
+
+function scriptOf(field: Field, chosen: Chosen) {
+  const { declared, schedule } = chosen
+  const { verify, rollback, script, ...task } = taskOf(field, [], declared)
+  return {
+    ...task,
+    ...(script && { script: keeping(script, schedule?.script) }),
+    ...(verify && { verify: { ...verify, ...keepingIn(verify, schedule?.verify) } }),
+    ...(rollback && { rollback: { ...rollback, ...keepingIn(rollback, schedule?.rollback) } }),
+    ...stdinOf(field, chosen),
+  }
+}
+
+/** Errors: `invalid` where no file is chosen, or with what is wrong with the copy. */
+function scheduledCopyOf(field: Field, { file, schedule }: Chosen) {
+  const plan = planOf(field, [])
+  const copy = copyOf(field, file)
+  if (file !== undefined) return { copy: { fileId: '', ...copy }, ...plan }
+  if (!schedule?.copy) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
+  const { fileId, sourceMode } = schedule.copy
+  return { copy: { fileId, ...copy, ...(sourceMode !== undefined && { sourceMode }) }, ...plan }
+}
+
 /**
- * The body of `POST /api/schedules` for the fields of the form; `declared` are the params of all its stored scripts. Errors:
- * `invalid` with what is missing or no duration, at its field.
+ * The body of `POST /api/schedules` for the fields of the form; the `fileId` of a file that is chosen is empty, and comes once it is on the
+ * server. Errors: `invalid` with what is missing, wrong or no duration, at its field.
  */
-export function scheduleOf(field: Field, kind: TimingKind, declared: Script['params'] = []): ScheduleCreate {
+export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
   const missedWithinSeconds = secondsOf(field, 'missedWithinSeconds')
   return {
     name: field('name').trim(),
-    ...timingOf(field, kind),
-    ...taskOf(field, [], declared),
+    ...timingOf(field, chosen.kind),
+    ...(chosen.isCopy ? scheduledCopyOf(field, chosen) : scriptOf(field, chosen)),
     overlap: field('overlap') as NonNullable<ScheduleCreate['overlap']>,
     missed: field('missed') as NonNullable<ScheduleCreate['missed']>,
     ...(missedWithinSeconds !== undefined && { missedWithinSeconds }),
   }
-}
-
-/** The body where a file is copied in place of a script. */
-export function copying(
-  { script: _script, scriptId: _scriptId, ...rest }: ScheduleCreate,
-  copy: NonNullable<ScheduleCreate['copy']>,
-): ScheduleCreate {
-  return { ...rest, copy }
 }
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
@@ -41,8 +87,15 @@ function paramsPatch(before: Record<string, string>, now: Record<string, string>
   return Object.fromEntries([...taken.map((name) => [name, null]), ...given])
 }
 
-/** What has been changed between two bodies, as a body of PATCH: what is left out stays, null resets (RFC 7396). */
-export function patchOf(before: ScheduleCreate, now: ScheduleCreate): SchedulePatch {
+/**
+ * What has been changed between two bodies, as a body of PATCH: what is left out stays, null resets (RFC 7396). `dropped` are the secret
+ * params that it had and that nothing asks for any more.
+ */
+export function patchOf(
+  before: ScheduleCreate,
+  now: ScheduleCreate,
+  dropped: readonly string[] = [],
+): SchedulePatch {
   const { params: paramsBefore = {}, secretParams: _, ...plainBefore } = before
   const { params = {}, secretParams, ...plain } = now
   const names = Object.keys({ ...plainBefore, ...plain }) as (keyof typeof plain)[]
@@ -51,10 +104,11 @@ export function patchOf(before: ScheduleCreate, now: ScheduleCreate): SchedulePa
     .filter((name) => plain[name] !== undefined || !replaced.has(name))
     .map((name) => [name, plain[name] ?? null])
   const patch = paramsPatch(paramsBefore, params)
+  const secrets = { ...Object.fromEntries(dropped.map((name) => [name, null])), ...secretParams }
   return {
     ...Object.fromEntries(changed),
     ...(Object.keys(patch).length > 0 && { params: patch }),
-    ...(secretParams !== undefined && { secretParams }),
+    ...(Object.keys(secrets).length > 0 && { secretParams: secrets }),
   }
 }
 
@@ -68,9 +122,17 @@ function gateFields(gate: 'verify' | 'rollback', { script }: GateOption = {}): R
   }
 }
 
-/** The fields of the form for a schedule; `declared` are the params of its stored scripts. */
-export function scheduleFields(schedule: Schedule, declared: Script['params']): Record<string, string> {
-  const { script, params, strategy, timeout, runAs, verify, rollback } = schedule
+/**
+ * The fields of the form for a schedule; `declared` are the params of its stored scripts. What it gives them is nothing for another action
+ * than its own.
+ */
+export function scheduleFields(
+  schedule: Schedule,
+  declared: Script['params'],
+  isOwn = true,
+): Record<string, string> {
+  const { script, copy, verify, rollback } = schedule
+  const params = isOwn ? schedule.params : {}
   const own = new Set(declared.map((param) => param.name))
   const others = Object.entries(params).filter(([param]) => !own.has(param))
   return {
@@ -86,9 +148,8 @@ export function scheduleFields(schedule: Schedule, declared: Script['params']): 
         .filter(({ secret }) => !secret)
         .map((param) => [paramField(param.name), params[param.name] ?? param.default ?? '']),
     ),
-    strategy: strategy ?? 'PARALLEL',
-    timeout: text(timeout),
-    runAs: runAs ?? '',
+    ...optionFields(schedule),
+    ...(copy && copyFields(copy)),
     ...gateFields('verify', verify),
     'verify.retries': text(verify?.retries),
     'verify.intervalSeconds': text(verify?.intervalSeconds),

@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks'
 import type { Page } from '../../core/protocol/http/common.ts'
+import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleSlot, ScheduleTimes } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { durationText } from '../../core/text/duration.ts'
 import { restOf } from '../../ui/schedules/view.ts'
 import { all, call, said } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
@@ -14,12 +16,12 @@ import { usePolled } from '../parts/use-polled.ts'
 import { useTitle } from '../parts/use-title.ts'
 import { useScripts } from '../run/use-scripts.ts'
 import { History } from './history.tsx'
+import { keptFile, keptSaid } from './kept-file.ts'
 import { PlanNow } from './plan-now.tsx'
 import { ScheduleActions } from './schedule-actions.tsx'
 import { type Changed, ScheduleForm } from './schedule-form.tsx'
 import { ranSaid, selectorOf, targetSaid } from './schedule-words.ts'
 import { SlotTimes } from './slot-times.tsx'
-import { durationText } from './timing-of.ts'
 import { useRuns } from './use-runs.ts'
 import { When } from './when.tsx'
 
@@ -28,6 +30,8 @@ const mostSlots = 100
 
 interface View {
   schedule: Schedule
+  /** What it copies, or its script reads, where that is known. */
+  file: File | undefined
   next: readonly string[]
   slots: readonly ScheduleSlot[]
   tasks: readonly TaskSummary[]
@@ -41,7 +45,7 @@ async function readView(id: string): Promise<View> {
     call<Page<ScheduleSlot>>('GET', `${path}/history?size=${mostSlots}`),
     all<TaskSummary>('api/tasks', { scheduleId: id }, mostSlots),
   ])
-  return { schedule, next, slots: history.content, tasks }
+  return { schedule, file: await keptFile(schedule), next, slots: history.content, tasks }
 }
 
 const overlaps: Record<Schedule['overlap'], string> = {
@@ -54,12 +58,18 @@ function missedSaid({ missed, missedWithinSeconds }: Schedule): string {
   return missed === 'SKIP' ? 'skip' : `once: run the newest within ${durationText(missedWithinSeconds)}`
 }
 
-function ScheduleFacts({ schedule, what }: { schedule: Schedule; what: string }) {
-  const { jitterSeconds, from, until, overlap, owner, createdAt } = schedule
+interface ScheduleFactsProps extends Pick<View, 'schedule' | 'file'> {
+  what: string
+}
+
+function ScheduleFacts({ schedule, file, what }: ScheduleFactsProps) {
+  const { copy, stdin, jitterSeconds, from, until, overlap, owner, createdAt } = schedule
   return (
     <Facts
       rows={[
         ['Runs', <LongName text={what} />],
+        ['File', copy && keptSaid(file)],
+        ['Stdin', stdin ? keptSaid(file) : null],
         ['On', <LongName text={targetSaid(schedule)} />],
         ['When', <When schedule={schedule} />],
         ['Not before', from && <Time at={from} />],
@@ -75,11 +85,11 @@ function ScheduleFacts({ schedule, what }: { schedule: Schedule; what: string })
 }
 
 /** What there is to know of it: how it is set up, its next times, and what it would run. */
-function Panel({ view: { schedule, next }, scripts }: { view: View; scripts: readonly Script[] }) {
+function Panel({ view: { schedule, file, next }, scripts }: { view: View; scripts: readonly Script[] }) {
   const [isPlanOpen, setPlanOpen] = useState(false)
   return (
     <div class="panel two">
-      <ScheduleFacts schedule={schedule} what={ranSaid(schedule, scripts)} />
+      <ScheduleFacts schedule={schedule} file={file} what={ranSaid(schedule, scripts)} />
       <div>
         {next.length === 0 ? (
           <p class="hint">It has no further times.</p>
@@ -113,12 +123,12 @@ export function SchedulePage({ id }: { id: string }) {
         {fault + refused === '' ? <p class="hint">Loading …</p> : <Fault text={fault || refused} />}
       </section>
     )
-  const { schedule, next, slots, tasks } = view
+  const { schedule, file, next, slots, tasks } = view
   const rest = restOf(schedule)
 
   function edit(): void {
     selectorOf(schedule.target).then(
-      (selector) => setChanged({ schedule, selector, next }),
+      (selector) => setChanged({ schedule, selector, next, file }),
       (error: unknown) => setRefused(said(error)),
     )
   }

@@ -80,6 +80,12 @@ export function SchedulesPage() {
     <section class="page">
       <div class="heading">
         <h1>Schedules</h1>
+        <span class="spring" />
+        {allowed('execute') && (
+          <button type="button" class="primary" onClick={() => go('schedules', 'new')}>
+            New schedule
+          </button>
+        )}
       </div>
       <div class="bar" role="search">
         <input
@@ -89,11 +95,6 @@ export function SchedulesPage() {
           spellcheck={false}
           onInput={(event) => setSearch(event.currentTarget.value.trim())}
         />
-        {allowed('execute') && (
-          <button type="button" class="primary" onClick={() => go('schedules', 'new')}>
-            New schedule
-          </button>
-        )}
       </div>
       <Fault text={fault} />
       {schedules?.length === 0 && fault === '' && (

@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
 import { slotsOf, type Timing, timingFaults } from '../../core/schedule/timing.ts'
-import { durationSeconds } from '../../core/text/duration.ts'
+import { durationSeconds, durationText } from '../../core/text/duration.ts'
 
 /** By what it is said when it runs, as the API calls it. */
 export type TimingKind = 'cron' | 'everySeconds' | 'at'
@@ -24,18 +24,6 @@ export function localText(iso: string | null): string {
 }
 
 const timeOf = (text: string) => (text === '' ? undefined : new Date(text).toISOString())
-
-const units = [
-  ['d', 86_400],
-  ['h', 3600],
-  ['m', 60],
-] as const
-
-/** `90s`, `5m`: seconds in the largest unit that they are whole in. */
-export function durationText(seconds: number): string {
-  const [unit, size] = units.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ['s', 1]
-  return `${seconds / size}${unit}`
-}
 
 /** Seconds of a field; undefined of an empty one. Errors: `invalid` for what is no duration. */
 export function secondsOf(field: Field, name: string): number | undefined {

@@ -1,5 +1,6 @@
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import { timingOf } from '../../ui/schedules/view.ts'
+import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 
 /** When a schedule runs: a cron expression with its zone, an interval, or a time. */
@@ -16,7 +17,9 @@ export function When({ schedule }: { schedule: Schedule }) {
   return (
     <>
       <span class="code">{cron}</span>
-      <small class="under">{timezone}</small>
+      <small class="under">
+        <LongName text={timezone} />
+      </small>
     </>
   )
 }

@@ -1,4 +1,5 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { transferParts } from '../../ui/files/transfer-text.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { LongName } from '../parts/long-name.tsx'
@@ -14,7 +15,11 @@ const kinds = { FILE: 'one file', TREE: 'a directory and all that is in it' } as
 /** `27 B`, `4.2 MB (4194321 bytes)`. */
 const sizeSaid = (size: number) => (size < 1000 ? showBytes(size) : `${showBytes(size)} (${size} bytes)`)
 
-function rowsOf({ copy, fetch, limitRate }: TaskSummary): Row[] {
+function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
+  const carried: Row = [
+    'So far',
+    transfer ? transferParts(transfer.bytes, transfer.total, transfer.bytesPerSecond).join(' · ') : undefined,
+  ]
   const rate: Row = [
     'Rate',
     limitRate === null ? undefined : `at most ${showBytes(limitRate)}/s to all hosts`,
@@ -31,11 +36,18 @@ function rowsOf({ copy, fetch, limitRate }: TaskSummary): Row[] {
       ['Group', group],
       ['Backup', backup === true ? 'keeps what it replaces' : undefined],
       rate,
+      carried,
     ]
   }
   if (fetch === null) return []
   const { path, kind, follow } = fetch
-  return [['From', path], ['What', kinds[kind]], ['Symlinks', follow === true ? 'followed' : undefined], rate]
+  return [
+    ['From', path],
+    ['What', kinds[kind]],
+    ['Symlinks', follow === true ? 'followed' : undefined],
+    rate,
+    carried,
+  ]
 }
 
 /** Which file a task copies or fetches, and how; nothing of other tasks. */

@@ -1,5 +1,5 @@
 import { mendable } from '../../core/errors.ts'
-import type { LogEntry } from '../../core/protocol/http/logs.ts'
+import type { CarriedBytes, LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/task/task.ts'
 import { pause } from '../../net/backoff.ts'
@@ -15,6 +15,8 @@ export interface TaskView {
   /** Whether there is output before `lines`. */
   isLater: boolean
   isCut: boolean
+  /** Of hosts that get or send a file: so many bytes of it have passed. */
+  carried: ReadonlyMap<number, number>
 }
 
 /** Output comes faster than anyone reads: what came within this is shown at once, in milliseconds. */
@@ -37,6 +39,7 @@ export async function followTask(
   const path = `api/tasks/${encodeURIComponent(taskId)}`
   const state = new TaskState(taskId)
   const output = new OutputLines()
+  const carried = new Map<number, number>()
   let entries: LogEntry[] = []
   let lastEntry = -1
   let isCut = false
@@ -48,7 +51,8 @@ export async function followTask(
     entries = []
     if (signal.aborted || state.summary === null) return
     const task = { ...state.summary, counts: state.counts() }
-    show({ task, results: [...state.results.values()], lines: output.lines, isLater: output.isLater, isCut })
+    const { lines, isLater } = output
+    show({ task, results: [...state.results.values()], lines, isLater, isCut, carried })
   }
   const soon = () => {
     timer ??= setTimeout(draw, drawInterval)
@@ -91,6 +95,8 @@ export async function followTask(
           lastEntry = Math.max(lastEntry, entry.id)
         } else if (event === 'host') state.result(value as TaskResult)
         else if (event === 'task') state.change(value as TaskSummary)
+        else if (event === 'carried')
+          for (const { hostId, bytes } of (value as CarriedBytes).hosts) carried.set(hostId, bytes)
         else if (event === 'end') {
           state.read(value as Task)
           output.push(entries)

@@ -8,6 +8,7 @@ import { LongName } from '../parts/long-name.tsx'
 import { changedSaid } from './changed.ts'
 import { type Facet, facetsOf } from './facets.ts'
 import { FetchedFile } from './fetched-file.tsx'
+import { HostCarried } from './host-carried.tsx'
 import { HostPhases } from './host-phases.tsx'
 import { endSaid } from './task-words.ts'
 
@@ -71,13 +72,15 @@ function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
 interface HostListProps {
   task: TaskSummary
   results: readonly TaskResult[]
+  /** Of hosts that get or send a file: so many bytes of it have passed. */
+  carried: ReadonlyMap<number, number>
   /** The host that is chosen; undefined: all of them. */
   hostId: number | undefined
   onChoose: (hostId: number | undefined) => void
   onFault: (fault: string) => void
 }
 
-export function HostList({ task, results, hostId, onChoose, onFault }: HostListProps) {
+export function HostList({ task, results, carried, hostId, onChoose, onFault }: HostListProps) {
   const [search, setSearch] = useState('')
   const [status, setStatus] = useState<ResultStatus | ''>('')
   const [facet, setFacet] = useState<Facet | undefined>()
@@ -135,6 +138,7 @@ export function HostList({ task, results, hostId, onChoose, onFault }: HostListP
               </span>
               <Badge state={result.status} />
               <HostPhases task={task} result={result} isShort />
+              <HostCarried task={task} result={result} bytes={carried.get(result.hostId)} />
               <small>{restSaid(task, result)}</small>
             </button>
             <FetchedFile task={task} result={result} onFault={onFault} />

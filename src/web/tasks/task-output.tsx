@@ -20,8 +20,9 @@ interface TaskOutputProps {
 }
 
 /** What is said in place of output. */
-function emptySaid({ status, fetch }: TaskView['task']): string {
+function emptySaid({ status, copy, fetch }: TaskView['task']): string {
   if (status === 'RUNNING') return 'Nothing yet …'
+  if (copy !== null) return 'No output. The list of hosts says what the copy did.'
   return fetch === null ? 'No output' : 'No output. Files are saved from the list of hosts.'
 }
 

@@ -35,7 +35,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {fault === '' ? <p class="hint">Loading …</p> : <Fault text={fault} />}
       </section>
     )
-  const { task, results, isCut } = view
+  const { task, results, carried, isCut } = view
   return (
     <section class="page whole task">
       <div class="heading">
@@ -56,7 +56,14 @@ export function TaskPage({ taskId }: { taskId: string }) {
       <WhatRan key={taskId} task={task} results={results} />
       <Fault text={fault} />
       <div class="split">
-        <HostList task={task} results={results} hostId={hostId} onChoose={setHostId} onFault={setFault} />
+        <HostList
+          task={task}
+          results={results}
+          carried={carried}
+          hostId={hostId}
+          onChoose={setHostId}
+          onFault={setFault}
+        />
         <TaskOutput view={view} host={results.find((result) => result.hostId === hostId)} />
       </div>
     </section>

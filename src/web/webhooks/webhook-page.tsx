@@ -125,7 +125,7 @@ export function WebhookPage({ id }: { id: string }) {
         <Deliveries deliveries={deliveries} />
       )}
       {deliveries.length < counts[status] && (
-        <p class="hint">{`${counts[status] - deliveries.length} older ones are in rsm webhooks deliveries.`}</p>
+        <p class="hint">{`${counts[status] - deliveries.length} more, older: rsm webhooks deliveries`}</p>
       )}
       {saved && (
         <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { closeSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -9,22 +8,10 @@ import { ownAccount } from '../../../src/agent/script/account.ts'
 import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { readInLoop, wholeText } from '../../helpers/files/reader.ts'
 import { sha256 } from '../../helpers/servers/file-door.ts'
 
 const lines = 20_000
-
-/** Says how often it read, and what was not one number from the first line to the last. */
-const reader = `const { readFileSync } = require('node:fs')
-let reads = 0
-process.on('SIGTERM', () => { console.log('reads', reads); process.exit() })
-const look = () => {
-  const text = readFileSync(process.argv[1], 'utf8')
-  const first = text.slice(0, text.indexOf('\\n') + 1)
-  if (first === '' || text !== first.repeat(${lines})) console.log('a part of', text.length)
-  reads += 1
-  setImmediate(look)
-}
-look()`
 
 const wish = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
 
@@ -67,19 +54,10 @@ async function copyText(
 test('a reader in a loop sees the old file or the new one, never a part, during 200 replacements', async (t) => {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'file')
-  const textOf = (n: number) => Buffer.from(`${n}\n`.repeat(lines))
-  writeFileSync(path, textOf(0))
-  const child = spawn(process.execPath, ['-e', reader, path], { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => child.kill('SIGKILL'))
-  let said = ''
-  child.stdout.on('data', (piece: Buffer) => {
-    said += piece.toString()
-  })
-  const closed = new Promise((resolve) => child.once('close', resolve))
-  for (let n = 1; n <= 200; n += 1) t.true(await copyText(t, n, textOf(n), path))
-  child.kill('SIGTERM')
-  await closed
-  t.regex(said, /^reads \d{2,}\n$/)
+  writeFileSync(path, wholeText(0, lines))
+  const end = readInLoop(t, path, lines)
+  for (let n = 1; n <= 200; n += 1) t.true(await copyText(t, n, wholeText(n, lines), path))
+  t.regex(await end(), /^reads \d{2,}\n$/)
   t.deepEqual(readdirSync(directory), ['file'])
 })
 

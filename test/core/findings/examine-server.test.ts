@@ -35,8 +35,8 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
   ],
   [
     'a disk that takes no writes',
-    { notReady: 'The server takes no work just now' },
-    'error not-ready: it takes no work: The server takes no work just now',
+    { notReady: 'its store takes no writes' },
+    'error not-ready: it takes no work: its store takes no writes',
   ],
   [
     'A02 a server that was restored from a backup, and holds what may have run since',

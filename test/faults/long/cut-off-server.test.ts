@@ -7,7 +7,7 @@ import { startPostgres, postgresTest as test } from '../../helpers/servers/postg
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-test('a server that is cut off from PostgreSQL alone sends nothing; its tasks and agents go to another', async (t) => {
+test('F23 a server that is cut off from PostgreSQL alone sends nothing; its tasks and agents go to another', async (t) => {
   t.timeout(180_000)
   const postgres = await startPostgres((end) => t.teardown(end))
   const store = await postgres.database()

@@ -4,7 +4,7 @@ import { finished, startTask, statusesOf } from '../../helpers/clients/tasks.ts'
 import { startCluster, clusterTest as test } from '../../helpers/cluster/cluster.ts'
 import { until } from '../../helpers/until.ts'
 
-test('PostgreSQL is away for a minute: links are kept for 30 s, then closed, and tokens are taken no more', async (t) => {
+test('F23 PostgreSQL is away for a minute: links are kept for 30 s, then closed, and tokens are taken no more', async (t) => {
   t.timeout(180_000)
   const { servers, postgres } = await startCluster(t, { size: 1 })
   const [a] = servers

@@ -2,7 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { entries, finished } from '../../helpers/clients/tasks.ts'
+import { counted, entries, finished } from '../../helpers/clients/tasks.ts'
+import { patience } from '../../helpers/patience.ts'
 import { makeBuild } from '../../helpers/releases/build.ts'
 import { newReleaseKey } from '../../helpers/releases/release-key.ts'
 import { release, upgradableAgent } from '../../helpers/releases/upgradable.ts'
@@ -11,10 +12,8 @@ import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
 import { until } from '../../helpers/until.ts'
 
 const count = 20
-/** Milliseconds. */
-const within = 60_000
 
-test('20 agents under scripts and terminals: a bad release stops at the first, which comes back by itself; a good one takes them all within a minute', async (t) => {
+test('20 agents under scripts and terminals: a bad release stops at the first, which comes back by itself; a good one takes them all side by side', async (t) => {
   const key = newReleaseKey()
   const server = await startTestServer(t)
   const first = makeBuild(t, { version: '0.1.0', key })
@@ -76,7 +75,13 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
   const rollout = await upgrade([1, '100%'])
   const isUpgraded = (agent: (typeof agents)[number]) =>
     agent.state()?.version === '0.3.0' && agent.state()?.linked
-  await until('all without terminals are upgraded', () => agents.slice(0, -2).every(isUpgraded), 2 * within)
+  // The first goes alone; then all others at once.
+  await counted(server, rollout, ({ RUNNING }) => RUNNING >= count / 2)
+  await until(
+    'all without terminals are upgraded',
+    () => agents.slice(0, -2).every(isUpgraded),
+    10 * patience,
+  )
   const most = Math.round(performance.now() - began)
   for (const { client, sessionId } of terminals) {
     client.send('TERMINAL_INPUT', { data: 'echo still $((40 + 2))\n' })
@@ -93,7 +98,6 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
   const took = Math.round(performance.now() - began)
   t.log(`18 agents in ${most} ms, all 20 in ${took} ms`)
   t.deepEqual([done.status, done.counts.SUCCESS], ['SUCCESS', count], JSON.stringify(done.results))
-  t.true(took < within, `${took} ms`)
   t.deepEqual(new Set(versions()), new Set(['0.3.0']))
 
   writeFileSync(stop, '')

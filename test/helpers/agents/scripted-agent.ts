@@ -3,7 +3,9 @@ import { WebSocket } from 'ws'
 import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import {
   type AgentHello,
+  type CopyFile,
   type ExecuteScript,
+  type FetchFile,
   type FromServer,
   type Payloads,
   type ScriptComplete,
@@ -177,17 +179,27 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Says that all that is copied to it is in its place, and sends a file, or a tree with nothing in it. */
-  serveCopies({ url }: Pick<TestServer, 'url'>, { token }: Identity): void {
+  /**
+   * Says that all that is copied to it is in its place, and sends a file, or a tree with nothing in it; `endOf` answers what else there
+   * is to say of the end.
+   */
+  serveCopies(
+    { url }: Pick<TestServer, 'url'>,
+    { token }: Identity,
+    endOf: (order: CopyFile | FetchFile) => Partial<ScriptComplete> = () => ({}),
+  ): void {
     this.socket.on('message', (data: Buffer) => {
       const { type, payload } = JSON.parse(data.toString()) as FromServer
-      if (type === 'COPY_FILE') this.complete(payload.taskId, 0, { changed: true, lastSequence: -1 })
-      if (type !== 'FETCH_FILE') return
-      const { taskId, fetch } = payload
-      const bytes = fetch.kind === 'FILE' ? Buffer.from('hello\n') : Buffer.alloc(1024)
+      if (type !== 'COPY_FILE' && type !== 'FETCH_FILE') return
+      const { taskId } = payload
+      const { exitCode = 0, ...more } = endOf(payload)
+      const end = (done = {}) => this.complete(taskId, exitCode, { lastSequence: -1, ...done, ...more })
+      if (exitCode !== 0) return end()
+      if (type === 'COPY_FILE') return end({ changed: true })
+      const bytes = payload.fetch.kind === 'FILE' ? Buffer.from('hello\n') : Buffer.alloc(1024)
       const query = `offset=0&end=true&sha256=${sha256Of(bytes)}`
       void sendBytes({ url, token }, 'PUT', `/api/agent/tasks/${taskId}/file?${query}`, bytes).then(() =>
-        this.complete(taskId, 0, { lastSequence: -1 }),
+        end(),
       )
     })
   }

@@ -1,10 +1,18 @@
-import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
+import type {
+  CopyFile,
+  ExecuteScript,
+  FetchFile,
+  ScriptComplete,
+} from '../../../src/core/protocol/messages.ts'
+import type { Phase } from '../../../src/core/task/gates.ts'
 import type { TestServer } from '../servers/server.ts'
 import { ScriptedAgent } from './scripted-agent.ts'
 
 interface Run {
   readonly exitCode?: number
-  readonly output?: readonly (readonly ['stdout' | 'stderr', string])[]
+  readonly output?: readonly (readonly [stream: 'stdout' | 'stderr', data: string, phase?: Phase])[]
+  /** What else is said of its end. */
+  readonly end?: Partial<ScriptComplete>
   /** True of a script that goes on until `end`. */
   readonly goesOn?: boolean
 }
@@ -15,18 +23,19 @@ export interface SimulatedHost {
   readonly name: string
   readonly agent: ScriptedAgent
   /** Output of what it runs. */
-  write(taskId: string, data: string, stream?: 'stdout' | 'stderr'): void
-  end(taskId: string, exitCode?: number): void
+  write(taskId: string, data: string, stream?: 'stdout' | 'stderr', phase?: Phase): void
+  end(taskId: string, exitCode?: number, more?: Partial<ScriptComplete>): void
 }
 
 /** How many are registered and linked at once. */
 const together = 20
 
-/** Hosts of these names, linked; each does with what it is sent as `run` says. */
+/** Hosts of these names, linked; each does with what it is sent as `run` says, and with files as `copied`. */
 export async function simulateFleet(
   server: TestServer,
   names: readonly string[],
   run: (name: string, script: ExecuteScript) => Run = () => ({}),
+  copied: (name: string, order: CopyFile | FetchFile) => Partial<ScriptComplete> = () => ({}),
 ): Promise<SimulatedHost[]> {
   const enrollment = await server.data('POST', '/api/enrollment-tokens', { maxUses: names.length })
   async function join(name: string): Promise<SimulatedHost> {
@@ -43,19 +52,21 @@ export async function simulateFleet(
     const answer = await server.api('POST', '/api/agent/register', body, bearer)
     if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
     const { hostId, token } = answer.body.data
-    const agent = await ScriptedAgent.link(server, { hostId, agentId, token })
+    const identity = { hostId, agentId, token }
+    const agent = await ScriptedAgent.link(server, identity, { capabilities: { files: true, gates: true } })
+    agent.serveCopies(server, identity, (order) => copied(name, order))
     const sequences = new Map<string, number>()
     const host: SimulatedHost = {
       hostId,
       name,
       agent,
-      write(taskId, data, stream = 'stdout') {
+      write(taskId, data, stream = 'stdout', phase) {
         const sequence = sequences.get(taskId) ?? 0
         sequences.set(taskId, sequence + 1)
-        agent.output(taskId, sequence, data, stream)
+        agent.send('SCRIPT_OUTPUT', { taskId, stream, data, sequence, ...(phase && { phase }) })
       },
-      end(taskId, exitCode = 0) {
-        agent.complete(taskId, exitCode, { lastSequence: (sequences.get(taskId) ?? 0) - 1 })
+      end(taskId, exitCode = 0, more = {}) {
+        agent.complete(taskId, exitCode, { lastSequence: (sequences.get(taskId) ?? 0) - 1, ...more })
       },
     }
     agent.socket.on('message', (data: Buffer) => {
@@ -67,9 +78,9 @@ export async function simulateFleet(
         })
       if (message.type !== 'EXECUTE_SCRIPT') return
       const { taskId } = message.payload
-      const { exitCode = 0, output = [], goesOn = false } = run(name, message.payload)
-      for (const [stream, text] of output) host.write(taskId, text, stream)
-      if (!goesOn) host.end(taskId, exitCode)
+      const { exitCode = 0, output = [], end, goesOn = false } = run(name, message.payload)
+      for (const [stream, text, phase] of output) host.write(taskId, text, stream, phase)
+      if (!goesOn) host.end(taskId, exitCode, end)
     })
     return host
   }

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import { type Identity, ScriptedAgent } from '../agents/scripted-agent.ts'
 import { sendBytes, upload } from '../clients/files.ts'
+import { appShows, enableTotp } from '../clients/totp.ts'
 import { handOut } from '../servers/hand-out.ts'
 import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 
@@ -47,6 +48,12 @@ export async function startWorld(t: ExecutionContext): Promise<World> {
 
 const made = async ({ server }: World, path: string, body: object): Promise<number> =>
   (await server.data('POST', path, body)).id
+/** A new user, logged in. */
+async function loggedIn({ server, fresh }: World): Promise<{ token: string }> {
+  const username = fresh('user')
+  await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
+  return server.data('POST', '/api/auth/login', { username, password })
+}
 const user = (w: World) => made(w, '/api/users', { username: w.fresh('user'), password, role: 'OPERATOR' })
 const host = (w: World) => made(w, '/api/hosts', { hostname: w.fresh('host'), ip: '10.0.0.1' })
 const script = (w: World) =>
@@ -126,10 +133,31 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     token: (await server.data('POST', '/api/tokens', { name: fresh('token') })).token,
   }),
   getMe: () => ({}),
-  changePassword: async ({ server, fresh }) => {
-    const username = fresh('user')
-    await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
-    const { token } = await server.data('POST', '/api/auth/login', { username, password })
+  createTotp: () => ({ body: { currentPassword: adminLogin.password } }),
+  confirmTotp: async (w) => {
+    const { token } = await loggedIn(w)
+    const made = await w.server.api(
+      'POST',
+      '/api/auth/totp',
+      { currentPassword: password },
+      { authorization: `Bearer ${token}` },
+    )
+    return { token, body: { code: appShows(made.body.data.secret) } }
+  },
+  removeTotp: async (w) => {
+    const { token } = await loggedIn(w)
+    const { secret } = await enableTotp(w.server, password, token)
+    return { token, body: { code: appShows(secret) } }
+  },
+  listSessions: () => ({}),
+  deleteSession: async ({ server }) => {
+    await server.data('POST', '/api/auth/login', adminLogin)
+    const { content } = await server.data('GET', '/api/auth/sessions?size=500')
+    return { path: { id: content.find(({ current }: { current: boolean }) => !current).id } }
+  },
+  deleteOtherSessions: () => ({}),
+  changePassword: async (w) => {
+    const { token } = await loggedIn(w)
     return { token, body: { currentPassword: password, newPassword: 'another one' } }
   },
 
@@ -221,6 +249,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     const path = { taskId: await task(w) }
     return [{ path }, { path, query: 'follow=true' }, { path, headers: { accept: 'text/plain' } }]
   },
+  listTaskFiles: async (w) => ({ path: { taskId: (await fetching(w)).taskId } }),
   getTaskFile: async (w) => {
     const calls: Call[] = []
     for (const kind of ['FILE', 'TREE']) {

@@ -63,6 +63,11 @@ export class ChaosLoad {
     return this.tasks.filter(({ ended }) => ended === null).length
   }
 
+  /** How often followers had to come back. */
+  get resumed(): number {
+    return this.tasks.reduce((sum, { heard }) => sum + heard.resumed, 0)
+  }
+
   /** Begins one more task; answers at once. All that is random is drawn here, so that a seed gives the same load. */
   begin(): void {
     const random = this.#random

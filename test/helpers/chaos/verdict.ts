@@ -86,3 +86,14 @@ export function verdict(task: ChaosTask, startsOf: (taskId: string, hostId: numb
   if (results.length !== task.hostIds.length) faults.push(`${results.length} results`)
   return [...faults, ...skippedWrongly(task)].map((fault) => `${name}: ${fault}`)
 }
+
+/** What a run has come to, each by what people call it. */
+export type Reached = Readonly<Record<string, number>>
+
+/** Where a run came to less than it must have, for no fault to say something: a run in which nothing happened has none either. */
+export function shortOf(reached: Reached, minima: Reached): string[] {
+  return Object.entries(minima).flatMap(([what, least]) => {
+    const count = reached[what] ?? 0
+    return count >= least ? [] : [`${what}: ${count} instead of at least ${least}`]
+  })
+}

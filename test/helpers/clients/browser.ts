@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import type { ExecutionContext, TestFn } from 'ava'
 import anyTest from 'ava'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { patience } from '../patience.ts'
 
 const executablePath = process.env.RSM_TEST_CHROMIUM ?? '/usr/bin/chromium'
 const flags = [
@@ -15,8 +16,6 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
 ]
-/** Two slow cores may be busy with anything else: a test fails by what it sees, not by load. */
-const patience = 60_000
 
 /** A test that needs Chromium, and says so where there is none. */
 export const browserTest: TestFn = existsSync(executablePath) ? anyTest : (anyTest.skip as unknown as TestFn)

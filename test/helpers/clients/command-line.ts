@@ -1,11 +1,17 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { ExecutionContext } from 'ava'
-import { cleanEnv, type Ran, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import {
+  cleanEnv,
+  type Line,
+  type Ran,
+  type RanLine,
+  runRsm,
+  temporaryDirectory,
+} from '../../fixtures/rsm.ts'
 import type { TestServer } from '../servers/server.ts'
 
-const execute = promisify(execFile)
 const program = fileURLToPath(new URL('../../fixtures/command-lines.js', import.meta.url))
 
 /** Runs `rsm` against a server, as whoever holds the token, without a terminal. */
@@ -14,20 +20,65 @@ export type CommandLine = (
   options?: { input?: string; env?: Record<string, string> },
 ) => Promise<Ran>
 
+/** One process for many command lines, started with the first; they have no stdin. */
+function sharedProcess(t: Pick<ExecutionContext, 'teardown'>, env: Record<string, string>) {
+  let child: { process: ChildProcess; gone: Promise<never> } | undefined
+  let isBusy = false
+  t.teardown(() => child?.process.kill('SIGKILL'))
+  const started = () => {
+    if (child) return child
+    const process = fork(program, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const gone = once(process, 'exit').then(([code, signal]) => {
+      child = undefined
+      throw new Error(`the process of command lines ended: ${code ?? signal}`)
+    })
+    gone.catch(() => {})
+    child = { process, gone }
+    return child
+  }
+  return {
+    get isBusy() {
+      return isBusy
+    },
+    async run(line: Line): Promise<RanLine> {
+      isBusy = true
+      const { process, gone } = started()
+      process.send(line)
+      const [ran] = await Promise.race([once(process, 'message'), gone]).finally(() => {
+        isBusy = false
+      })
+      return ran
+    },
+  }
+}
+
+/** What has to have a process of its own: it follows, listens to signals or starts other programs. */
+const ownProcess = new Set([
+  'agent run',
+  'api',
+  'cp',
+  'events',
+  'exec',
+  'hosts join',
+  'logs',
+  'scripts edit',
+  'terminal',
+  'tui',
+])
+const hasOwn = (argv: readonly string[]) =>
+  ownProcess.has(argv[0] ?? '') || ownProcess.has(argv.slice(0, 2).join(' '))
+
 export function commandLine(
   t: Pick<ExecutionContext, 'teardown'>,
   server: TestServer,
   token = server.token,
 ): CommandLine {
-  const home = temporaryDirectory(t)
-  return (argv, { input = '', env = {} } = {}) =>
-    runRsm(argv, cleanEnv(home, { RSM_URL: server.url, RSM_TOKEN: token, ...env }), input)
-}
-
-/** A command line, and what stands in its environment beside the server's. */
-export interface Line {
-  readonly argv: readonly string[]
-  readonly env?: Record<string, string>
+  const own = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: token })
+  const shared = sharedProcess(t, own)
+  return async (argv, { input = '', env = {} } = {}) =>
+    input !== '' || shared.isBusy || hasOwn(argv) || 'TZ' in env
+      ? runRsm(argv, { ...own, ...env }, input)
+      : { signal: null, ...(await shared.run({ argv, env })) }
 }
 
 /** Runs command lines one after the other in one process of their own, without a terminal; answers in their order. */
@@ -35,13 +86,12 @@ export async function runLines(
   t: Pick<ExecutionContext, 'teardown'>,
   server: Pick<TestServer, 'url' | 'token'>,
   lines: readonly Line[],
-): Promise<Pick<Ran, 'exit' | 'stdout' | 'stderr'>[]> {
+): Promise<RanLine[]> {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: server.token })
-  const { stdout } = await execute(process.execPath, [program, JSON.stringify(lines)], {
-    env,
-    maxBuffer: 64 * 1024 * 1024,
-  })
-  return JSON.parse(stdout) as Ran[]
+  const shared = sharedProcess(t, env)
+  const ran: RanLine[] = []
+  for (const line of lines) ran.push(await shared.run(line))
+  return ran
 }
 
 /** The token of a new user who may but read. */

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import type { ExecutionContext } from 'ava'
+import { patience } from '../patience.ts'
 import type { TestServer } from '../servers/server.ts'
 import type { SeenEvent } from './follow.ts'
 
@@ -15,8 +16,6 @@ export interface EventReader {
   readonly ended: Promise<void>
   close(): void
 }
-
-const patience = 20_000
 
 export async function readEvents(
   t: ExecutionContext,

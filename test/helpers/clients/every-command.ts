@@ -3,12 +3,14 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../agents/real-agent.ts'
-import { startTestServer, type TestServer } from '../servers/server.ts'
+import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 import { commandLine } from './command-line.ts'
 
 /** Without a schema, or with an input of its own. */
 export const notOnTour: readonly string[] = [
   'passwd',
+  'totp enable',
+  'totp disable',
   'scripts run',
   'recordings export',
   'audit export',
@@ -72,6 +74,12 @@ export async function everyCommand(
     input: 'a long password',
   })
   t.is(added.exit, 0, added.stderr)
+  await server.data('POST', '/api/auth/login', adminLogin)
+  const logins = (await server.data('GET', '/api/auth/sessions')).content as {
+    id: number
+    current: boolean
+  }[]
+  const elsewhere = logins.find(({ current }) => !current)?.id
   const lines = [
     `login ${server.url} --context test --token-file ${token}`,
     'context list',
@@ -123,6 +131,8 @@ export async function everyCommand(
     `cp ${script} web1:${home}/copied.sh`,
     `cp --detach ${script} web1:${home}/detached.sh`,
     `cp --plan ${script} web1:${home}/planned.sh`,
+    `cp web1:${script} ${home}/fetched.sh`,
+    'tasks files latest',
     'tasks list',
     `tasks show ${failed}`,
     `tasks wait ${failed}`,
@@ -133,6 +143,9 @@ export async function everyCommand(
     'tokens add ci',
     'tokens list',
     'tokens remove ci --yes',
+    'sessions list',
+    `sessions end ${elsewhere}`,
+    'sessions end --others',
     'users list',
     'users show ann',
     'users edit ann --email a@example.org',

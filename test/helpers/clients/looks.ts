@@ -19,8 +19,11 @@ const look = `(() => {
       if (width <= box.clientWidth) found.push(word[0] + ' is broken')
     }
   }
-  for (const one of [document.documentElement, document.querySelector('main')])
-    if (one.scrollWidth > one.clientWidth) found.push(one.tagName + ' scrolls sideways')
+  for (const one of [document.documentElement, document.querySelector('main')]) {
+    if (one.scrollWidth <= one.clientWidth) continue
+    const wide = [...one.querySelectorAll('*')].filter((part) => part.getBoundingClientRect().right > one.clientWidth)
+    found.push(one.tagName + ' scrolls sideways, by ' + wide.map((part) => part.tagName + '.' + part.className).slice(0, 5).join(' '))
+  }
   for (const one of document.querySelectorAll('button, a, input, select, textarea')) {
     const rect = one.getBoundingClientRect()
     if (rect.width > 0 && one.closest('.terminals, .skip') === null && (rect.right > innerWidth + 1 || rect.left < -1))

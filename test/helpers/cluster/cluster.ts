@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import anyTest, { type TestFn } from 'ava'
+import type { TestFn } from 'ava'
 import { type Ending, temporaryDirectory } from '../agents/agent.ts'
 import {
   type Postgres,
@@ -13,10 +13,13 @@ import {
 } from '../servers/postgres.ts'
 import { restCaller, type TestServer } from '../servers/server.ts'
 import { type ServerProcess, startServerProcess } from '../servers/server-process.ts'
+import { skipped } from '../skipped.ts'
 import { type Balance, hasHaproxy, startBalancer } from './balancer.ts'
 
-/** Skipped where PostgreSQL or HAProxy is missing (Debian: `postgresql`, `haproxy`). */
-export const clusterTest: TestFn = hasHaproxy ? postgresTest : (anyTest.skip as unknown as TestFn)
+/** Skipped where PostgreSQL or HAProxy is missing. */
+export const clusterTest: TestFn = hasHaproxy
+  ? postgresTest
+  : skipped('HAProxy is missing: apt install haproxy')
 
 /** Servers of one PostgreSQL behind a balancer. */
 export interface Cluster {

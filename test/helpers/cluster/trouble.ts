@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FaultPoint } from '../../../src/core/fault-point.ts'
 import type { Random } from '../chaos/random.ts'
+import type { Reached } from '../chaos/verdict.ts'
 import { type Fault, faultVariables } from '../faults/fault.ts'
 import type { ServerProcess } from '../servers/server-process.ts'
 import type { Cluster } from './cluster.ts'
@@ -134,11 +135,39 @@ const kinds = [
   standStill,
 ]
 
-/** One round of trouble; all servers are up again when it settles. */
-export function clusterTrouble(cluster: Cluster, random: Random, done: Done): Promise<void> {
-  return random.pick(kinds)(cluster, random, done)
+/**
+ * Answers what makes one round of trouble; all servers are up again when that settles. Each kind comes before any comes again, so
+ * that a short run has had all of them.
+ */
+export function clusterTrouble(cluster: Cluster, random: Random, done: Done): () => Promise<void> {
+  let left: typeof kinds = []
+  return async () => {
+    if (left.length === 0) left = random.some(kinds, kinds.length)
+    await left.pop()?.(cluster, random, done)
+  }
 }
 
-/** Whether lives that were to end at a fault point did: at least a quarter of them, where most do. */
-export const cameToFaultPoints = ({ faultLives, missed }: Done): boolean =>
-  faultLives - missed.length >= Math.floor(faultLives / 4)
+/** What has been done, as a verdict counts it; one of each kind at least, or nothing is known of that kind. */
+export const troubleOf = ({
+  kills,
+  faultLives,
+  missed,
+  stops,
+  crashesOfPostgres,
+  handOvers,
+}: Done): Reached => ({
+  'kills of servers': kills,
+  'lives that ended at a fault point': faultLives - missed.length,
+  'servers that stood still past their lease': stops,
+  'crashes of PostgreSQL': crashesOfPostgres,
+  'servers that handed over': handOvers,
+})
+
+/** Of lives that were to end at a fault point at least a quarter do, where most do. */
+export const leastTrouble = ({ faultLives }: Done, kills: number): Reached => ({
+  'kills of servers': kills,
+  'lives that ended at a fault point': Math.max(1, Math.floor(faultLives / 4)),
+  'servers that stood still past their lease': 1,
+  'crashes of PostgreSQL': 1,
+  'servers that handed over': 1,
+})

@@ -5,9 +5,11 @@ import type { ExecutionContext } from 'ava'
 import { readAgentState } from '../../../src/agent/status/read-state.ts'
 import { cleanEnv, runRsm } from '../../fixtures/rsm.ts'
 import { realAgent } from '../agents/real-agent.ts'
+import { enableTotp } from '../clients/totp.ts'
 import { newReleaseKey } from '../releases/release-key.ts'
 import { release } from '../releases/upgradable.ts'
 import { handOut } from '../servers/hand-out.ts'
+import { adminLogin } from '../servers/server.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
 
@@ -36,6 +38,11 @@ const run = async ({ server }: ExampleWorld, content: string, more: object = {})
   return (await server.data('POST', '/api/tasks', task)).taskId
 }
 const task: Given = async (world) => ({ TASK: await run(world, 'echo') })
+const fetched: Given = async ({ server }) => {
+  const fetch = { path: '/var/log/app.log', kind: 'FILE' }
+  const body = { fetch, target: { selector: 'web1' }, queueSeconds: 0, async: false }
+  return { TASK: (await server.data('POST', '/api/tasks', body)).taskId }
+}
 const nightly: Given = async ({ server }) => {
   await server.data('POST', '/api/schedules', {
     name: 'nightly',
@@ -296,6 +303,7 @@ export const rows: Readonly<Record<string, Row>> = {
         return {}
       },
     },
+  "rsm schedules add load --cron '0 4 * * *' -w db1 --stdin ./load.sql -- psql app": { alone: true },
   "rsm schedules add sweep --every 6h -a -- 'find /var/tmp/builds -mtime +7 -delete'": { alone: true },
   'rsm schedules add probe --every 5m --jitter 1m -a --script check -p LEVEL=full': {
     alone: true,
@@ -408,6 +416,10 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
   'rsm server upgrade ./rsm-linux-x64': { given: ofServer, exit: [6, 'runs from Node'] },
+  'rsm server upgrade ./rsm-linux-x64 --allow-unsigned   # of your own build': {
+    given: ofServer,
+    exit: [6, 'runs from Node'],
+  },
   'rsm server upgrade ./rsm-linux-x64 --allow-downgrade --data-dir /var/lib/rsm/server': {
     given: ofServer,
     exit: [6, 'runs from Node'],
@@ -461,6 +473,12 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm tasks show TASK': { given: task },
   'rsm tasks show latest': { given: task },
+  'rsm tasks files TASK': { given: fetched },
+  'rsm tasks files latest --outdir logs': {
+    alone: true,
+    exit: [5, 'its hosts have never been heard: nothing has come'],
+    given: fetched,
+  },
   'rsm tasks wait TASK': { given: task },
   'rsm tasks wait TASK1 TASK2': {
     given: async (world) => ({ TASK1: await run(world, 'echo'), TASK2: await run(world, 'echo') }),
@@ -469,6 +487,15 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm terminal web1 --run-as deploy -- htop': { typed: [] },
   'rsm terminal web1': { typed: [[/\$ /, '\r~.']], exit: [255, '~. leaves it'] },
   'rsm terminal --watch SESSION': { given: session, typed: [[/\$ /, 'q']] },
+  'rsm sessions end 12': {
+    alone: true,
+    given: async ({ server }) => {
+      await server.data('POST', '/api/auth/login', adminLogin)
+      const { content } = await server.data('GET', '/api/auth/sessions')
+      return { 12: content.find(({ current }: { current: boolean }) => !current).id }
+    },
+  },
+  'rsm sessions end --others': { alone: true },
   'rsm tokens add nightly --role OPERATOR --expires 30d': { alone: true },
   '(umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list': { alone: true },
   'rsm tokens remove nightly --yes': { alone: true },
@@ -489,6 +516,21 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm users edit alice --role ADMIN': { alone: true },
   'rsm users edit alice --right hosts:remove': { alone: true },
+  'rsm totp enable': {
+    alone: true,
+    typed: [
+      [/Present password/, 'a password for tests\r'],
+      [/Code/, '000000\r'],
+    ],
+    exit: [2, 'it is no code of the app'],
+  },
+  'rsm totp disable': {
+    alone: true,
+    given: async ({ server }) => {
+      const { recoveryCodes } = await enableTotp(server, adminLogin.password)
+      return { disable: `disable --code ${recoveryCodes[0]}` }
+    },
+  },
   'rsm passwd': {
     alone: true,
     typed: [

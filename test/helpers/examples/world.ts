@@ -23,6 +23,7 @@ const files: Record<string, string> = {
   'site/index.html': 'hello\n',
   'app.conf': 'port=1\n',
   'app.sql': 'select 1\n',
+  'load.sql': 'select 2\n',
   'deploy.sh': '#!/bin/sh\n# rsm: name=deploy-file\necho "version $VERSION"\n',
   'setup.sh': 'echo set up\n',
   'backup.sh': 'echo backed up\n',

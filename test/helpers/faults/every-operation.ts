@@ -1,10 +1,10 @@
 import { Agent, request } from 'node:http'
 import type { ExecutionContext } from 'ava'
 import type { RegisteredOperation } from '../api/operations.ts'
+import { patience } from '../patience.ts'
 import { startTestServer, type TestServer } from '../servers/server.ts'
 
 const atOnce = 16
-const answerWithin = 60_000
 
 /** A server with a record of each kind, for calls of every operation. */
 export interface Fixture {
@@ -37,6 +37,17 @@ export async function openFixture(t: ExecutionContext): Promise<Fixture> {
     queueSeconds: 0,
     async: false,
   })
+  const schedule = await server.data('POST', '/api/schedules', {
+    name: 'nightly',
+    cron: '30 3 29 2 *',
+    script: { content: 'true' },
+    target: { hostIds },
+  })
+  const webhook = await server.data('POST', '/api/webhooks', {
+    name: 'on call',
+    url: 'https://hooks.example.org/rsm',
+    events: ['agent.revoked'],
+  })
   const http = new Agent({ keepAlive: true, maxSockets: atOnce })
   t.teardown(() => http.destroy())
   const ids = {
@@ -47,6 +58,8 @@ export async function openFixture(t: ExecutionContext): Promise<Fixture> {
     tokens: token.id,
     'enrollment-tokens': enrollment.id,
     tasks: task.taskId,
+    schedules: schedule.id,
+    webhooks: webhook.id,
   }
   return {
     server,
@@ -88,7 +101,7 @@ export function send(
         response.on('end', () => resolve({ status, text, type: answered['content-type'] ?? '' }))
       },
     )
-    asked.setTimeout(answerWithin, () => asked.destroy(new Error(`no answer to ${method} ${path}`)))
+    asked.setTimeout(patience, () => asked.destroy(new Error(`no answer to ${method} ${path}`)))
     asked.on('error', reject)
     asked.end(body)
   })

@@ -1,11 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { FaultPoint } from '../../../src/core/fault-point.ts'
+import { patience } from '../patience.ts'
 
 /** Where a process ends itself: a fault point, or the Nth time that it comes there. */
 export type Fault = FaultPoint | `${FaultPoint}@${number}`
-
-const patience = 60_000
 
 /** What a process stops at until a file is there. */
 export interface Hold {

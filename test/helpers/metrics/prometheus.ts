@@ -48,16 +48,15 @@ export async function startPrometheus(t: ExecutionContext, config: string): Prom
   }
 }
 
+/** It says in either order where it listens and that it is ready. */
 async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
   const told: string[] = []
-  let address: string | undefined
+  const address = () => /msg="Listening on" address=(\S+)/.exec(told.join('\n'))?.[1]
   for await (const line of createInterface({ input: log })) {
     told.push(line)
-    address ??= /msg="Listening on" address=(\S+)/.exec(line)?.[1]
-    if (address === undefined || !line.includes('Server is ready')) continue
-    // What it says from here on is read and dropped: a full pipe would stop it.
-    log.resume()
-    return address
+    if (address() && told.some((one) => one.includes('Server is ready'))) break
   }
-  throw new Error(`Prometheus did not start: ${told.join('\n')}`)
+  // What it says from here on is read and dropped: a full pipe would stop it.
+  log.resume()
+  return address() ?? Promise.reject(new Error(`Prometheus did not start: ${told.join('\n')}`))
 }

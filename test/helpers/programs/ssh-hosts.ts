@@ -16,6 +16,12 @@ export const hasSshHosts =
 /** The password of the user `deploy` on each host. */
 export const deployPassword = 'a password for sudo'
 
+/** The setup of a host on which the agent is started as by systemd. */
+export const managed = `mkdir -p /run/systemd/system
+install -m 755 ${resolve('test/fixtures/systemctl.sh')} /usr/local/bin/systemctl
+printf '#!/bin/sh\\ncat /run/rsm-agent.log\\n' > /usr/local/bin/journalctl
+chmod 755 /usr/local/bin/journalctl`
+
 interface HostOptions {
   /** Run there before its sshd starts, as root. */
   readonly setup?: string

@@ -14,6 +14,7 @@ import type {
   TerminalOpen,
 } from '../../../src/core/protocol/messages.ts'
 import { type SignedType, signedBytes } from '../../../src/core/signing.ts'
+import { patience } from '../patience.ts'
 import { onSteadyPort } from './steady-port.ts'
 
 interface Heard {
@@ -28,8 +29,6 @@ interface Reply {
   message?: string
   data?: object
 }
-
-const maxPatience = 60_000
 
 function newKey(keyId: string): { keyId: string; privateKey: KeyObject; serverKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
@@ -110,7 +109,7 @@ export class FakeServer {
 
   /** Settles when the condition holds; looked at after everything that the agent says. */
   async until(condition: () => boolean, what: string): Promise<void> {
-    const signal = AbortSignal.timeout(maxPatience)
+    const signal = AbortSignal.timeout(patience)
     while (!condition()) {
       try {
         await once(this.#events, 'change', { signal })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../../src/server/log.ts'
 import { createDatabase } from '../../../src/server/postgres/connection/database.ts'
+import { oldestVersion } from '../../../src/server/postgres/connection/primary.ts'
 import { migrate } from '../../../src/server/postgres/schema/migrations.ts'
 import { patientAddress } from './patient-address.ts'
 import { onSteadyPort } from './steady-port.ts'
@@ -15,6 +16,7 @@ function findPrograms(): string | null {
   const versions = '/usr/lib/postgresql'
   const found = existsSync(versions)
     ? readdirSync(versions)
+        .filter((version) => Number(version) >= oldestVersion)
         .toSorted((a, b) => Number(b) - Number(a))
         .map((version) => join(versions, version, 'bin'))
     : []
@@ -23,8 +25,9 @@ function findPrograms(): string | null {
 
 /** Where PostgreSQL's programs are; null where it is not installed. */
 export const programs: string | null = findPrograms()
-if (programs === null && process.env.RSM_TEST_PG === 'required')
-  throw new Error('PostgreSQL is required (RSM_TEST_PG) and not there: apt install postgresql')
+/** Why tests are skipped then, or fail where RSM_TEST_PG is `required`. */
+export const missing = `PostgreSQL ${oldestVersion} or newer is missing: apt install postgresql`
+if (programs === null && process.env.RSM_TEST_PG === 'required') throw new Error(missing)
 
 /** PostgreSQL does not run as root. */
 const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--init-groups'] : null
@@ -47,24 +50,25 @@ function blank(): string {
   const kept = join(tmpdir(), `rsm-test-postgres${version}-${process.getuid?.() ?? 0}`)
   if (existsSync(kept)) return kept
   const made = mkdtempSync(join(tmpdir(), 'rsm-initdb-'))
-  own(made)
-  run('initdb', [
-    '-D',
-    join(made, 'data'),
-    '-U',
-    'rsm',
-    '-A',
-    'trust',
-    '--no-sync',
-    '-E',
-    'UTF8',
-    '--locale=C.UTF-8',
-  ])
   try {
+    own(made)
+    run('initdb', [
+      '-D',
+      join(made, 'data'),
+      '-U',
+      'rsm',
+      '-A',
+      'trust',
+      '--no-sync',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+    ])
     renameSync(made, kept)
-  } catch {
-    // Another file of tests was faster.
+  } catch (error) {
     rmSync(made, { recursive: true, force: true })
+    // Another file of tests was faster.
+    if (!existsSync(kept)) throw error
   }
   return kept
 }
@@ -113,20 +117,20 @@ async function startInstance(
 ): Promise<Instance> {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-postgres-'))
   const data = join(directory, 'data')
-  own(directory)
-  fill(data)
-  own(directory)
-  execFileSync('chmod', ['700', data])
   const control = (...args: string[]) => run('pg_ctl', ['-D', data, '-s', '-w', ...args])
   const stop = (mode: string) => control('-m', mode, 'stop')
   teardown(() => {
     try {
       stop('immediate')
     } catch {
-      // The test has stopped it.
+      // The test has stopped it, or it never started.
     }
     rmSync(directory, { recursive: true, force: true })
   })
+  own(directory)
+  fill(data)
+  own(directory)
+  execFileSync('chmod', ['700', data])
   return onSteadyPort(async (port) => {
     const options = Object.entries({ ...settings, ...more, port: String(port) })
       .map(([name, value]) => `-c ${name}='${value}'`)
@@ -138,12 +142,22 @@ async function startInstance(
 }
 
 /** A PostgreSQL of this file of tests, which ends with `teardown`; `more`: further settings. */
-export async function startPostgres(teardown: Teardown, more: Settings = {}): Promise<Postgres> {
+export function startPostgres(teardown: Teardown, more: Settings = {}): Promise<Postgres> {
+  const started = start(teardown, more)
+  // A file of tests starts it before any of them is skipped.
+  if (programs === null) started.catch(() => undefined)
+  return started
+}
+
+async function start(teardown: Teardown, more: Settings): Promise<Postgres> {
+  if (programs === null) throw new Error(missing)
   const instance = await startInstance(teardown, more, (data) =>
     cpSync(join(blank(), 'data'), data, { recursive: true, verbatimSymlinks: true }),
   )
   let count = 0
   let template: Promise<string> | null = null
+  /** One after the other: PostgreSQL copies one template at a time, and a statement that waits for others runs into its timeout. */
+  let creating: Promise<void> = Promise.resolve()
   const url = (database: string) => urlOf([instance], database)
 
   async function makeTemplate(): Promise<string> {
@@ -159,7 +173,10 @@ export async function startPostgres(teardown: Teardown, more: Settings = {}): Pr
       const name = `rsm_${++count}`
       template ??= migrated ? makeTemplate() : null
       const from = migrated ? ` template ${await template}` : ''
-      await asked(url('postgres'), `create database ${name}${from}`)
+      creating = creating
+        .catch(() => undefined)
+        .then(() => asked(url('postgres'), `create database ${name}${from}`))
+      await creating
       return url(name)
     },
   }

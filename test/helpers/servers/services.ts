@@ -15,6 +15,7 @@ import { openFileRecordings } from '../../../src/server/embedded/recordings/file
 import { createRelay } from '../../../src/server/embedded/relay.ts'
 import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { createCarried } from '../../../src/server/files/carried.ts'
 import { createFileKeeper, defaultMaxFileSize } from '../../../src/server/files/files.ts'
 import { createTransfers } from '../../../src/server/files/transfers.ts'
 import { createReadersOfTasks } from '../../../src/server/housekeeping/readers-of-tasks.ts'
@@ -95,7 +96,9 @@ export async function startInsides(
   const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
   const judge = createJudge({})
   const sender = createSender({ post: createPost(judge), keys, clock })
+  const carried = createCarried({ executions, facts, clock })
   const real = createEngine({
+    carried,
     webhookEvents,
     install: createInstaller({ ...handedOut, store, keys, links, facts, clock }),
     member,
@@ -158,7 +161,13 @@ export async function startInsides(
     const id = await tx.nextId('tokens')
     const at = isoTime(clock.now())
     const session = { kind: 'session', name: null, tokenHash: 'x', userId: 1, role: 'ADMIN' } as const
-    tx.put('tokens', { ...session, id, createdAt: at, lastUsedAt: at, expiresAt: at })
+    tx.put('tokens', {
+      ...session,
+      id,
+      createdAt: at,
+      lastUsedAt: at,
+      expiresAt: isoTime(clock.now() + 3600_000),
+    })
     return id
   })
   const parts = {
@@ -170,6 +179,8 @@ export async function startInsides(
     presence,
     history,
     engine,
+    ownership,
+    shared: null,
     outputs,
     terminals,
     tickets: createTickets(shortLived, clock),
@@ -182,7 +193,7 @@ export async function startInsides(
     keys,
     agreed,
     files,
-    transfers: createTransfers({ store, executions, files, shared: null, clock }),
+    transfers: createTransfers({ carried, store, executions, files, shared: null, clock }),
     passwords,
     handedOut,
     clock,
@@ -217,6 +228,7 @@ export async function startInsides(
     scripts: by(admin, ofServer.scripts),
     users: by(admin, ofServer.users),
     tokens: by(admin, ofServer.tokens),
+    sessions: by(admin, ofServer.sessions),
     enrollments: by(admin, ofServer.enrollments),
     tasks: by(admin, ofServer.tasks),
     webhooks: by(admin, ofServer.webhooks),

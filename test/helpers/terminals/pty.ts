@@ -6,7 +6,11 @@ import { cleanEnv } from '../../fixtures/rsm.ts'
 
 const { spawn } = createRequire(import.meta.url)('node-pty') as typeof nodePty
 
+/** Without anything new to see. */
 const patience = 90_000
+
+/** The end of what was shown, for a message. */
+const tail = (text: string) => JSON.stringify(text.slice(-4000))
 
 /** A program with a terminal of its own. */
 export interface OnPty {
@@ -74,18 +78,20 @@ export function bashOnPty(
     resize: (cols, rows) => pty.resize(cols, rows),
     end: () => pty.kill('SIGKILL'),
     async shows(pattern, from = 0) {
-      const began = performance.now()
       for (;;) {
         const found = pattern.exec(shown.slice(from))
         if (found) return found
-        if (isOver) throw new Error(`ended without ${pattern}: ${JSON.stringify(shown)}`)
-        const later = setTimeout(() => heard(), patience)
+        if (isOver) throw new Error(`ended without ${pattern}: ${tail(shown)}`)
+        let isPatient = true
+        const later = setTimeout(() => {
+          isPatient = false
+          heard()
+        }, patience)
         await new Promise<void>((settle) => {
           heard = settle
         })
         clearTimeout(later)
-        if (performance.now() - began > patience)
-          throw new Error(`not within ${patience} ms: ${pattern}: ${JSON.stringify(shown)}`)
+        if (!isPatient) throw new Error(`nothing new for ${patience} ms, and no ${pattern}: ${tail(shown)}`)
       }
     },
   }

@@ -17,7 +17,7 @@ test('what a version has acknowledged before it was given up stays, though the f
     dataDir: server.dataDir,
     target,
     from: '0.1.0',
-    candidate: { path, version: '0.2.0', sha256: '', isSigned: null },
+    candidate: { path, version: '0.2.0', sha256: '', isSigned: false },
     server: {
       by: 'this test',
       startLine: null,

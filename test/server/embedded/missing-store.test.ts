@@ -97,6 +97,7 @@ test('A06 a journal that is deleted under a running server is noticed by the nex
     )
   }
   t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
-  const ready = await server.api('GET', '/api/ready')
-  t.is(ready.status, 503)
+  const { status, body } = await server.api('GET', '/api/ready')
+  t.is(status, 503)
+  t.deepEqual(body.data, { status: 'DOWN', reasons: ['its store takes no writes'], server: null })
 })

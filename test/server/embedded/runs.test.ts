@@ -6,6 +6,7 @@ import { systemClock as clock } from '../../../src/server/clock.ts'
 import { beginRun } from '../../../src/server/embedded/runs.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import type { Runs } from '../../../src/server/seams/runs.ts'
+import { runsContract } from '../../contracts/runs.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { host } from '../../helpers/servers/store-records.ts'
 
@@ -15,25 +16,18 @@ function markOf(runs: Runs) {
   return mark
 }
 
-test('A02 a store knows the marks of all its starts up to their last commits, and no later ones', async (t) => {
+runsContract(test, async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
-  const marks = []
-  for (let start = 1; start <= 3; start++) {
-    const store = await openJsonStore({ directory })
-    const runs = await beginRun(store, clock)
-    await store.transact((tx) => tx.put('hosts', host(start, `web${start}`)))
-    const mark = markOf(runs)
-    t.is(mark.run, runs.id)
-    marks.push(mark)
-    for (const one of marks) {
-      t.true(runs.knows(one))
-      t.true(runs.knows({ ...one, sequence: 0 }))
-      t.false(runs.knows({ ...one, sequence: one.sequence + 1 }))
-    }
-    t.false(runs.knows({ run: 'another', sequence: 0 }))
-    await store.close()
+  return {
+    async start() {
+      const store = await openJsonStore({ directory })
+      return {
+        runs: await beginRun(store, clock),
+        write: () => store.transact((tx) => tx.put('hosts', host(1, 'web1'))),
+        end: () => store.close(),
+      }
+    },
   }
-  t.is(new Set(marks.map(({ run }) => run)).size, 3)
 })
 
 test('A02 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {

@@ -179,6 +179,23 @@ test('P54 a reader that leaves at once leaves no file open', async (t) => {
   await until('none is open', async () => (await descriptors()) === 0, 10_000)
 })
 
+test('a secret file of which nobody says a mode is ordered as 0600', async (t) => {
+  const { server, agent, target } = await site(t)
+  const ordered = async (uploaded: string, how: object) => {
+    const { fileId } = await upload(server, 'content', uploaded)
+    const copy = { fileId, path: '/srv/f', kind: 'FILE', ...how }
+    const { taskId } = await server.data('POST', '/api/tasks', { copy, target })
+    const order = await agent.next('COPY_FILE')
+    agent.complete(taskId, 0, { changed: true, lastSequence: -1 })
+    await finished(server, taskId)
+    return order.copy
+  }
+  t.is((await ordered('secret=true', {})).sourceMode, '0600')
+  t.is((await ordered('secret=true', { sourceMode: '0640' })).sourceMode, '0640')
+  t.is((await ordered('secret=true', { kind: 'TREE' })).sourceMode, undefined)
+  t.is((await ordered('', {})).sourceMode, undefined)
+})
+
 test('A04 a secret file is sealed on disk, reaches its host as it is, goes with the end of its task, and a retry is a 409', async (t) => {
   const { server, identity, agent, target } = await site(t)
   const bytes = randomBytes(200_000)

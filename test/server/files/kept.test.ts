@@ -140,3 +140,28 @@ test('uploads go after a day unless a task or a schedule names them, fetched fil
   await keeper.sweep()
   t.deepEqual(await readdir(directory).then((names) => names.length), 2)
 })
+
+test('A06 what a backup without output has left out is no damage to the doctor', async (t) => {
+  const server = await startTestServer(t)
+  const home = temporaryDirectory(t)
+  const rsm = (...argv: string[]) => runRsm(['server', ...argv], cleanEnv(home))
+  const { fileId } = await upload(server, randomBytes(1000))
+  await writeFile(join(home, 'passphrase'), 'a passphrase for tests\n', { mode: 0o600 })
+  const keys = ['--passphrase-file', join(home, 'passphrase')]
+  const [file, dataDir] = [join(home, 'backup'), join(home, 'restored')]
+  const made = await rsm(
+    'backup',
+    file,
+    '--without-output',
+    '--with-keys',
+    ...keys,
+    '--data-dir',
+    server.dataDir,
+  )
+  t.is(made.exit, 0)
+  await server.stop()
+  t.is((await rsm('restore', file, '--data-dir', dataDir, ...keys)).exit, 0)
+  const looked = await rsm('doctor', '--data-dir', dataDir)
+  t.regex(looked.stdout, new RegExp(`a file is not there: .*${fileId}`))
+  t.notRegex(looked.stdout, /damaged|ENOENT/)
+})

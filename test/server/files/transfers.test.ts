@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
+import { createCarried } from '../../../src/server/files/carried.ts'
 import { createTransfers } from '../../../src/server/files/transfers.ts'
 import type { Executions } from '../../../src/server/seams/executions.ts'
 import { noted } from '../../helpers/agents/noted-link.ts'
@@ -54,9 +55,10 @@ test('P54 while more than 20 s of the rate of a task wait, who asks for its file
 
 test('P54 those who ask at once for a file share the rate of its task, also while the servers are counted', async (t) => {
   const { context, executions, hostId, fileId } = await reading(t)
-  const { store, files, clock } = context
+  const { store, files, facts, clock } = context
   const shared = { servers: async () => [] }
-  const transfers = createTransfers({ store, executions, files, shared, clock })
+  const carried = createCarried({ executions, facts, clock })
+  const transfers = createTransfers({ store, executions, files, carried, shared, clock })
   const asked = await Promise.all([1, 2, 3].map(() => transfers.forAgent(hostId, fileId)))
   t.is(new Set(asked.map(({ rate }) => rate)).size, 1)
 })

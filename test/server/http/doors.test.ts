@@ -151,7 +151,14 @@ test('while the server stops a late request is 503 in the envelope, login too; h
     'GET /api/openapi.json': [/ 503 /, { code: 503, message: 'The server is starting or shutting down' }],
     'GET /api/hosts': [/ 503 /, { code: 503, message: 'The server is starting or shutting down' }],
     'GET /api/health': [/ 200 /, { code: 200, message: 'OK', data: { status: 'UP' } }],
-    'GET /api/ready': [/ 503 /, { code: 503, message: 'The server takes no work just now' }],
+    'GET /api/ready': [
+      / 503 /,
+      {
+        code: 503,
+        message: 'The server takes no work just now: it is starting or stopping',
+        data: { status: 'DOWN', reasons: ['it is starting or stopping'], server: null },
+      },
+    ],
   }
   const begun = await Promise.all(
     Object.keys(ends).map(async (line) => {

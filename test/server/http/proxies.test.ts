@@ -7,6 +7,7 @@ import type { ServerOptions } from '../../../src/server/options.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { localPreamble, preamble, preambleOf } from '../../helpers/servers/preamble.ts'
 import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 import { ask, type Exchange, login, portOf, upgrade } from '../../helpers/servers/wire-request.ts'
 import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
@@ -85,6 +86,28 @@ const told: readonly (readonly [what: string, exchange: Exchange, client: string
 test('a trusted proxy says who the client is', async (t) => {
   const { clientOf } = await behindProxy(t)
   for (const [what, exchange, client] of told) t.is(await clientOf(exchange), client, what)
+})
+
+test('a line of the log names the client that a trusted proxy names, and of anybody else who called', async (t) => {
+  const server = await startServerProcess(t, { logLevel: 'INFO', options: { trustedProxies: [proxy] } })
+  const request = (path: string, ...headers: string[]) =>
+    ['GET ' + path + ' HTTP/1.1', 'host: x', ...headers, 'connection: close', '', ''].join('\r\n')
+  const asked: readonly (readonly [path: string, header: string, exchange: Exchange, ip: string])[] = [
+    ['/api/health', forwarded('198.51.100.7'), {}, '198.51.100.7'],
+    ['/api/ready', 'accept: */*', { preamble: preamble('2001:db8::7') }, '2001:db8::7'],
+    ['/nowhere', forwarded('198.51.100.8'), {}, '198.51.100.8'],
+    ['/api/hosts', forwarded('junk'), {}, proxy],
+    ['/api/tasks', forwarded('198.51.100.9'), { from: stranger }, stranger],
+  ]
+  for (const [n, [path, header, exchange]] of asked.entries())
+    await ask(server, request(path, header, `x-request-id: asked-${n}`), exchange)
+  const lineOf = (n: number) =>
+    server
+      .logged()
+      .split('\n')
+      .find((line) => line.includes(`"requestId":"asked-${n}"`))
+  await until('all is logged', () => asked.every((_, n) => lineOf(n) !== undefined))
+  for (const [n, [path, , , ip]] of asked.entries()) t.is(JSON.parse(lineOf(n) ?? '').ip, ip, path)
 })
 
 test('of anybody else the headers are ignored, whatever is in them, and a PROXY preamble is 400', async (t) => {

@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import { startHerd } from '../../../bench/herd/generator.ts'
 import { createAdmission } from '../../../src/server/hub/admission.ts'
 import type { Identity } from '../../helpers/agents/scripted-agent.ts'
+import { patience } from '../../helpers/patience.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -75,9 +76,12 @@ test('A12 calls are answered while a whole fleet links at once, and no host is O
   const fleet = startHerd(server.url, agents)
   t.teardown(() => fleet.stop())
   const seen = [0]
+  const began = performance.now()
   while ((seen.at(-1) ?? 0) < herd) {
     seen.push(await linksOf(server))
     await setImmediate()
+    if (performance.now() - began > patience)
+      throw new Error(`the server has ${seen.at(-1)} links, the agents ${fleet.open}`)
   }
   await fleet.opened(herd)
   const steps = seen.slice(1).map((links, at) => links - (seen[at] ?? 0))

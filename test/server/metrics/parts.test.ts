@@ -95,8 +95,8 @@ test('a server on a store that others share shows its name, its lease and what i
       name: 'a',
       hasFault: isAway,
       leaseSeconds: isAway ? 0 : 8.5,
-      pools: { write: { busy: 1, waiting: 0 }, api: { busy: 8, waiting: 3 } },
-      hintSeconds: isAway ? null : 0.002,
+      pools: { write: { size: 3, busy: 1, waiting: 0 }, api: { size: 8, busy: 8, waiting: 3 } },
+      hints: { isListening: !isAway, lagSeconds: isAway ? null : 0.002, heardSecondsAgo: isAway ? null : 1 },
     }),
   }
   const registry = new Registry()

@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { upload } from '../../helpers/clients/files.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, running, startTask } from '../../helpers/clients/tasks.ts'
 import { hasPromtool, promtool } from '../../helpers/metrics/promtool.ts'
@@ -83,6 +84,34 @@ test('tasks and executions count while they run, wait and end; their output and 
   t.true(after.of('rsm_output_fsync_seconds_sum') > 0)
   t.true(after.of('rsm_journal_fsync_seconds_count') > during.of('rsm_journal_fsync_seconds_count'))
   t.true(after.of('rsm_journal_fsync_seconds_sum') > 0)
+})
+
+test('verifications and rollbacks count by how they ended, files by their bytes', async (t) => {
+  const server = await startTestServer(t)
+  const host = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, host, { capabilities: { gates: true, files: true } })
+  const gates = { verify: { script: { content: 'true' } }, rollback: { script: { content: 'true' } } }
+  const good = await startTask(server, [host.hostId], gates)
+  await agent.execution(good)
+  agent.complete(good, 0, { verify: { status: 'SUCCESS', exitCode: 0, attempts: 2 } })
+  await finished(server, good)
+  const bad = await startTask(server, [host.hostId], gates)
+  await agent.execution(bad)
+  const verify = { status: 'TIMEOUT', exitCode: 124, attempts: 1 } as const
+  agent.complete(bad, 124, { status: 'FAILED', verify, rollback: { status: 'FAILED', exitCode: 1 } })
+  await finished(server, bad)
+  agent.serveCopies(server, host)
+  await upload(server, 'twelve bytes')
+  const target = { hostIds: [host.hostId] }
+  const fetch = { path: '/f', kind: 'FILE' }
+  await server.data('POST', '/api/tasks', { fetch, target, async: false })
+  const { of } = await scrape(server)
+  t.is(of('rsm_gates_total{phase="VERIFY",result="SUCCESS"}'), 1)
+  t.is(of('rsm_gates_total{phase="VERIFY",result="TIMEOUT"}'), 1)
+  t.is(of('rsm_gates_total{phase="VERIFY",result="FAILED"}'), 0)
+  t.is(of('rsm_gates_total{phase="ROLLBACK",result="FAILED"}'), 1)
+  t.is(of('rsm_gates_total{phase="ROLLBACK",result="SUCCESS"}'), 0)
+  t.is(of('rsm_file_bytes_total{direction="in"}'), 'twelve bytes'.length + 'hello\n'.length)
 })
 
 test('clients that follow a stream of events count while they do', async (t) => {

@@ -4,7 +4,7 @@ import { sharedStore } from '../../helpers/servers/shared-store.ts'
 
 const minutes = 60_000
 
-test("servers whose machines' clocks are ten minutes apart tell one time, that of the store, and go with it", async (t) => {
+test("F25 servers whose machines' clocks are ten minutes apart tell one time, that of the store, and go with it", async (t) => {
   const store = await sharedStore(await startPostgres(atExit), (end) => t.teardown(end))
   const { database } = await store.server('a')
   const machine = { ahead: 0, now: () => Date.now() + machine.ahead, monotonic: () => performance.now() }

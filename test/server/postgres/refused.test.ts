@@ -1,5 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { ProcessStatus } from '../../../src/core/protocol/control.ts'
@@ -41,7 +42,7 @@ function place(t: ExecutionContext) {
   return {
     home,
     run: (argv: readonly string[]) => runRsm(argv, env),
-    refused: (given: Words, ...more: string[]) => runRsm([...words(given), ...more], env),
+    refused: (given: Words) => runRsm(words(given), env),
     start: async (given: Words) => {
       const server = startRsm(words(given), env)
       t.teardown(() => server.child.kill('SIGKILL'))
@@ -51,35 +52,42 @@ function place(t: ExecutionContext) {
   }
 }
 
-test.serial(
-  'what can not be served is refused by name: password, database, read-only, newer schema, nobody there',
-  async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'rsm-hba-'))
-    atExit(() => rmSync(directory, { recursive: true, force: true }))
-    chmodSync(directory, 0o755)
-    const hba = join(directory, 'pg_hba.conf')
-    writeFileSync(hba, 'host all locked 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n', {
-      mode: 0o644,
+/** A proxy before the port of PostgreSQL that says when a connection is made that it is of version 12; answers its port. */
+async function asVersion12(t: ExecutionContext, target: number): Promise<number> {
+  const proxy = createServer((near) => {
+    const far = connect(target, '127.0.0.1')
+    near.on('error', () => far.destroy()).pipe(far)
+    far.on('error', () => near.destroy()).on('end', () => near.end())
+    far.on('data', (piece) => {
+      const said = piece.toString('latin1').replace(/(?<=server_version\0)\d\d/, '12')
+      near.write(said, 'latin1')
     })
-    const postgres = await startPostgres(atExit, { hba_file: hba })
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close())
+  return (proxy.address() as AddressInfo).port
+}
+
+test.serial(
+  'F30 what can not be served is refused by name: database, version, read-only, newer schema, nobody there',
+  async (t) => {
+    const postgres = await startPostgres(atExit)
     const url = await postgres.database()
     const database = openDatabase(t, url)
-    await database.ask('api', `create role locked login superuser password 'right'`)
-    const { home, refused } = place(t)
-    writeFileSync(join(home, 'wrong'), 'wrong\n', { mode: 0o600 })
+    const { refused } = place(t)
 
-    const expect = async (store: string, exit: number, said: RegExp, ...more: string[]) => {
-      const ran = await refused({ store }, ...more)
+    const expect = async (store: string, exit: number, said: RegExp) => {
+      const ran = await refused({ store })
       t.is(ran.exit, exit, ran.stderr)
       t.regex(ran.stderr, said)
       t.regex(ran.stderr, /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, 'a sentence, and what to do')
       t.is(ran.stdout, '')
     }
-    const locked = url.replace('rsm@', 'locked@')
-    const wrong = ['--store-password-file', join(home, 'wrong')]
-    await expect(locked, 6, /password authentication failed .*\n.*--store-password-file/, ...wrong)
     await expect(`${url}-none`, 6, /database "\S+-none" does not exist\n.*createdb/)
     await expect('postgres://rsm@127.0.0.1:1/rsm', 6, /no host takes writes \(127\.0\.0\.1:1: .*ECONNREFUSED/)
+
+    const old = url.replace(`:${postgres.port}/`, `:${await asVersion12(t, postgres.port)}/`)
+    await expect(old, 6, /PostgreSQL 12\S* .*is too old: rsm needs 15 or newer\n.*pg_upgradecluster/)
 
     const readOnly = await postgres.database()
     const name = new URL(readOnly.replace('postgres:', 'http:')).pathname.slice(1)
@@ -93,7 +101,7 @@ test.serial(
 )
 
 test.serial(
-  'a server with the name of one that lives, with other keys, or with the directory of another store is refused',
+  'F30 a server with the name of one that lives, with other keys, or with the directory of another store is refused',
   async (t) => {
     const postgres = await startPostgres(atExit)
     const store = await postgres.database({ migrated: false })

@@ -73,7 +73,7 @@ async function restored(t: ExecutionContext) {
 }
 
 test.serial(
-  'servers of the version before and of this one work on one store while it is upgraded',
+  'F29 servers of the version before and of this one work on one store while it is upgraded',
   async (t) => {
     const { database, before, after, schema, indexes } = await restored(t)
     const old = await before('server1')
@@ -168,7 +168,7 @@ test.serial(
 )
 
 test.serial(
-  'a migration that fails in the middle changes nothing, and says what PostgreSQL says',
+  'F29 a migration that fails in the middle changes nothing, and says what PostgreSQL says',
   async (t) => {
     const { database, before, after, schema, indexes } = await restored(t)
     const old = await before('server1')
@@ -190,7 +190,7 @@ test.serial(
   },
 )
 
-test.serial('a server that runs ends in order when a newer one has left it behind', async (t) => {
+test.serial('F29 a server that runs ends in order when a newer one has left it behind', async (t) => {
   const { database, store, keysDir } = await restored(t)
   const home = temporaryDirectory(t)
   const where = ['--store', store, '--keys', keysDir, '--server-name', 'server1', '--data-dir', home]

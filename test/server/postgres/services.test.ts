@@ -3,6 +3,7 @@ import { hostsContract } from '../../contracts/hosts.ts'
 import { schedulesContract } from '../../contracts/schedules.ts'
 import { scriptsContract } from '../../contracts/scripts.ts'
 import type { ServicesOf } from '../../contracts/services-of.ts'
+import { sessionsContract } from '../../contracts/sessions.ts'
 import { tasksContract } from '../../contracts/tasks.ts'
 import { tokensContract } from '../../contracts/tokens.ts'
 import { usersContract } from '../../contracts/users.ts'
@@ -21,6 +22,7 @@ for (const contract of [
   schedulesContract,
   scriptsContract,
   tasksContract,
+  sessionsContract,
   tokensContract,
   usersContract,
   webhooksContract,

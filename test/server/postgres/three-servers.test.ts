@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { Server } from '../../../src/core/protocol/http/servers.ts'
 import { settleTime } from '../../../src/server/postgres/ownership/join.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { followEvents, textOf } from '../../helpers/clients/follow.ts'
@@ -66,6 +67,10 @@ test.serial('all servers show the same servers, each with its version, lease, li
   await agent.settled()
   const taskId = await startTask(c, [identity.hostId])
   await agent.execution(taskId)
+  for (const server of servers) t.is((await task(server, taskId)).server, 'server3')
+  const env = { RSM_URL: a.url, RSM_TOKEN: a.token }
+  const { stdout } = await runRsm(['tasks', 'show', taskId], cleanEnv(temporaryDirectory(t), env))
+  t.regex(stdout, /^server +server3$/m)
   const seen = async (server: ServerProcess): Promise<Server[]> =>
     (await server.data('GET', '/api/servers')).content
   for (const [at, server] of servers.entries()) {
@@ -97,7 +102,7 @@ test.serial('all servers show the same servers, each with its version, lease, li
 })
 
 test.serial(
-  'a server is killed in mid-task: another carries on at once, and nothing starts twice',
+  'F22 a server is killed in mid-task: another carries on at once, and nothing starts twice',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers
@@ -126,44 +131,49 @@ test.serial(
     // Not the lease of 10 s, but the lock that fell with its process.
     t.true(took < 5000, `${took} ms`)
     second.complete(taskId)
-    t.deepEqual(statusesOf(await finished(c, taskId)), ['SUCCESS', 'SUCCESS'])
+    const ended = await finished(c, taskId)
+    t.deepEqual(statusesOf(ended), ['SUCCESS', 'SUCCESS'])
+    t.is(ended.server, null)
     t.is(starts, 2)
     await a.start()
     t.deepEqual(statusesOf(await task(a, taskId)), ['SUCCESS', 'SUCCESS'])
   },
 )
 
-test.serial('PostgreSQL is away for 5 s in mid-task: nothing is lost, and nothing runs twice', async (t) => {
-  const { servers, postgres, front } = await three(t)
-  const agents = [
-    await realAgent(t, front, { hostname: 'web1' }),
-    await realAgent(t, front, { hostname: 'web2' }),
-  ]
-  const script = 'for i in $(seq 100); do echo "$i $RSM_HOST"; sleep 0.1; done'
-  const taskId = await startTask(
-    servers[0],
-    agents.map(({ hostId }) => hostId),
-    { script: { content: script } },
-  )
-  await until('output comes', async () => {
-    const { entries } = await servers[1].data('GET', `/api/tasks/${taskId}/logs`)
-    return entries.length > 5
-  })
-  postgres.stop('immediate')
-  await delay(5000)
-  postgres.start()
-  const ended = await finished(servers[2], taskId)
-  t.deepEqual(statusesOf(ended), ['SUCCESS', 'SUCCESS'])
-  t.true(ended.results.every(({ outputComplete }) => outputComplete))
-  for (const [at, { hostId }] of agents.entries()) {
-    const { entries } = await servers[0].data('GET', `/api/tasks/${taskId}/logs?hostId=${hostId}&size=500`)
-    const expected = Array.from({ length: 100 }, (_, line) => `${line + 1} web${at + 1}\n`).join('')
-    t.is(entries.map(({ data }: { data: string }) => data).join(''), expected)
-  }
-})
+test.serial(
+  'F23 PostgreSQL is away for 5 s in mid-task: nothing is lost, and nothing runs twice',
+  async (t) => {
+    const { servers, postgres, front } = await three(t)
+    const agents = [
+      await realAgent(t, front, { hostname: 'web1' }),
+      await realAgent(t, front, { hostname: 'web2' }),
+    ]
+    const script = 'for i in $(seq 100); do echo "$i $RSM_HOST"; sleep 0.1; done'
+    const taskId = await startTask(
+      servers[0],
+      agents.map(({ hostId }) => hostId),
+      { script: { content: script } },
+    )
+    await until('output comes', async () => {
+      const { entries } = await servers[1].data('GET', `/api/tasks/${taskId}/logs`)
+      return entries.length > 5
+    })
+    postgres.stop('immediate')
+    await delay(5000)
+    postgres.start()
+    const ended = await finished(servers[2], taskId)
+    t.deepEqual(statusesOf(ended), ['SUCCESS', 'SUCCESS'])
+    t.true(ended.results.every(({ outputComplete }) => outputComplete))
+    for (const [at, { hostId }] of agents.entries()) {
+      const { entries } = await servers[0].data('GET', `/api/tasks/${taskId}/logs?hostId=${hostId}&size=500`)
+      const expected = Array.from({ length: 100 }, (_, line) => `${line + 1} web${at + 1}\n`).join('')
+      t.is(entries.map(({ data }: { data: string }) => data).join(''), expected)
+    }
+  },
+)
 
 test.serial(
-  'while PostgreSQL is away writes are 503 with Retry-After; hosts are listed, heartbeats taken, links kept',
+  'F23 while PostgreSQL is away writes are 503 with Retry-After; hosts are listed, heartbeats taken, links kept',
   async (t) => {
     const { servers, postgres } = await three(t)
     const [a] = servers
@@ -198,7 +208,7 @@ test.serial(
   },
 )
 
-test.serial('SIGTERM hands over tasks and links: another server goes on at once', async (t) => {
+test.serial('F27 SIGTERM hands over tasks and links: another server goes on at once', async (t) => {
   const { servers } = await three(t)
   const [a, b, c] = servers
   const identities = [await a.enroll('web1'), await a.enroll('web2')] as const
@@ -241,7 +251,7 @@ test.serial('an event stream that changes servers begins with reset', async (t) 
 })
 
 test.serial(
-  'a terminal asked of one server, on the agent of another, is typed into at a third, and moves with its agent',
+  'F22 a terminal asked of one server, on the agent of another, is typed into at a third, and moves with its agent',
   async (t) => {
     const { servers } = await three(t)
     const [a, b, c] = servers

@@ -7,7 +7,8 @@ import { buildApp } from '../../../src/server/http/app.ts'
 import { registerRoutes } from '../../../src/server/routes/routes.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished } from '../../helpers/clients/tasks.ts'
-import { adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { appShows } from '../../helpers/clients/totp.ts'
+import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** The log on disk, oldest first. */
 async function onDisk(server: TestServer): Promise<AuditEntry[]> {
@@ -95,6 +96,38 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'DELETE',
     `/api/tokens/${token}`,
   )
+  await server.data('POST', '/api/auth/login', adminLogin)
+  const logins = (await server.data('GET', '/api/auth/sessions')).content as {
+    id: number
+    current: boolean
+  }[]
+  const other = logins.find(({ current }) => !current)
+  await leaves(
+    'session.delete',
+    { object: { type: 'session', id: other?.id } },
+    'DELETE',
+    `/api/auth/sessions/${other?.id}`,
+  )
+  await leaves(
+    'session.deleteOthers',
+    { object: { type: 'user', name: 'admin' } },
+    'DELETE',
+    '/api/auth/sessions',
+  )
+  const { secret } = await leaves(
+    'totp.create',
+    { object: { type: 'user', name: 'admin' } },
+    'POST',
+    '/api/auth/totp',
+    { currentPassword: adminPassword },
+  )
+  for (const [action, path, ahead] of [
+    ['totp.confirm', '/api/auth/totp/confirm', 0],
+    ['totp.remove', '/api/auth/totp/remove', 1],
+  ] as const)
+    await leaves(action, { object: { type: 'user', name: 'admin' } }, 'POST', path, {
+      code: appShows(secret, ahead),
+    })
   const { id: enrollmentId, token: enrollment } = await leaves(
     'enrollment.create',
     { object: { type: 'enrollment', name: 'rack 1' }, detail: { maxUses: 5 } },
@@ -198,13 +231,23 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   const { id: webhook } = await leaves(
     'webhook.create',
-    { object: { type: 'webhook', id: 1, name: 'on call' }, detail: { format: 'SLACK', enabled: true } },
+    {
+      object: { type: 'webhook', id: 1, name: 'on call' },
+      detail: {
+        format: 'SLACK',
+        enabled: true,
+        events: ['task.failed'],
+        selector: 'db1',
+        origin: 'https://alerts.example.org',
+      },
+    },
     'POST',
     '/api/webhooks',
     {
       name: 'on call',
       url: 'https://alerts.example.org/hidden-url',
       events: ['task.failed'],
+      selector: 'db1',
       secret: `whsec_${Buffer.from('hidden secret of a webhook').toString('base64')}`,
       format: 'SLACK',
     },
@@ -319,17 +362,44 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   agent.serveTerminals()
   const { fileId, sha256: fileSha256 } = await leaves(
     'file.upload',
-    { object: { type: 'file', name: null }, detail: { sha256: sha256('') } },
+    {
+      object: { type: 'file', name: 'empty.conf' },
+      detail: { sha256: sha256(''), size: 0, isSecret: false },
+    },
     'POST',
-    '/api/files?size=0',
+    '/api/files?size=0&name=empty.conf',
   )
   t.is((await last(server, 'file.upload')).object?.id, fileId)
+  const copy = { fileId, path: '/srv/%h', kind: 'FILE', mode: '0640', owner: 'app', backup: true }
+  const copied = { ...copy, fileName: 'empty.conf', fileSize: 0, fileSha256 }
+  await leaves(
+    'schedule.create',
+    { detail: { ...copied, selector: 'web1', at: '2099-01-01T00:00:00.000Z', overlap: 'QUEUE' } },
+    'POST',
+    '/api/schedules',
+    { name: 'sync', at: '2099-01-01T00:00:00.000Z', overlap: 'QUEUE', copy, target: { selector: 'web1' } },
+  )
+  await leaves(
+    'schedule.update',
+    { detail: { fileId, fileSize: 0, sha256: sha256('cat'), verifySha256: sha256('true') } },
+    'PATCH',
+    '/api/schedules/2',
+    { script: { content: 'cat' }, stdin: { fileId }, verify: { script: { content: 'true' } } },
+  )
   await leaves(
     'task.create',
-    { detail: { type: 'COPY', fileId, fileSha256, path: '/srv/%h', hostCount: 1 } },
+    {
+      detail: {
+        type: 'COPY',
+        ...copied,
+        hostIds: [String(identity.hostId)],
+        hostCount: 1,
+        limitRate: 20_000,
+      },
+    },
     'POST',
     '/api/tasks',
-    { copy: { fileId, path: '/srv/%h', kind: 'FILE' }, target: { hostIds: [identity.hostId] } },
+    { copy, target: { hostIds: [identity.hostId] }, limitRate: 20_000 },
   )
   await leaves(
     'task.file',

@@ -77,9 +77,11 @@ test('A16 a name is looked up by one call that reads one record, however many th
   t.true(asked.every((query) => Object.hasOwn(query as object, 'name')))
   const { id } = await findScript({ scripts }, 'db1')
   t.is((await findScript({ scripts }, String(id))).name, 'db1', 'an id does as well')
-  await t.throwsAsync(findScript({ scripts }, 'bd1'), {
+  asked.length = 0
+  await t.throwsAsync(findScript({ scripts: noted(scripts) }, 'bd1'), {
     message: /no such script: bd1 \(did you mean db1\?\)/,
   })
+  t.deepEqual(asked.slice(1), [{ page: 0, size: 100 }], 'of a name that does not exist one page is read')
 })
 
 /** A wire to a server; answers a client over it, and what has gone over it since that was last asked. */

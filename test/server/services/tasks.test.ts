@@ -1,5 +1,6 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
+import { fillHostSets } from '../../../src/server/services/tasks/host-sets.ts'
 import { tasksContract } from '../../contracts/tasks.ts'
 import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
@@ -7,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 
 tasksContract(test, 'on the store,', servicesOnStore)
 
-test('a task of an older server, which does not say on which hosts it ran, is found by its results', async (t) => {
+test('a task of an older server, which does not say on which hosts it ran, is found by its results from the next start on', async (t) => {
   const { services, context } = await startInsides(t)
   const { store } = context
   const hosts = [await services.hosts.create({ hostname: 'a', ip: '192.0.2.1' })]
@@ -30,6 +31,8 @@ test('a task of an older server, which does not say on which hosts it ran, is fo
     const { content, totalElements } = await services.tasks.list({ hostId, size })
     return [...content.map(({ taskId }) => tasks.indexOf(taskId)), `of ${totalElements}`]
   }
+  t.deepEqual(await found(a, 20), [2, 'of 1'])
+  await fillHostSets(context)
   t.deepEqual(await found(a, 20), [2, 0, 'of 2'])
   t.deepEqual(await found(b, 1), [2, 'of 2'])
 })

@@ -1,4 +1,5 @@
 import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
 import { terminal } from '../../helpers/servers/store-records.ts'
 import { notedClient } from '../../helpers/terminals/noted-client.ts'
 import { openSites } from '../../helpers/terminals/sites.ts'
@@ -68,6 +69,60 @@ test('P42 a session moves with its agent to another server, and its client misse
   t.deepEqual([former.sent('TERMINAL_CLOSE').length, agent.sent('TERMINAL_CLOSE').length], [0, 0])
 })
 
+test('P42 a session that moves between the question where it is and the attachment is asked for again, not gone', async (t) => {
+  const { start, link, openSession } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  await link(a, 1)
+  await openSession(a)
+  const former = await b.terminals.site('s1')
+  await former.expect('s1', null)
+  const agent = await link(b, 1, [['s1', -1]])
+  await until('it has moved', () => agent.sent('TERMINAL_OPEN').length === 1)
+  t.throws(() => former.attach('s1', notedClient().client, attach), { code: 'unavailable' })
+  const { client, heard } = notedClient()
+  const there = await a.terminals.site('s1')
+  await there.expect('s1', null)
+  there.attach('s1', client, attach)
+  t.deepEqual(heard, ['TERMINAL_ATTACHED'])
+})
+
+test('P42 a session on its way to another server is not taken up again by the one that gives it away', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  await link(a, 1)
+  await openSession(a)
+  const former = await b.terminals.site('s1')
+  const release = data.ownership.release.bind(data.ownership)
+  const asked: Promise<unknown>[] = []
+  data.ownership.release = async (...owned) => {
+    data.ownership.release = release
+    asked.push(t.throwsAsync(former.expect('s1', null), { code: 'unavailable' }))
+    await Promise.all(asked)
+    return release(...owned)
+  }
+  const agent = await link(b, 1, [['s1', -1]])
+  await until('it has moved', () => agent.sent('TERMINAL_OPEN').length === 1)
+  t.is(asked.length, 1)
+  t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])
+})
+
+test('P42 a session that the server which had it lets go of, while it is asked for it, is not ended', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  await link(a, 1)
+  await openSession(a)
+  const having = data.relay.having.bind(data.relay)
+  data.relay.having = async (id) => {
+    data.relay.having = having
+    const site = await having(id)
+    return site && { ...site, handOver: async () => null }
+  }
+  const agent = await link(b, 1, [['s1', -1]])
+  await until('it goes on', () => agent.sent('TERMINAL_OPEN').length === 1)
+  t.deepEqual(agent.sent('TERMINAL_CLOSE'), [])
+  t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])
+})
+
 test('a session that has ended elsewhere, and that nobody owns any more, stays as it ended', async (t) => {
   const { data, start, link, openSession } = await openSites(t)
   const a = await start('a')
@@ -123,6 +178,12 @@ test('P42 a session that ends while its client is away, and whose server dies th
 
   const there = await a.terminals.site('s1')
   t.true(await there.isAttachable('s1'))
+  const content = data.recordings.content.bind(data.recordings)
+  data.recordings.content = () => {
+    data.recordings.content = content
+    throw new RsmError('unavailable', 'the store is away')
+  }
+  await t.throwsAsync(there.expect('s1', 0), { message: 'the store is away' }, 'it may come back once more')
   await there.expect('s1', 0)
   const second = notedClient()
   const back = there.attach('s1', second.client, { after: 0, watch: false })
@@ -132,7 +193,29 @@ test('P42 a session that ends while its client is away, and whose server dies th
   back.gone()
   back.parted()
   t.false(await there.isAttachable('s1'), 'its client has heard all of it')
-  await t.throwsAsync(there.expect('s1', 1), { message: 'Terminal session s1 has ended' })
+  await t.throwsAsync(there.expect('s1', 1), { message: 'Terminal session s1 has ended: exit code 5' })
+})
+
+test('P42 an open session whose recording can not be read just now, as the store is away, goes on at the next try', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const b = await start('b')
+  const former = await link(b, 1)
+  await openSession(b)
+  await former.output(0, 'one')
+  await b.terminals.stop()
+  const reopen = data.recordings.reopen.bind(data.recordings)
+  data.recordings.reopen = async () => {
+    data.recordings.reopen = reopen
+    throw new RsmError('unavailable', 'the store is away')
+  }
+  const again = await start('b')
+  t.is(again.terminals.load().open, 0, 'the first try failed')
+  const { client, heard } = notedClient()
+  const site = await again.terminals.site('s1')
+  await site.expect('s1', null)
+  site.attach('s1', client, attach)
+  t.deepEqual(heard.slice(0, 2), ['TERMINAL_ATTACHED', 'output 0 "one"'])
+  t.is((await data.store.get('terminals', 's1'))?.status, 'OPEN')
 })
 
 test('nobody is told the rest of a session that was ended for its client, or ended too long ago', async (t) => {

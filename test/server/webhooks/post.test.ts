@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer, isIP, type Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { generate } from 'selfsigned'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
@@ -132,6 +132,43 @@ test('S14 the address is judged at each try: a name that leads to a refused one 
   const unknown = await strict({ url: 'https://no-such-name.invalid/', headers: {}, body }, running)
   t.regex(unknown?.error ?? '', /no-such-name\.invalid can not be looked up/)
   strict.close()
+})
+
+test('S14 a name that resolves to an address of the own network is refused, also beside a public one, and none is asked for again', async (t) => {
+  const receiver = await startReceiver(t)
+  const { port } = new URL(receiver.url)
+  const addresses: Record<string, readonly string[]> = {
+    'home.example': ['127.0.0.1'],
+    'metadata.example': ['169.254.169.254'],
+    'mapped.example': ['::ffff:169.254.169.254'],
+    'translated.example': ['64:ff9b::7f00:1'],
+    'both.example': ['1.1.1.1', '10.0.0.1'],
+    'none.example': [],
+  }
+  const asked: string[] = []
+  const resolve = async (host: string) => {
+    asked.push(host)
+    return (addresses[host] ?? []).map((address) => ({ address, family: isIP(address) }))
+  }
+  const strict = createPost(createJudge({ insecure: true }), resolve)
+  t.teardown(async () => strict.close())
+  for (const [host, found] of Object.entries(addresses)) {
+    const outcome = await strict({ url: `https://${host}:${port}/`, headers: {}, body }, running)
+    const why = found.length === 0 ? /has no address/ : /^the URL leads to \S+, which is no public address/
+    t.regex(outcome?.error ?? '', why, host)
+  }
+  t.deepEqual(asked, Object.keys(addresses))
+
+  // What it answers a moment later counts for nothing: the socket goes to what was judged.
+  const answers = ['127.0.0.1', '169.254.169.254']
+  const rebound = createPost(createJudge({ insecure: true, allow: ['127.0.0.1'] }), async () => {
+    return [{ address: answers.shift() ?? '', family: 4 }]
+  })
+  t.teardown(async () => rebound.close())
+  const sending = { url: `http://home.example:${port}/`, headers: {}, body }
+  t.deepEqual(await rebound(sending, running), { status: 204, error: null })
+  t.regex((await rebound(sending, running))?.error ?? '', /169\.254\.169\.254/)
+  t.is(receiver.got.length, 1)
 })
 
 test.serial('S14 no proxy of the environment is asked', async (t) => {

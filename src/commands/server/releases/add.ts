@@ -25,7 +25,7 @@ export default class ServerReleasesAdd extends BaseCommand {
     file: needed('rsm-linux-x64 or rsm-linux-arm64, or its .xz'),
   }
   static override flags = {
-    name: string({ helpValue: 'NAME', description: 'which executable it is, if its file has another name' }),
+    name: string({ helpValue: 'NAME', description: 'name of the executable, if the file has another name' }),
     'data-dir': serverDirectoryFlag,
   }
 

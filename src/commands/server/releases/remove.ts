@@ -6,7 +6,7 @@ import { needed } from '../../../ui/flags/checks.ts'
 import { confirmRemoval } from '../../../ui/input/prompt.ts'
 
 export default class ServerReleasesRemove extends BaseCommand {
-  static override summary = 'Hand out an added executable no longer, nor its .xz'
+  static override summary = 'Stop handing out an added executable and its .xz'
   static override examples = [
     '$ rsm server releases remove rsm-linux-arm64 --yes',
     '$ rsm server releases remove rsm-linux-arm64 --data-dir /var/lib/rsm/server',

@@ -79,7 +79,7 @@ export const IdOnly = Type.Object({ id: Id }, { examples: [{ id: 7 }] })
 /** The `data` of what has nothing to tell. */
 export const Nothing = Type.Object({}, { examples: [{}] })
 
-/** The `data` of health and readiness. */
+/** The `data` of health. */
 export const Up = Type.Object({ status: Type.Literal('UP') })
 
 /** The schema of a list's `data`. */

@@ -1,4 +1,4 @@
-import { Closed, Nullable, OpaqueId, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
@@ -12,6 +12,8 @@ const Sha256 = Type.String({
 export const File = Type.Object(
   {
     fileId: OpaqueId,
+    /** What it is called where it comes from; null where nobody said. */
+    name: Nullable(Type.String()),
     size: Nullable(Type.Integer()),
     offset: Type.Integer(),
     sha256: Nullable(Type.String()),
@@ -25,6 +27,7 @@ export const File = Type.Object(
 export type File = Static<typeof File>
 
 export const FileQuery = Closed({
+  name: Type.Optional(Line(255)),
   size: Type.Optional(Bytes),
   sha256: Type.Optional(Sha256),
   secret: Type.Optional(Type.Boolean()),
@@ -82,7 +85,12 @@ export const Stdin = Closed({ fileId: OpaqueId })
 export const LimitRate = Type.Integer({ minimum: 16_384, maximum: 1_099_511_627_776 })
 
 /** Of a task: the file as it was when the task was made. */
-export const TaskStdin = Type.Object({ fileId: OpaqueId, size: Type.Integer(), sha256: Type.String() })
+export const TaskStdin = Type.Object({
+  fileId: OpaqueId,
+  name: Nullable(Type.String()),
+  size: Type.Integer(),
+  sha256: Type.String(),
+})
 
 export const TaskCopy = Type.Object({
   file: TaskStdin,
@@ -101,3 +109,18 @@ export const TaskFetch = Type.Object({
   kind: Kind,
   follow: Type.Optional(Type.Boolean()),
 })
+
+/** What a task fetches from one of its hosts; `size` and `sha256` are null where it has not come in full. */
+export const TaskFile = Type.Object(
+  {
+    hostId: Id,
+    hostname: Type.String(),
+    /** On that host. */
+    path: Type.String(),
+    kind: Kind,
+    size: Nullable(Type.Integer()),
+    sha256: Nullable(Type.String()),
+  },
+  { examples: [examples.taskFile] },
+)
+export type TaskFile = Static<typeof TaskFile>

@@ -179,6 +179,7 @@ export const user = {
   rights: ['hosts:remove'],
   email: 'maria@example.org',
   enabled: true,
+  totp: false,
   lastLoginAt: '2026-03-02T09:12:44.000Z',
   createdAt: '2026-03-01T08:00:00.000Z',
   updatedAt: '2026-03-01T08:00:00.000Z',
@@ -207,6 +208,29 @@ export const loginResult = {
   expiresAt: '2026-03-02T21:12:44.000Z',
   user: { id: 4, username: 'maria', role: 'OPERATOR' },
 }
+
+export const session = {
+  id: 12,
+  current: true,
+  address: '192.0.2.7',
+  userAgent: 'rsm',
+  createdAt: '2026-03-02T09:12:44.000Z',
+  lastUsedAt: '2026-03-02T10:30:00.000Z',
+  expiresAt: '2026-03-02T22:30:00.000Z',
+}
+
+export const sessionsEnded = { ended: 2 }
+
+export const totpCreate = { currentPassword: 'correct horse battery' }
+
+export const totpCreated = {
+  secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+  uri: 'otpauth://totp/rsm%20rsm.example.org:maria?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=rsm%20rsm.example.org',
+}
+
+export const totpConfirm = { code: '492039' }
+
+export const totpConfirmed = { recoveryCodes: ['QK7RM-2XV4P', 'H3TZB-YN6DW'] }
 
 export const auditEntry = {
   id: 42,

@@ -51,6 +51,12 @@ export const LogEntry = Type.Object({
 })
 export type LogEntry = Static<typeof LogEntry>
 
+/** Hosts of which more of their file has passed the server: how many bytes of it, in all (contract §13). */
+export const CarriedBytes = Type.Object({
+  hosts: Type.Array(Type.Object({ hostId: Id, bytes: Type.Integer() })),
+})
+export type CarriedBytes = Static<typeof CarriedBytes>
+
 /** `next` goes back as `after`; `previous` as `before`, and is 0 where nothing precedes. A page may be empty with more to come. */
 export const LogPage = Type.Object(
   { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer(), previous: Type.Integer() },

@@ -1,5 +1,6 @@
-import { Closed, Id, Time } from './common.ts'
+import { Closed, Id, Nullable, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
+import { Standing } from './servers.ts'
 
 /** `withoutOutput`: without the output of tasks and the recordings of terminal sessions. */
 export const BackupQuery = Closed({ withoutOutput: Type.Optional(Type.Boolean()) })
@@ -79,3 +80,27 @@ export const ServerStatus = Type.Object(
   },
 )
 export type ServerStatus = Static<typeof ServerStatus>
+
+/**
+ * That a server takes work, and how it stands among those of its store; `server` is null for one that has its store to itself.
+ * Who takes none answers 503, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
+ */
+export const Ready = Type.Object(
+  { status: Type.Literal('UP'), server: Nullable(Standing) },
+  {
+    examples: [
+      {
+        status: 'UP',
+        server: {
+          name: 'rsm1',
+          leaseSeconds: 8.214,
+          pools: {
+            write: { size: 3, busy: 1, waiting: 0 },
+            api: { size: 8, busy: 2, waiting: 0 },
+          },
+          hints: { isListening: true, lagSeconds: 0.002, heardSecondsAgo: 3.117 },
+        },
+      },
+    ],
+  },
+)

@@ -35,3 +35,23 @@ export const Server = Type.Object(
   },
 )
 export type Server = Static<typeof Server>
+
+/** Connections to PostgreSQL for one purpose: how many there may be, how many are in use, and how many calls wait for one. */
+export const Pool = Type.Object({ size: Type.Integer(), busy: Type.Integer(), waiting: Type.Integer() })
+
+/**
+ * How a server stands among those of its store. `leaseSeconds`: until others may take over its tasks and links; 0 when they may.
+ * `pools`: by what their connections are for. `hints`: whether it listens to other servers; how long a hint takes through
+ * PostgreSQL back to the server that sent it, and how long ago one did, both null where none did lately.
+ */
+export const Standing = Type.Object({
+  name: Type.String(),
+  leaseSeconds: Type.Number(),
+  pools: Type.Record(Type.String(), Pool),
+  hints: Type.Object({
+    isListening: Type.Boolean(),
+    lagSeconds: Nullable(Type.Number()),
+    heardSecondsAgo: Nullable(Type.Number()),
+  }),
+})
+export type Standing = Static<typeof Standing>

@@ -242,6 +242,12 @@ const gateOfTask = {
   timeout: Type.Integer(),
 }
 
+const Transfer = Type.Object({
+  bytes: Type.Integer(),
+  total: Nullable(Type.Integer()),
+  bytesPerSecond: Nullable(Type.Integer()),
+})
+
 /** A task without its results, as lists carry it. */
 export const TaskSummary = Type.Object(
   {
@@ -272,6 +278,11 @@ export const TaskSummary = Type.Object(
     fetch: Nullable(TaskFetch),
     stdin: Nullable(TaskStdin),
     limitRate: Nullable(Type.Integer()),
+    /**
+     * Of a running task with files: how many bytes have passed this server, of how many; `total` is null where nobody knows, and
+     * falls where a host needs nothing. Older servers don't say it.
+     */
+    transfer: Type.Optional(Nullable(Transfer)),
     clusterId: Nullable(Id),
     /** The task whose unsuccessful hosts this one took up again. */
     retryOf: Nullable(OpaqueId),
@@ -288,11 +299,19 @@ export const TaskSummary = Type.Object(
   { examples: [examples.taskSummary] },
 )
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: core.Counts }
+/**
+ * `server`: the one that carries out the plan of a running task; null where none does just now, and where the store is one server's
+ * alone. Older servers don't say it.
+ */
 export const Task = Type.Object(
-  { ...TaskSummary.properties, results: Type.Array(TaskResult) },
+  {
+    ...TaskSummary.properties,
+    server: Type.Optional(Nullable(Type.String())),
+    results: Type.Array(TaskResult),
+  },
   { examples: [examples.task] },
 )
-export type Task = TaskSummary & { results: core.TaskResult[] }
+export type Task = TaskSummary & { server?: string | null; results: core.TaskResult[] }
 
 const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
 

@@ -2,6 +2,7 @@ import { rights, roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
+import { Code } from './totp.ts'
 
 export const Role = Type.Enum([...roles])
 const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })
@@ -40,6 +41,8 @@ export const UserPatch = Closed(
     rights: Type.Optional(Rights),
     email: Type.Optional(Nullable(Email)),
     enabled: Type.Optional(Type.Boolean()),
+    /** Logins of a user who has lost the app take the password alone again; only the user turns codes on. */
+    totp: Type.Optional(Type.Literal(false)),
   },
   { examples: [examples.userPatch] },
 )
@@ -60,6 +63,8 @@ export const User = Type.Object(
     rights: Rights,
     email: Nullable(Type.String()),
     enabled: Type.Boolean(),
+    /** Whether logins take a code of an authenticator app, too. */
+    totp: Type.Boolean(),
     lastLoginAt: Nullable(Time),
     createdAt: Time,
     updatedAt: Time,
@@ -98,6 +103,8 @@ export const LoginRequest = Closed(
   {
     username: Line(64),
     password: Type.String({ minLength: 1, maxLength: 1024 }),
+    /** Of the user's authenticator app, or a recovery code: a 401 names this field where it is asked for. */
+    code: Type.Optional(Code),
   },
   { examples: [examples.loginRequest] },
 )

@@ -82,6 +82,7 @@ export const hostInstall = { sudo: true, forgetCredentials: true }
 const fileId = '01JNZ8Q3V5K7M9P2R4T6W8Y0FL'
 export const file = {
   fileId,
+  name: 'app.conf',
   size: 139,
   offset: 139,
   sha256,
@@ -89,6 +90,15 @@ export const file = {
   isSecret: false,
   createdAt: '2026-03-02T09:30:00.000Z',
   expiresAt: '2026-03-03T09:30:00.000Z',
+}
+
+export const taskFile = {
+  hostId: 7,
+  hostname: 'web1',
+  path: '/var/log/app.log',
+  kind: 'FILE',
+  size: 139,
+  sha256,
 }
 
 export const taskRetry = { async: false }
@@ -240,6 +250,7 @@ export const taskSummary = {
   fetch: null,
   stdin: null,
   limitRate: null,
+  transfer: null,
   clusterId: null,
   retryOf: null,
   scheduleId: 3,
@@ -251,7 +262,7 @@ export const taskSummary = {
   duration: 1250,
 }
 
-export const task = { ...taskSummary, results: [taskResult] }
+export const task = { ...taskSummary, server: null, results: [taskResult] }
 
 export const terminalCreate = { hostId: 7, cols: 120, rows: 40 }
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { access, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AuditVerifier, parseHead, verifyAudit } from '../../../core/audit.ts'
@@ -106,8 +105,10 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
 const checkFile =
   ({ sha256, sealedKey }: FileRecord): Check =>
   async (path) => {
+    const handle = await open(path, 'r').catch(absent)
+    if (handle === null) return null
     const hash = createHash('sha256')
-    for await (const piece of createReadStream(path)) hash.update(piece as Buffer)
+    for await (const piece of handle.createReadStream()) hash.update(piece as Buffer)
     return sealedKey !== null || hash.digest('hex') === sha256 ? null : `the file is damaged: ${path}`
   }
 
@@ -125,25 +126,28 @@ async function outputOf(path: string): Promise<number> {
   }
 }
 
-/** Output and recordings that somebody removed. A backup may have been made without them. */
+/** Output, recordings and files that somebody removed. A backup may have been made without them. */
 async function lookAtGone(path: string, tables: Tables): Promise<Finding[]> {
-  const outputs: string[] = []
-  for (const { id } of tables.slice('tasks')) {
-    const folder = join(path, 'tasks', String(id))
-    const isThere = await access(join(folder, 'output.log')).then(
+  const isThere = (file: string) =>
+    access(file).then(
       () => true,
       () => false,
     )
-    if (!isThere && (await outputOf(join(folder, 'task.json'))) > 0) outputs.push(join(folder, 'output.log'))
+  const outputs: string[] = []
+  for (const { id } of tables.slice('tasks')) {
+    const folder = join(path, 'tasks', String(id))
+    const output = join(folder, 'output.log')
+    if (!(await isThere(output)) && (await outputOf(join(folder, 'task.json'))) > 0) outputs.push(output)
   }
   const recordings: string[] = []
   for (const { id, recordingBytes } of tables.slice('terminals') as TerminalRecord[]) {
     const file = join(path, 'terminals', `${id}.cast`)
-    const isThere = await access(file).then(
-      () => true,
-      () => false,
-    )
-    if (!isThere && recordingBytes > 0) recordings.push(file)
+    if (recordingBytes > 0 && !(await isThere(file))) recordings.push(file)
+  }
+  const files: string[] = []
+  for (const { id, isComplete } of tables.slice('files') as FileRecord[]) {
+    const file = join(path, 'files', id)
+    if (isComplete && !(await isThere(file))) files.push(file)
   }
   const gone = (code: FindingCode, what: string, [first, ...others]: readonly string[]) => {
     if (first === undefined) return []
@@ -151,7 +155,11 @@ async function lookAtGone(path: string, tables: Tables): Promise<Finding[]> {
     const todo = 'put it back from a backup with output; one that was made without output has none'
     return [finding(code, 'warning', `${what} is not there: ${first}${more}`, todo)]
   }
-  return [...gone('output', 'output of a task', outputs), ...gone('recording', 'a recording', recordings)]
+  return [
+    ...gone('output', 'output of a task', outputs),
+    ...gone('recording', 'a recording', recordings),
+    ...gone('file', 'a file', files),
+  ]
 }
 
 const checkRecording: Check = async (path) => {

@@ -4,13 +4,16 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { Appender } from '../../../disk/appender.ts'
 import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
+import { piecesOf } from '../../../disk/pieces.ts'
 import { type Files, WrongOffset } from '../../seams/files.ts'
 
 /** Finished bytes by what they are: each a further name of the files that have them. */
 const contentName = 'content'
 
-/** Bytes of one read: fifty readers at once have a buffer each. */
-const pieceBytes = 64 * 1024
+/** Bytes of one read: fewer where there are many readers, as each has two buffers. */
+const mostBytes = 256 * 1024
+const leastBytes = 64 * 1024
+const readersBytes = 4 * 1024 * 1024
 
 const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
@@ -21,19 +24,20 @@ const gone = (id: string, cause?: unknown) =>
 export async function openDirectoryFiles(directory: string): Promise<Files> {
   const contents = join(directory, contentName)
   await mkdir(contents, { recursive: true, mode: 0o700 })
+  /** Bytes that were durable when the writer of a file began: what it adds is so at its end. */
   const writers = new Map<string, number>()
+  let readers = 0
   const pathOf = (id: string) => join(directory, id)
   const shared = createShared(contents)
 
-  async function add(handle: FileHandle, offset: number, bytes: AsyncIterable<Uint8Array>, id: string) {
-    const text = new Appender(handle.fd, offset)
+  async function add(handle: FileHandle, offset: number, bytes: AsyncIterable<Uint8Array>) {
+    const text = new Appender(handle.fd, { at: offset, isSynced: true })
     let end = offset
     try {
       try {
         for await (const piece of bytes) {
           await text.write(piece)
           end += piece.length
-          writers.set(id, end)
         }
       } finally {
         // What came before a cut stays.
@@ -41,6 +45,9 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
       }
     } catch (error) {
       if (!isDiskFull(error)) throw error
+      // The server's own store is on this disk, and could not even note that the file goes.
+      await text.settled()
+      await handle.truncate(offset)
       throw new RsmError('unavailable', "the server's disk is full", { cause: error, retryAfter: 60 })
     } finally {
       await handle.datasync()
@@ -89,7 +96,7 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
     append: (id, offset, bytes) =>
       writing(id, offset, async (handle) => {
         if (offset === 0) await syncDirectory(directory)
-        return add(handle, offset, bytes, id)
+        return add(handle, offset, bytes)
       }),
     cut: (id, end, to) =>
       writing(id, end, async (handle) => {
@@ -106,15 +113,17 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
       const handle = await open(pathOf(id), 'r').catch((error: unknown) => {
         throw isMissing(error) ? gone(id, error) : error
       })
+      readers += 1
       try {
-        const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, to - from))
-        for (let at = from; at < to; ) {
-          const { bytesRead } = await handle.read(piece, 0, Math.min(piece.length, to - at), at)
-          if (bytesRead === 0) throw gone(id)
-          yield piece.subarray(0, bytesRead)
-          at += bytesRead
+        const pieceBytes = Math.max(leastBytes, Math.min(mostBytes, readersBytes / (2 * readers)))
+        let at = from
+        for await (const piece of piecesOf(handle.fd, { from, to, pieceBytes, isReused: true })) {
+          at += piece.length
+          yield piece
         }
+        if (at < to) throw gone(id)
       } finally {
+        readers -= 1
         await handle.close()
       }
     },
@@ -174,7 +183,13 @@ function createShared(contents: string) {
         } else if (other.size === own.size) {
           const temporary = temporaryName(path)
           await link(common, temporary)
-          await rename(temporary, path)
+          const former = await open(path)
+          try {
+            await rename(temporary, path)
+          } finally {
+            // The bytes of a large file take their time to go: nobody waits for that.
+            former.close().catch(() => undefined)
+          }
         }
         await syncDirectory(contents)
       }),

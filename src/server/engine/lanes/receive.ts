@@ -1,4 +1,3 @@
-import { LineBudget } from '../../../core/line-budget.ts'
 import type {
   ScriptComplete,
   ScriptOutput,
@@ -11,6 +10,7 @@ import { signalOf, statusOf, withoutTheRest } from '../../executions/reported-en
 import type { ReportedEnd, RunningExecution } from '../../seams/executions.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { EngineParts } from '../parts.ts'
+import { createFrameTarget } from './frame-target.ts'
 import type { HostLanes } from './host-lanes.ts'
 import type { EarlyEnd, Incoming } from './incoming.ts'
 
@@ -38,10 +38,8 @@ export interface Receiver {
 }
 
 export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
-  const { executions, store, results, facts, clock, log } = parts
-  const foreign = new LineBudget()
-  const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
-    link.send('ERROR', { code, message, refId })
+  const { executions, clock, log } = parts
+  const find = createFrameTarget(parts, lanes)
 
   /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
   const present = (link: AgentLink) => lanes.get(link.hostId)?.link ?? link
@@ -68,42 +66,51 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     })
   }
 
-  /** A frame for a task that does not run: of an ended one it is acknowledged and dropped (contract §6). */
-  async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
-    const task = await store.get('tasks', taskId)
-    if (!task) {
-      refuse(link, 404, `no task ${taskId}`, frameId)
-      return 'refused'
-    }
-    const isIts = task.status === 'RUNNING' ? false : await results.has(taskId, link.hostId)
-    if (isIts !== false) return 'ended'
-    notYours(link, frameId, taskId)
-    return 'refused'
+  function release(link: AgentLink, taskId: string): void {
+    if (link.hello) link.send('SCRIPT_ACK', { taskId, complete: true })
   }
 
-  function notYours(link: AgentLink, frameId: string, taskId: string): void {
-    const { agentId, hostId } = link
-    const leftOut = foreign.take(agentId, clock.monotonic())
-    if (leftOut !== null) log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
-    facts.publish('foreignFrame', { agentId, hostId, type: 'task', id: taskId })
-    refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
+  /** What is learnt after a final state goes to `lateResult` (contract §4). */
+  async function late(hostId: number, complete: ScriptComplete): Promise<void> {
+    // That its end can't be known is nothing that is learnt.
+    if (complete.status === 'LOST') return
+    await executions.late(complete.taskId, hostId, {
+      status: statusOf(complete, complete.status !== undefined).status,
+      exitCode: complete.exitCode,
+      signal: signalOf(complete),
+      completedAt: isoTime(clock.now()),
+    })
   }
 
-  /** What the frame is about; else it has been answered, and the answer says whether its task had ended. */
-  async function find(
-    link: AgentLink,
-    frameId: string,
-    taskId: string,
-  ): Promise<RunningExecution | 'ended' | 'refused'> {
-    await lanes.get(link.hostId)?.takenUp
-    const found = await executions.find(taskId, link.hostId)
-    if (!found) return notRunning(link, frameId, taskId)
-    if (found.execution.sentAt === null || found.execution.overSsh) {
-      notYours(link, frameId, taskId)
-      return 'refused'
-    }
-    if (!isFinal(found.execution.status)) lanes.of(link.hostId).heard.set(taskId, clock.monotonic())
-    return found
+  /** Resolves when the end is durable and the agent may forget the execution. */
+  async function settle(link: AgentLink, end: ReportedEnd): Promise<void> {
+    const { taskId } = end.complete
+    const { hostId } = link
+    const changed = await executions.settle(`${taskId}/${hostId}`, end)
+    parts.ended(changed)
+    if (changed.length === 0) await late(hostId, end.complete)
+    const lane = lanes.of(hostId)
+    lane.incoming.delete(taskId)
+    lane.forget(taskId)
+    release(link, taskId)
+  }
+
+  function settleEarly(incoming: Incoming, early: EarlyEnd, how: Pick<ReportedEnd, 'incomplete'>): void {
+    const { link, complete } = early
+    incoming.early = null
+    settle(link, { ...how, complete }).catch((error: unknown) => {
+      log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
+      // The agent tells it again over its next link only.
+      present(link).close(1013, 'the server can not take this just now')
+    })
+  }
+
+  function progressed(incoming: Incoming): void {
+    const { early, storedSequence } = incoming
+    if (!early) return
+    early.at = clock.monotonic()
+    if (storedSequence >= (early.complete.lastSequence ?? -1))
+      settleEarly(incoming, early, { incomplete: false })
   }
 
   async function append(
@@ -129,53 +136,6 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     } finally {
       incoming.writing--
     }
-  }
-
-  function progressed(incoming: Incoming): void {
-    const { early, storedSequence } = incoming
-    if (!early) return
-    early.at = clock.monotonic()
-    if (storedSequence >= (early.complete.lastSequence ?? -1))
-      settleEarly(incoming, early, { incomplete: false })
-  }
-
-  function settleEarly(incoming: Incoming, early: EarlyEnd, how: Pick<ReportedEnd, 'incomplete'>): void {
-    const { link, complete } = early
-    incoming.early = null
-    settle(link, { ...how, complete }).catch((error: unknown) => {
-      log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
-      // The agent tells it again over its next link only.
-      present(link).close(1013, 'the server can not take this just now')
-    })
-  }
-
-  /** Resolves when the end is durable, and the agent may let go of it. */
-  async function settle(link: AgentLink, end: ReportedEnd): Promise<void> {
-    const { taskId } = end.complete
-    const { hostId } = link
-    const changed = await executions.settle(`${taskId}/${hostId}`, end)
-    parts.ended(changed)
-    if (changed.length === 0) await late(hostId, end.complete)
-    const lane = lanes.of(hostId)
-    lane.incoming.delete(taskId)
-    lane.forget(taskId)
-    release(link, taskId)
-  }
-
-  function release(link: AgentLink, taskId: string): void {
-    if (link.hello) link.send('SCRIPT_ACK', { taskId, complete: true })
-  }
-
-  /** What is learnt after a final state goes to `lateResult` (contract §4). */
-  async function late(hostId: number, complete: ScriptComplete): Promise<void> {
-    // That its end can't be known is nothing that is learnt.
-    if (complete.status === 'LOST') return
-    await executions.late(complete.taskId, hostId, {
-      status: statusOf(complete, complete.status !== undefined).status,
-      exitCode: complete.exitCode,
-      signal: signalOf(complete),
-      completedAt: isoTime(clock.now()),
-    })
   }
 
   return {

@@ -93,7 +93,7 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
     if (execution.cancelRequested) cancel(link, lane, execution)
   }
 
-  /** What the agent names and no running task knows: it may let go of it, or send its late result first. */
+  /** Executions that the agent names and no running task has: the agent may forget them, or first send a late result. */
   async function others(link: AgentLink): Promise<void> {
     for (const { taskId, state, lastSequence } of link.hello?.tasks ?? []) {
       const running = await executions.find(taskId, link.hostId)

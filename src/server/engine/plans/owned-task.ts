@@ -19,7 +19,7 @@ function pauseUntilOf(
   return ends.reduce<number | null>((last, end) => Math.max(last ?? 0, end + pauseSeconds * 1000), null)
 }
 
-/** The plan of a task as far as it has come: what is on disk decides. */
+/** The plan of a task at the point that is stored on disk. */
 export function planOf(task: TaskRecord, executions: readonly Execution[]): Plan {
   const standings = executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
   return new Plan(task, standings, pauseUntilOf(task, executions))
@@ -49,9 +49,12 @@ export class OwnedTask {
   retryTimer: NodeJS.Timeout | undefined
   /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
   graceUntil = 0
-  /** What goes over links and is open, as far as the owner has heard; by the execution's id. */
+  /** Open executions that run over links, by their id, as far as the owner knows. */
   readonly open = new Map<string, OpenExecution>()
-  /** Monotonic milliseconds when the host of what is RUNNING was last seen linked, or it was first seen RUNNING; by the execution's id. */
+  /**
+   * Monotonic milliseconds when the host of what is RUNNING was last seen linked, or it was first seen RUNNING; by the
+   * execution's id.
+   */
   readonly linkedAt = new Map<string, number>()
   /** Monotonic milliseconds since when the host of an execution that is due has been without a link, by the execution's id. */
   readonly awaySince = new Map<string, number>()

@@ -4,7 +4,7 @@ import type { EngineParts } from '../parts.ts'
 import { isTooSilent, silentEnd } from '../silence.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'
 
-/** Looks after executions of owned tasks whose hosts have no link, on whatever server. */
+/** Looks after executions of owned tasks whose hosts have no link to any server. */
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, OwnedTask>) {
   const { executions, hints, member, clock } = parts
 

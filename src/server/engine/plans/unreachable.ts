@@ -5,10 +5,13 @@ import type { OpenExecution, OwnedTask } from './owned-task.ts'
 
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
-/** How long one whose agent was stopped may: a restart of it takes no longer (contract §4). */
+/** How long a host may be away whose agent was stopped: a restart takes no longer (contract §4). */
 const stoppedQueueSeconds = 15
 
-/** Sweeps of which one asks for the links of all that wait, once a second; the others judge those that were away then. */
+/**
+ * One in this many sweeps, about once a second, asks for the links of all waiting hosts; the others only judge the hosts that
+ * were away then.
+ */
 const sweepsToFull = 4
 
 /** Milliseconds. */
@@ -17,7 +20,7 @@ function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): n
   return (queueSeconds ?? (view && view.status !== 'OFFLINE' ? usual : 0)) * 1000
 }
 
-/** Gives up what is due on hosts that have no link, on whatever server, for longer than their task waits. */
+/** Gives up due executions of hosts that have had no link to any server for longer than the task waits. */
 export function createUnreachable(
   parts: EngineParts,
   owned: ReadonlyMap<string, OwnedTask>,

@@ -13,7 +13,7 @@ export interface StoreAddress {
   readonly places: readonly Place[]
   readonly user: string
   readonly database: string
-  /** Undefined: what `pgpass` says of the place. */
+  /** Undefined: what ~/.pgpass says of the place. */
   readonly password: string | undefined
   readonly tls: StoreTls
   /** Milliseconds for each of the places. */

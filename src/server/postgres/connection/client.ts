@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import type { Place, StoreAddress, StoreTls } from './address.ts'
+import { passwordFor } from './pgpass.ts'
 
 /** Milliseconds: PostgreSQL ends a statement that takes longer … */
 const statementTimeout = 10_000
 /** … and this side stops waiting for one whose answer does not come, as behind a cut network. */
-const queryTimeout = 12_000
+export const queryTimeout = 12_000
 /** Of a transaction whose server stands still: the locks that it holds keep others waiting until then. */
 const idleTimeout = 5_000
 
@@ -47,7 +48,8 @@ export function clientOptions(
     port: place.port,
     user,
     database,
-    ...(password === undefined ? {} : { password }),
+    // Asked where PostgreSQL wants one; `pg` itself reads ~/.pgpass with a warning that it will not do so any more.
+    password: password ?? (() => passwordFor(address, place)),
     ssl: tlsOptions(tls, place),
     application_name: `rsm ${name}`.slice(0, 63),
     connectionTimeoutMillis: connectTimeout,

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { type Log, told } from '../../log.ts'
+import type { PoolLoad } from '../../seams/shared.ts'
 import type { Place, StoreAddress } from './address.ts'
-import { clientOptions } from './client.ts'
+import { afterReading } from './after-reading.ts'
+import { clientOptions, queryTimeout } from './client.ts'
 import { isAway, isLate, isToBeRepeated, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
 import { createReach } from './reach.ts'
@@ -47,8 +49,7 @@ export interface Database {
   connect(isPatient?: boolean): Promise<pg.Client>
   /** Why the last call could not reach it; null when it could. */
   readonly fault: string | null
-  /** Connections that are in use and calls that wait for one, by pool. */
-  load(): Record<PoolName, { busy: number; waiting: number }>
+  load(): Record<PoolName, PoolLoad>
   close(): Promise<void>
 }
 
@@ -68,6 +69,8 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     const poolOf = (size: number) => {
       const pool = new pg.Pool({
         ...clientOptions(address, place, name),
+        // `askInTime` waits.
+        query_timeout: 0,
         max: size,
         idleTimeoutMillis: 60_000,
       })
@@ -122,7 +125,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
   return {
     name,
     address,
-    ask: (pool, statement, values = []) => use(pool, (client) => askOf(client)(statement, values)),
+    ask: (pool, statement, values = []) => use(pool, (client) => askInTime(client)(statement, values)),
     async transaction(pool, work, isolation = 'serializable') {
       const outcome = await use(pool, (client) => outcomeOf(client, work, isolation))
       if ('error' in outcome) throw outcome.error
@@ -148,7 +151,8 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     load() {
       const of = (pool: PoolName) => {
         const its = current?.pools[pool]
-        return { busy: (its?.totalCount ?? 0) - (its?.idleCount ?? 0), waiting: its?.waitingCount ?? 0 }
+        const busy = (its?.totalCount ?? 0) - (its?.idleCount ?? 0)
+        return { size: sizes[pool], busy, waiting: its?.waitingCount ?? 0 }
       }
       return { write: of('write'), api: of('api') }
     },
@@ -167,6 +171,17 @@ export const askOf =
     return (await client.query<R>({ ...query, values: [...values] })).rows
   }
 
+/** As `query_timeout` of `pg`, which does not read before it gives up. */
+export const askInTime =
+  (client: pg.ClientBase, patience = queryTimeout): Ask =>
+  <R extends object>(...asked: Parameters<Ask>) =>
+    new Promise<R[]>((resolve, reject) => {
+      const endWaiting = afterReading(patience, () => reject(new Error('Query read timeout')))
+      void askOf(client)<R>(...asked)
+        .then(resolve, reject)
+        .finally(endWaiting)
+    })
+
 /** What a transaction came to: an error of `work` itself says nothing of the connection. */
 type Outcome<T> = { value: T } | { error: unknown }
 
@@ -177,7 +192,7 @@ async function outcomeOf<T>(
   isolation: Isolation,
 ): Promise<Outcome<T>> {
   for (let attempt = 1; ; attempt++) {
-    const { ask, fault } = noting(askOf(client))
+    const { ask, fault } = noting(askInTime(client))
     try {
       await ask(`begin isolation level ${isolation}`)
       const value = await work(ask)
@@ -188,7 +203,7 @@ async function outcomeOf<T>(
     } catch (error) {
       const failed = fault()
       if (isAway(failed) && !isLate(failed)) throw failed
-      await askOf(client)('rollback')
+      await askInTime(client)('rollback')
       if (isLate(failed)) return { error: unavailable(failed) }
       if (!isToBeRepeated(failed)) return { error }
       if (attempt >= mostRepeats) return { error: unavailable(failed) }

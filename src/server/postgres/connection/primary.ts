@@ -5,39 +5,40 @@ import { type Place, refusedPooler, refusedStore, type StoreAddress } from './ad
 import { clientOptions } from './client.ts'
 
 /** The oldest version that was tried. */
-const oldestVersion = 15
+export const oldestVersion = 15
 /** SQLSTATEs that say that waiting is no help: a role, a password, a database. */
 const refusals = new Set(['28000', '28P01', '3D000', '42501'])
 
-interface Looked {
-  version: number
-  text: string
-  isReadOnly: boolean
+/** `server_version`, which each server says before anything is asked; empty until then. */
+function versionOf(client: pg.Client): () => string {
+  let version = ''
+  client.connection.on('parameterStatus', (status: { parameterName: string; parameterValue: string }) => {
+    if (status.parameterName === 'server_version') version = status.parameterValue
+  })
+  return () => version
 }
 
-async function look(client: pg.Client): Promise<Looked> {
-  const { rows } = await client.query<{ version: string; text: string; read_only: boolean }>(
-    `select current_setting('server_version_num') as version, current_setting('server_version') as text,
-      pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as read_only`,
+async function isReadOnly(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ read_only: boolean }>(
+    `select pg_is_in_recovery() or current_setting('default_transaction_read_only') = 'on' as read_only`,
   )
-  const [row] = rows
-  return { version: Number(row?.version), text: row?.text ?? '', isReadOnly: row?.read_only === true }
+  return rows[0]?.read_only === true
 }
 
 /** Why this place is not the primary; null where it is. */
 async function faultOf(address: StoreAddress, place: Place, name: string): Promise<string | null> {
   const client = new pg.Client(clientOptions(address, place, name))
   client.on('error', () => undefined)
+  const version = versionOf(client)
   try {
     await client.connect()
-    const { version, text, isReadOnly } = await look(client)
-    if (Math.floor(version / 10_000) < oldestVersion)
+    if (Number.parseInt(version(), 10) < oldestVersion)
       throw refusedStore(
         address,
-        `PostgreSQL ${text} is too old: rsm needs ${oldestVersion} or newer`,
+        `PostgreSQL ${version()} is too old: rsm needs ${oldestVersion} or newer`,
         'upgrade it with pg_upgradecluster or pg_dump, then start rsm again',
       )
-    return isReadOnly ? 'it is a standby or read-only' : null
+    return (await isReadOnly(client)) ? 'it is a standby or read-only' : null
   } catch (error) {
     if (error instanceof RsmError) throw error
     const { message, code } = error as Error & { code?: string }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { afterReading } from './after-reading.ts'
 import { type Ask, askOf, type Database } from './database.ts'
 import { isAway, unavailable } from './failure.ts'
 
@@ -52,16 +53,13 @@ function patient(client: pg.Client, patience: number): Ask {
   let last: Promise<unknown> = Promise.resolve()
 
   async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
-    let isWaited = true
-    // When this process has stood still, the answer may be here and not read yet.
-    const timer = setTimeout(() => setImmediate(() => isWaited && cut(client)), patience)
+    const endWaiting = afterReading(patience, () => cut(client))
     try {
       return await askOf(client)<R>(...asked)
     } catch (error) {
       throw isAway(error) ? unavailable(error) : error
     } finally {
-      isWaited = false
-      clearTimeout(timer)
+      endWaiting()
     }
   }
   return <R extends object>(...asked: Parameters<Ask>) => {

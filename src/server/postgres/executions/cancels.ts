@@ -3,6 +3,7 @@ import type { Execution } from '../../seams/executions.ts'
 import type { Ask } from '../connection/database.ts'
 import { columns, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
+import { readWhole } from './whole-task.ts'
 
 /** Seconds after which a cancel that is still noted was left by its server. */
 const patience = 10
@@ -31,13 +32,14 @@ export function createCancels(steps: Steps): Cancels {
   const { database, log } = steps.deps
 
   async function carryOut({ taskId, at, error }: Cancel): Promise<Execution[]> {
-    const rows = await database.ask<Row>(
-      'api',
+    const rows = await readWhole<Row & { host_id: number }>(
+      database,
       {
         name: 'executions open of',
-        text: `select ${columns} from rsm.executions e where e.task_id = $1 and e.status in ('PENDING', 'RUNNING')`,
+        text: `select e.host_id, ${columns} from rsm.executions e
+          where e.task_id = $1 and e.status in ('PENDING', 'RUNNING') and e.host_id > $2 order by e.host_id limit $3`,
       },
-      [taskId],
+      taskId,
     )
     const how = error === null ? undefined : ({ pendingOnly: true, error } as const)
     const changed = await steps.change(null, { stored: rows.map(storedOf) }, asCancelled(at, how))

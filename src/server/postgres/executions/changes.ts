@@ -1,6 +1,7 @@
 import type { ResultStatus } from '../../../core/task/task.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { Database, Statement } from '../connection/database.ts'
+import { rowsAtOnce } from './whole-task.ts'
 
 /** A cursor has the number of a transaction in its lower digits, and the count of fail-overs in the higher ones. */
 const failover = 2 ** 44
@@ -9,8 +10,9 @@ const failover = 2 ** 44
 interface Found {
   xmin: string
   timeline: string
-  rec?: Execution | null
   host_id?: number | null
+  xid?: string | null
+  rec?: Execution | null
   status?: ResultStatus | null
   id?: string | null
 }
@@ -28,23 +30,20 @@ export interface Changed {
 const now = `now as materialized (
     select pg_snapshot_xmin(pg_current_snapshot()) as xmin, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline)`
 const place = 'now.xmin::text as xmin, now.timeline'
-const isNew = `e.xid >= (case when now.timeline = coalesce($3, now.timeline) then $2 else '0' end)::xid8`
+const from = `(case when now.timeline = coalesce($3, now.timeline) then $2 else '0' end)::xid8`
+
+/** A page of them, in the order of their transactions: of that of $2 those of the hosts after $4. */
+const page = (what: string) => `with ${now} select ${place}, c.* from now left join lateral (
+    select e.host_id, e.xid::text as xid, ${what} from rsm.executions e
+    where e.task_id = $1 and (e.xid, e.host_id) > (${from}, $4::bigint) order by e.xid, e.host_id limit ${rowsAtOnce}) as c on true`
 
 const statements = {
-  records: {
-    name: 'executions changes',
-    text: `with ${now} select ${place}, e.rec from now
-      left join rsm.executions e on e.task_id = $1 and ${isNew}`,
-  },
-  statuses: {
-    name: 'executions statuses',
-    text: `with ${now} select ${place}, e.host_id, e.status from now
-      left join rsm.executions e on e.task_id = $1 and ${isNew}`,
-  },
+  records: { name: 'executions changes', text: page('e.rec') },
+  statuses: { name: 'executions statuses', text: page('e.status') },
   tasks: {
     name: 'executions changed tasks',
     text: `with ${now} select ${place}, t.id from now left join unnest($1::text[]) as t(id)
-      on exists (select from rsm.executions e where e.task_id = t.id and ${isNew})`,
+      on exists (select from rsm.executions e where e.task_id = t.id and e.xid >= ${from})`,
   },
 } satisfies Record<string, Statement>
 
@@ -63,11 +62,12 @@ export function createChanges(database: Database): Changes {
     statement: Statement,
     which: string | readonly string[],
     after: number,
+    ...more: readonly number[]
   ): Promise<{ rows: Found[]; cursor: number }> {
     const isOld = after !== Number.POSITIVE_INFINITY && Math.floor(after / failover) !== failovers
     // No transaction has so high a number.
     const from = after === Number.POSITIVE_INFINITY ? failover : isOld ? 0 : after % failover
-    const rows = await database.ask<Found>('api', statement, [which, String(from), timeline])
+    const rows = await database.ask<Found>('api', statement, [which, String(from), timeline, ...more])
     const [first] = rows
     if (!first) throw new Error('a left join answers a row')
     if (timeline !== null && timeline !== first.timeline) failovers++
@@ -75,18 +75,37 @@ export function createChanges(database: Database): Changes {
     return { rows, cursor: failovers * failover + Number(first.xmin) }
   }
 
+  /** Page by page, each execution as it was read last. The cursor is that of the first page: what changes meanwhile is new to it. */
+  async function pages(statement: Statement, taskId: string, after: number) {
+    const found = new Map<number, Found>()
+    // Before a transaction that has changed something there is none of host 0.
+    let [place, host] = [after, 0]
+    let first: number | null = null
+    for (;;) {
+      const { rows, cursor } = await since(statement, taskId, place, host)
+      const generation = Math.floor(cursor / failover)
+      // After a fail-over all is read anew.
+      if (first === null || Math.floor(first / failover) !== generation) first = cursor
+      for (const row of rows) if (row.host_id) found.set(row.host_id, row)
+      const last = rows.at(-1)
+      if (!last?.host_id || rows.length < rowsAtOnce) return { changed: [...found.values()], cursor: first }
+      ;[place, host] = [generation * failover + Number(last.xid), last.host_id]
+    }
+  }
+
   return {
     async changes(taskId, after) {
-      const { rows, cursor } = await since(statements.records, taskId, after)
-      const executions = after === Number.POSITIVE_INFINITY ? [] : rows.flatMap(({ rec }) => rec ?? [])
-      return { executions, cursor }
+      const { changed, cursor } = await pages(statements.records, taskId, after)
+      return { executions: changed.flatMap(({ rec }) => rec ?? []), cursor }
     },
     async statuses(taskId, after) {
-      const { rows, cursor } = await since(statements.statuses, taskId, after)
-      const changed = rows.flatMap(({ host_id: hostId, status }) =>
-        hostId && status ? [{ hostId, status }] : [],
-      )
-      return { changed, cursor }
+      const { changed, cursor } = await pages(statements.statuses, taskId, after)
+      return {
+        changed: changed.flatMap(({ host_id: hostId, status }) =>
+          hostId && status ? [{ hostId, status }] : [],
+        ),
+        cursor,
+      }
     },
     async changedTasks(taskIds, after) {
       const { rows, cursor } = await since(statements.tasks, taskIds, after)

@@ -1,6 +1,7 @@
 import { type Counts, emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
 import type { Database } from '../connection/database.ts'
 import type { Changes } from './changes.ts'
+import { isThere, readWhole } from './whole-task.ts'
 
 /** Executions of a task from which on its counts are kept, as counting them takes longer than a look at what has changed. */
 const many = 1000
@@ -43,24 +44,16 @@ export function createCounts(
   /** The cursor is read first: what changes meanwhile is read again. */
   async function begin(taskId: string): Promise<Kept> {
     const { cursor } = await changes.changes(taskId, Number.POSITIVE_INFINITY)
-    const rows = await database.ask<{ host_id: number; status: ResultStatus }>(
-      'api',
+    const rows = await readWhole<{ host_id: number; status: ResultStatus }>(
+      database,
       {
         name: 'executions all statuses',
-        text: 'select host_id, status from rsm.executions where task_id = $1',
+        text: `select host_id, status from rsm.executions
+          where task_id = $1 and host_id > $2 order by host_id limit $3`,
       },
-      [taskId],
+      taskId,
     )
     return { cursor, statuses: new Map(rows.map(({ host_id, status }) => [host_id, status])) }
-  }
-
-  async function isThere(taskId: string): Promise<boolean> {
-    const rows = await database.ask(
-      'api',
-      { name: 'executions is there', text: 'select 1 from rsm.executions where task_id = $1 limit 1' },
-      [taskId],
-    )
-    return rows.length > 0
   }
 
   function keep(taskId: string, its: Kept): void {
@@ -74,7 +67,7 @@ export function createCounts(
     const before = kept.get(taskId) ?? (await begin(taskId))
     const { changed, cursor } = await changes.statuses(taskId, before.cursor)
     for (const { hostId, status } of changed) before.statuses.set(hostId, status)
-    if (!(await isThere(taskId))) {
+    if (!(await isThere(database, taskId))) {
       kept.delete(taskId)
       large.delete(taskId)
       return null

@@ -1,29 +1,56 @@
 import { faultPoint } from '#fault-point'
-import { emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
+import { type Counts, emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
 import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Ask } from '../connection/database.ts'
 import { remainsOf } from '../results.ts'
 import { holdsTask } from './fence.ts'
 import { columns, type Row } from './rows.ts'
 import type { Steps } from './steps.ts'
+import { rowsAtOnce } from './whole-task.ts'
 
 type LateResult = Parameters<Executions['late']>[2]
 
-/** The executions become results as they are; answers how many there are of each status. */
-const moveText = `with gone as (
-    delete from rsm.executions where task_id = $1 returning host_id, position, rec, status),
+/**
+ * The executions of the hosts after $2, $3 at most, become results as they are; answers how many there are of each status, and the
+ * last host of these.
+ */
+const moveText = `with page as (
+    select host_id from rsm.executions where task_id = $1 and host_id > $2 order by host_id limit $3),
+  gone as (
+    delete from rsm.executions e using page where e.task_id = $1 and e.host_id = page.host_id
+    returning e.host_id, e.position, e.rec, e.status),
   results as (
-    insert into rsm.results(task_id, host_id, position, rec) select $1, host_id, position, rec from gone),
-  remains as (
+    insert into rsm.results(task_id, host_id, position, rec) select $1, host_id, position, rec from gone)
+  select status, count(*) as count, max(host_id) as last from gone group by status`
+
+const endText = `with remains as (
     insert into rsm.remains(task_id, script, gates) values ($1, $2, $3)
     on conflict (task_id) do update set script = excluded.script, gates = excluded.gates, aside_at = null),
-  cancels as (delete from rsm.cancels where task_id = $1),
-  held as (delete from rsm.held where task_id = $1)
-  select status, count(*) as count from gone group by status`
+  cancels as (delete from rsm.cancels where task_id = $1)
+  delete from rsm.held where task_id = $1`
 
 const isOpenText = `select exists (
     select from rsm.executions where task_id = $1 and status in ('PENDING', 'RUNNING')) as is_open`
+
+/** How many there are of each status. */
+async function move(ask: Ask, taskId: string): Promise<Counts> {
+  const counts = emptyCounts()
+  for (let after = 0, page = rowsAtOnce; page === rowsAtOnce; ) {
+    const moved = await ask<{ status: ResultStatus; count: number; last: number }>(
+      { name: 'executions move', text: moveText },
+      [taskId, after, rowsAtOnce],
+    )
+    page = 0
+    for (const { status, count, last } of moved) {
+      counts[status] += count
+      page += count
+      after = Math.max(after, last)
+    }
+  }
+  return counts
+}
 
 class StillOpen extends Error {}
 
@@ -37,13 +64,9 @@ export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | '
       const task = await tx.get('tasks', taskId)
       if (task?.status !== 'RUNNING') return null
       faultPoint('server.archived.before')
-      const moved = await ask<{ status: ResultStatus; count: number }>(
-        { name: 'executions move', text: moveText },
-        remainsOf(taskId, textsOf(task)),
-      )
+      const counts = await move(ask, taskId)
+      await ask({ name: 'executions end', text: endText }, remainsOf(taskId, textsOf(task)))
       faultPoint('server.archived.after')
-      const counts = emptyCounts()
-      for (const { status, count } of moved) counts[status] = count
       const ended = endedTask(task, counts, clock.now())
       if (ended === null) throw new StillOpen()
       tx.put('tasks', ended)

@@ -5,6 +5,7 @@ import { columns, idOf, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 import { createWaiting } from './waiting.ts'
 import { createWaitingCounts } from './waiting-counts.ts'
+import { isThere, readWhole, rowsAtOnce } from './whole-task.ts'
 
 type Queries = Pick<
   Executions,
@@ -30,6 +31,11 @@ const ofHostText = `(select ${columns} from rsm.executions e
   (select ${columns} from rsm.executions e
     where e.host_id = $1 and e.status = 'PENDING' and e.due_at is not null and not e.over_ssh and ${isNotHeld}
     order by e.due_at, e.task_id)`
+
+const ofHostsText = `select ${columns} from rsm.executions e where e.task_id = $1 and e.host_id = any($2::bigint[])`
+
+const ofTaskText = `select e.host_id, ${columns} from rsm.executions e
+  where e.task_id = $1 and e.host_id > $2 order by e.host_id limit $3`
 
 const loadText = `select (select count(*) from rsm.tasks where status = 'RUNNING') as tasks,
     count(*) filter (where status = 'RUNNING') as running, count(*) filter (where status = 'PENDING') as waiting
@@ -73,16 +79,24 @@ export function createQueries(
       const [stored] = await steps.read([id])
       return stored && steps.inHand.show(stored)
     },
-    ofHosts: (taskId, hostIds) =>
-      ask(
-        'of hosts',
-        `select ${columns} from rsm.executions e where e.task_id = $1 and e.host_id = any($2::bigint[])`,
-        [taskId, hostIds],
-      ),
-    ofTask: (taskId) =>
-      ask('of task', `select ${columns} from rsm.executions e where e.task_id = $1 order by e.position`, [
+    async ofHosts(taskId, hostIds) {
+      const found: RunningExecution[] = []
+      for (let at = 0; at < hostIds.length; at += rowsAtOnce)
+        found.push(...(await ask('of hosts', ofHostsText, [taskId, hostIds.slice(at, at + rowsAtOnce)])))
+      return found
+    },
+    async ofTask(taskId) {
+      const rows = await readWhole<Row & { host_id: number }>(
+        database,
+        { name: 'executions of task', text: ofTaskText },
         taskId,
-      ]),
+      )
+      // Of a task that ended between two pages only a part was read.
+      if (rows.length >= rowsAtOnce && !(await isThere(database, taskId))) return []
+      return rows
+        .toSorted((a, b) => a.rec.position - b.rec.position)
+        .map((row) => steps.inHand.show(storedOf(row)))
+    },
     ofHost: (hostId) => ask('of host', ofHostText, [hostId]),
     async running() {
       const rows = await database.ask<{ id: string }>('api', {

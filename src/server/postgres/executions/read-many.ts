@@ -1,9 +1,7 @@
 import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'
 import { columns, keyOf, type Row, type Stored, storedOf } from './rows.ts'
-
-/** Ids of one statement, about. */
-const mostIds = 5000
+import { rowsAtOnce } from './whole-task.ts'
 
 const text = `select ${columns} from unnest($1::text[], $2::bigint[]) as i(t, h)
   join rsm.executions e on e.task_id = i.t and e.host_id = i.h`
@@ -20,8 +18,12 @@ export function createReadMany(database: Database): (ids: readonly string[]) => 
       const found = new Map(rows.map((row) => [row.rec.id, storedOf(row)]))
       return asked.map((ids) => ids.flatMap((id) => found.get(id) ?? []))
     },
-    mostIds,
+    rowsAtOnce,
     ({ length }) => length,
   )
-  return async (ids) => (ids.length === 0 ? [] : read(ids))
+  return async (ids) => {
+    const pieces: Promise<Stored[]>[] = []
+    for (let at = 0; at < ids.length; at += rowsAtOnce) pieces.push(read(ids.slice(at, at + rowsAtOnce)))
+    return (await Promise.all(pieces)).flat()
+  }
 }

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import type { Hearing } from '../../seams/shared.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import { openSession } from '../connection/session.ts'
 
@@ -27,8 +28,7 @@ export interface Channel {
   missed(listener: () => void): () => void
   /** Tells those listeners. */
   miss(): void
-  /** Milliseconds until this server last heard itself; null: not lately. */
-  lag(): number | null
+  hearing(): Hearing
   close(): Promise<void>
 }
 
@@ -70,14 +70,15 @@ export async function openChannel({ database, clock, log }: Parts): Promise<Chan
   let echoes = 0
   /** The echo that is waited for, monotonic. */
   let asked: { text: string; at: number } | null = null
-  let lag: { time: number; at: number } | null = null
+  /** The last one that came back, and when. */
+  let last: { lag: number; at: number } | null = null
 
   const miss = () => void heard.emit('missed')
 
   function readEcho(text: string): void {
     if (asked?.text !== text) return
     const at = clock.monotonic()
-    lag = { time: at - asked.at, at }
+    last = { lag: at - asked.at, at }
     asked = null
   }
 
@@ -139,7 +140,11 @@ export async function openChannel({ database, clock, log }: Parts): Promise<Chan
       return () => void heard.off('missed', listener)
     },
     miss,
-    lag: () => (lag && clock.monotonic() - lag.at < 3 * echoEvery ? lag.time : null),
+    hearing() {
+      const ago = last === null ? Number.POSITIVE_INFINITY : clock.monotonic() - last.at
+      const heard = last !== null && ago < 3 * echoEvery ? { lag: last.lag, ago } : null
+      return { isListening: session.age() > 0, heard }
+    },
     async close() {
       clearInterval(timer)
       await session.close()

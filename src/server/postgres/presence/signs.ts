@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { AgentStatus } from '../../../core/host.ts'
 import type { Measure } from '../../../core/host-status.ts'
 import { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
@@ -109,7 +110,8 @@ const factNames = Object.keys(BeatFacts.properties) as (keyof BeatFacts)[]
 /** Whether others have to be told of a heartbeat more than that it came; `before` is from before it. */
 export function tellsMore(before: ReturnType<typeof beatMarks>, known: KnownHost): boolean {
   if (before.agentStatus !== known.agentStatus || !before.heardSinceStart) return true
-  if (factNames.some((name) => (before.says[name] ?? null) !== (known.says[name] ?? null))) return true
+  if (factNames.some((name) => !isDeepStrictEqual(before.says[name] ?? null, known.says[name] ?? null)))
+    return true
   const passed = ((known.lastHeartbeatAt ?? 0) - (before.lastHeartbeatAt ?? 0)) / 1000
   const expected = before.uptime === null ? null : before.uptime + passed
   if (isApart(expected, known.uptime, tolerance.uptime)) return true

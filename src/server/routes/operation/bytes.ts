@@ -9,7 +9,7 @@ import type { Body } from '../../services/files.ts'
 import { countPassed } from './collect-passed.ts'
 
 /** Bytes of one write, so that others' lines have their turn between two. */
-const pieceBytes = 64 * 1024
+const pieceBytes = 256 * 1024
 /** Milliseconds after which an answer whose reader takes nothing is ended. */
 const stalledAfter = 120_000
 
@@ -41,6 +41,8 @@ interface Sendable {
   readonly sha256: string
   readonly type: string
   readonly rate: Rate | null
+  /** Is told up to where it has gone. */
+  readonly sent?: (bytes: number) => void
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
 
@@ -48,6 +50,7 @@ async function* even(
   bytes: AsyncIterable<Uint8Array>,
   rate: Rate | null,
   signal: AbortSignal,
+  gone: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const size = rate?.piece(pieceBytes) ?? pieceBytes
   for await (const piece of bytes)
@@ -55,6 +58,7 @@ async function* even(
       const part = piece.subarray(at, at + size)
       await rate?.take(part.length, signal)
       yield part
+      gone(part.length)
     }
 }
 
@@ -92,7 +96,7 @@ async function writeAll(raw: ServerResponse, bytes: AsyncIterable<Uint8Array>): 
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { size, sha256, type, rate, read }: Sendable,
+  { size, sha256, type, rate, sent, read }: Sendable,
 ): Promise<FastifyReply> {
   const etag = `"${sha256}"`
   const condition = request.headers['if-range']
@@ -101,7 +105,11 @@ export async function sendBytes(
   const isWhole = request.method !== 'HEAD' && range !== 'unsatisfiable'
   const leave = new AbortController()
   reply.raw.once('close', () => leave.abort())
-  const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal)
+  let at = first
+  const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal, (bytes) => {
+    at += bytes
+    sent?.(at)
+  })
   const head = await begun.next().catch((error: unknown) => {
     if (leave.signal.aborted) return null
     throw error

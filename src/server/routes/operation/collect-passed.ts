@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 /** Bytes of bodies after which the memory of those that have passed is freed; V8 would let four times as many wait. */
 const passing = 16 * 1024 * 1024
 
+// Both belong to the process and not to a server: what is collected is the heap of the process.
 let collectYoung: ((options: { type: 'minor' }) => void) | undefined
 let passed = 0
 

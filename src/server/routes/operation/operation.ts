@@ -13,6 +13,7 @@ export type AuditObjectType =
   | 'schedule'
   | 'script'
   | 'server'
+  | 'session'
   | 'task'
   | 'terminal'
   | 'token'

@@ -5,6 +5,8 @@ export interface FileRecord {
   id: string
   /** Whose upload it is, or whose task has fetched it. */
   userId: number
+  /** What it is called where it comes from. Absent in records of older servers. */
+  name?: string | null
   /** In bytes; null until it is known. */
   size: number | null
   /** What it has to be, or what it is; null until it is known. */

@@ -26,7 +26,7 @@ export interface RestoreNote {
 /** The key that the store was used with, by the name of its file. */
 export interface KeyRecord {
   id: 'seal.key' | 'signing.key'
-  /** Of the key itself: it tells one from another, and nothing of it. */
+  /** A digest of the key: it tells keys apart and reveals nothing about them. */
   keyId: string
   notedAt: string
 }

@@ -35,7 +35,10 @@ export interface GateScript {
 
 /** What follows on the script of a task on each host (contract §15). Times in seconds. */
 export interface TaskGates {
-  /** The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run nothing. */
+  /**
+   * The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run
+   * nothing.
+   */
   script: string | null
   verify: (GateScript & { retries: number; intervalSeconds: number }) | null
   rollback: GateScript | null
@@ -57,7 +60,10 @@ export interface TaskRecord {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
-  /** Of a script without a name; of a task that runs no script what it does. Absent in records of older servers, and of scripts with a name. */
+  /**
+   * Of a script without a name; of a task that runs no script what it does. Absent in records of older servers, and of scripts
+   * with a name.
+   */
   firstLine?: string | null
   type: TaskType
   /** The text that runs, empty where no script does; null when the task is final: then it stands in the task's archive. */
@@ -77,6 +83,8 @@ export interface TaskRecord {
   fetch?: Omit<FetchOrder, 'maxSize'>
   /** What scripts read. */
   stdin?: FileOfTask
+  /** What the file of `copy` or `stdin` is called where it comes from; absent where nobody said. */
+  fileName?: string
   /** Whether the file that it names goes with the task's end. */
   hasSecretFile?: true
   /** Bytes a second of all its hosts together; absent where it is not bounded. */
@@ -88,7 +96,10 @@ export interface TaskRecord {
   limits?: Limits | null
   maxOutputBytes: number
   clusterId: number | null
-  /** Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers. */
+  /**
+   * Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers until the next
+   * start.
+   */
   hostSet?: string
   /** Names of the secret params, which a retry has to be given again. Absent in records of older servers. */
   secretParamNames?: string[]

@@ -1,5 +1,17 @@
 import type { Right, Role } from '../../../core/permissions.ts'
 
+/** Codes of an authenticator app beside the password (contract §2). */
+export interface Totp {
+  /** Sealed base32. */
+  secret: string
+  /** Not before a code of it was confirmed. */
+  isOn: boolean
+  /** The newest step whose code was used, and none before it is taken any more (RFC 6238 §5.2). */
+  lastStep: number
+  /** Digests of the recovery codes that are left. */
+  recovery: string[]
+}
+
 export interface UserRecord {
   id: number
   username: string
@@ -10,6 +22,8 @@ export interface UserRecord {
   enabled: boolean
   /** `scrypt$N$r$p$salt$hash`. */
   passwordHash: string
+  /** Absent where the password alone is enough. */
+  totp?: Totp
   lastLoginAt: string | null
   createdAt: string
   updatedAt: string

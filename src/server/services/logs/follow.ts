@@ -1,12 +1,16 @@
-import type { LogQuery } from '../../../core/protocol/http/logs.ts'
+import type { CarriedBytes, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { TaskResult } from '../../../core/task/task.ts'
+import { movesFiles } from '../../files/carried.ts'
 import { formatEvent } from '../../http/sse.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'
+import { carriedNews } from './carried-news.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 
 /** Milliseconds until a hint that was lost is made up for. */
 const lostHint = 2000
+/** Milliseconds between two looks at how far files have come. */
+const carriedEvery = 1000
 
 /**
  * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id);
@@ -41,13 +45,16 @@ export async function* followLog(
       note()
     }),
   ]
-  const backstop = setInterval(note, lostHint)
+  const isCarrying = movesFiles(first)
+  const carried = carriedNews(engine, taskId, query.hostId)
+  const backstop = setInterval(note, isCarrying ? carriedEvery : lostHint)
   signal.addEventListener('abort', note)
   try {
     const nameOf = await hostnamesOf(context, first)
     let after = await startCursor(context, taskId, query)
     let { cursor } = await engine.changedHosts(taskId)
-    yield formatEvent('task', await engine.summary(first))
+    let summary = await engine.summary(first)
+    yield formatEvent('task', summary)
     while (!signal.aborted) {
       if (!changed)
         await new Promise<void>((resolve) => {
@@ -63,7 +70,7 @@ export async function* followLog(
       hosts.clear()
       const results = await engine.resultsOf(taskId, told)
       const task = (await store.get('tasks', taskId)) ?? first
-      const tellTask = taskChanged
+      const wasChanged = taskChanged
       taskChanged = false
       for (let more = true; more && !signal.aborted; ) {
         const { hostId, stream } = query
@@ -73,14 +80,18 @@ export async function* followLog(
         if (batch.events) yield batch.events
       }
       if (task.status !== 'RUNNING') {
-        const end = { ...(await engine.summary(task)), results: await resultsOf(context, task) }
+        const ended = await resultsOf(context, task)
+        const end = { ...(await engine.summary(task)), server: null, results: ended }
         const last = end.results.filter(({ hostId }) => told.has(hostId) || hosts.has(hostId))
         yield hostEvents(last) + formatEvent('end', end)
         return
       }
-      const events = hostEvents(results)
-      const summary = tellTask ? formatEvent('task', await engine.summary(task)) : ''
-      if (events + summary !== '') yield events + summary
+      const { transfer } = summary
+      if (wasChanged || isCarrying) summary = await engine.summary(task)
+      const isTold = wasChanged || summary.transfer?.bytes !== transfer?.bytes
+      const events =
+        hostEvents(results) + (isTold ? formatEvent('task', summary) : '') + carriedEvent(carried())
+      if (events !== '') yield events
     }
   } finally {
     clearInterval(backstop)
@@ -91,3 +102,6 @@ export async function* followLog(
 
 const hostEvents = (results: readonly TaskResult[]) =>
   results.map((result) => formatEvent('host', result)).join('')
+
+const carriedEvent = (hosts: CarriedBytes['hosts']) =>
+  hosts.length === 0 ? '' : formatEvent('carried', { hosts } satisfies CarriedBytes)

@@ -10,6 +10,9 @@ import type { NewTask } from './start-task.ts'
 /** Bytes of a text that differences are shown of (contract §13). */
 const longestDiffed = 1024 * 1024
 
+/** Of a new file that is secret, and whose source has no mode: agents would make it 0644. */
+const secretMode = '0600'
+
 /** What is for scripts: somebody who gives it expects it to do something. */
 const forScripts = ['params', 'secretParams', 'workDir', 'limits', 'stdin', 'verify', 'rollback'] as const
 
@@ -42,13 +45,13 @@ export async function stdinOf(
   context: Pick<Context, 'store'>,
   { stdin, limitRate }: ExecutionOptions,
   userId: number,
-): Promise<Pick<NewTask, 'stdin' | 'hasSecretFile' | 'limitRate'>> {
+): Promise<Pick<NewTask, 'stdin' | 'fileName' | 'hasSecretFile' | 'limitRate'>> {
   if (stdin === undefined) {
     if (limitRate === undefined) return {}
     throw invalid([{ field: 'limitRate', message: 'is for files, and no "stdin" is given: leave it out' }])
   }
-  const { order, isSecret } = await fileOf(context, stdin.fileId, userId, 'stdin.fileId')
-  return { stdin: order, ...(isSecret && { hasSecretFile: true }), limitRate }
+  const { order, name, isSecret } = await fileOf(context, stdin.fileId, userId, 'stdin.fileId')
+  return { stdin: order, fileName: name, ...(isSecret && { hasSecretFile: true }), limitRate }
 }
 
 type CopyCreate = TaskCreate & { copy: NonNullable<TaskCreate['copy']> }
@@ -65,7 +68,7 @@ export async function checkedCopy(
   if (kind === 'TREE' && check === 'DIFF')
     faults.push({ field: 'copy.check', message: 'DIFF is of one file: give CHANGED for a TREE' })
   if (faults.length > 0) throw invalid(faults)
-  const { order, isSecret } = await fileOf(context, fileId, userId, 'copy.fileId')
+  const { order, name, isSecret } = await fileOf(context, fileId, userId, 'copy.fileId')
   if (check === 'DIFF' && isSecret)
     throw invalid([{ field: 'copy.check', message: 'DIFF would show what is secret: give CHANGED' }])
   if (check === 'DIFF' && order.size > longestDiffed)
@@ -79,7 +82,8 @@ export async function checkedCopy(
     ...withoutScript,
     type: 'COPY',
     timeout: input.timeout ?? copyTimeout,
-    copy: { ...how, file: order },
+    copy: { ...(isSecret && kind === 'FILE' && { sourceMode: secretMode }), ...how, file: order },
+    fileName: name,
     ...(isSecret && { hasSecretFile: true }),
     limitRate: input.limitRate,
     options: optionsOf(input),

@@ -79,8 +79,8 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   checkSecrets(task, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
   const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
-  const { copy, fetch, stdin, hasSecretFile, limitRate } = task
-  const files = { copy, fetch, stdin, hasSecretFile, limitRate }
+  const { copy, fetch, stdin, fileName, hasSecretFile, limitRate } = task
+  const files = { copy, fetch, stdin, fileName, hasSecretFile, limitRate }
   if (copy || fetch) return { ...again, ...files, content: '', options: optionsOf(task, input) }
   if (type === 'UPGRADE')
     return { ...again, content: '', upgrade: task.upgrade, options: optionsOf(task, input) }

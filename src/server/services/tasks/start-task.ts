@@ -5,7 +5,7 @@ import { firstLine } from '../../../core/script/first-line.ts'
 import { foldIds } from '../../../core/task/id-set.ts'
 import type { TaskType } from '../../../core/task/task.ts'
 import type { UserCaller } from '../../access/caller.ts'
-import { demandFile } from '../../files/files.ts'
+import { demandFile, keptFile } from '../../files/files.ts'
 import { opaqueId } from '../../ids.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
 import type { ScheduleRecord } from '../../seams/records/schedule.ts'
@@ -43,6 +43,8 @@ export interface NewTask {
   fetch?: TaskRecord['fetch'] | undefined
   /** Of scripts. */
   stdin?: FileOfTask | undefined
+  /** Of the file of `copy` or `stdin`. */
+  fileName?: string | null | undefined
   hasSecretFile?: true | undefined
   limitRate?: number | undefined
   options: ExecutionOptions
@@ -128,11 +130,12 @@ function taskRecord(
   }
 }
 
-function filesOf({ copy, fetch, stdin, hasSecretFile, limitRate }: NewTask): Partial<TaskRecord> {
+function filesOf({ copy, fetch, stdin, fileName, hasSecretFile, limitRate }: NewTask): Partial<TaskRecord> {
   return {
     ...(copy && { copy }),
     ...(fetch && { fetch }),
     ...(stdin && { stdin }),
+    ...(typeof fileName === 'string' && { fileName }),
     ...(hasSecretFile && { hasSecretFile }),
     ...(limitRate !== undefined && { limitRate }),
   }
@@ -148,8 +151,7 @@ async function demandFileOf(
   if (fileId === undefined) return
   if (retryOf === null)
     return demandFile(tx, fileId, userId, copy === undefined ? 'stdin.fileId' : 'copy.fileId')
-  await tx.lock(`files/${fileId}`)
-  if (!(await tx.get('files', fileId)))
+  if (!(await keptFile(tx, fileId)))
     throw new RsmError(
       'conflict',
       `The file of task ${retryOf} is gone: a secret one goes with the end of its task`,

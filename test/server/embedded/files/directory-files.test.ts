@@ -2,6 +2,7 @@ import { readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { openDirectoryFiles } from '../../../../src/server/embedded/files/directory-files.ts'
+import { WrongOffset } from '../../../../src/server/seams/files.ts'
 import { filesContract } from '../../../contracts/files.ts'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 
@@ -39,6 +40,22 @@ test('what a killed server has left is cleared: temporary names, and bytes that 
   t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content', 'content/sum', 'two'])
   await files.remove('two')
   t.deepEqual((await readdir(directory, { recursive: true })).toSorted(), ['content'])
+})
+
+test('while bytes come, the size is what is on disk for good', async (t) => {
+  const files = await openDirectoryFiles(temporaryDirectory(t))
+  await files.append('one', 0, of('abc'))
+  const seen: number[] = []
+  async function* slowly(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('de')
+    seen.push(await files.size('one'))
+    const refused = await t.throwsAsync(files.append('one', 5, of('x')), { instanceOf: WrongOffset })
+    seen.push(refused?.offset ?? 0)
+    yield Buffer.from('f')
+  }
+  t.is(await files.append('one', 3, slowly()), 6)
+  t.deepEqual(seen, [3, 3])
+  t.is(await files.size('one'), 6)
 })
 
 test('files become one while all are listed', async (t) => {

@@ -66,6 +66,15 @@ const file = (name: string, text: string): File => ({
   bytes: Buffer.from(text),
 })
 
+/** Whether both hold the same: some bits of a deflate stream, as those that fill up its last byte, say nothing (RFC 1951 §3.2). */
+function holdsTheSame(altered: Buffer, plain: Buffer): boolean {
+  try {
+    return gunzipSync(altered).equals(plain)
+  } catch {
+    return false
+  }
+}
+
 /** With the JSON of one file changed. */
 const changed = (files: File[], name: string, change: object): File[] =>
   files.map((each) => {
@@ -85,14 +94,19 @@ test('a backup that is cut anywhere is refused as cut off, and leaves nothing', 
   t.regex((await refused(t, home, await packed(files.slice(0, -1)))).message, /is cut off$/)
 })
 
-test('a backup with one bit altered is refused, wherever that is', async (t) => {
+test('a backup with one bit altered is refused, wherever that changes what it holds', async (t) => {
   const { home, backup } = await made(t)
+  const plain = gunzipSync(backup)
+  let tried = 0
   // The first ten bytes are the header of gzip, whose time and system nobody reads.
   for (let at = 10; at < backup.length; at += Math.ceil(backup.length / 40)) {
     const altered = Buffer.from(backup)
     altered[at] = (altered[at] ?? 0) ^ (1 << (at % 8))
+    if (holdsTheSame(altered, plain)) continue
+    tried += 1
     t.regex((await refused(t, home, altered)).message, /^the backup is/, `byte ${at}`)
   }
+  t.true(tried >= 30)
 })
 
 test('a file that was changed, left out, added or moved is named, though gzip and tar are whole', async (t) => {

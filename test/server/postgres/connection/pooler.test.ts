@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import anyTest, { type ExecutionContext, type TestFn } from 'ava'
+import type { ExecutionContext, TestFn } from 'ava'
 import { refusePooler } from '../../../../src/server/postgres/connection/pooler.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import { atExit, postgresTest, startPostgres } from '../../../helpers/servers/postgres.ts'
 import { onSteadyPort } from '../../../helpers/servers/steady-port.ts'
+import { skipped } from '../../../helpers/skipped.ts'
 import { until } from '../../../helpers/until.ts'
 
 const hasPgbouncer = spawnSync('pgbouncer', ['--version']).error === undefined
-// Skipped without Debian's pgbouncer (.ci/run installs it).
-const test: TestFn = hasPgbouncer ? postgresTest : (anyTest.skip as unknown as TestFn)
+const test: TestFn = hasPgbouncer ? postgresTest : skipped('pgbouncer is missing: apt install pgbouncer')
 
 const isOpen = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -59,7 +59,7 @@ ${settings}
 const refused = { code: 'unavailable', message: /a pooler such as pgbouncer stands there/ } as const
 const passing = 'ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout'
 
-test('pgbouncer as it comes is refused, and so is one that gives each transaction another session', async (t) => {
+test('F30 pgbouncer as it comes is refused, and so is one that gives each transaction another session', async (t) => {
   const postgres = await startPostgres(atExit)
   const url = await postgres.database()
   await t.notThrowsAsync(refusePooler(openDatabase(t, url)))

@@ -11,7 +11,7 @@ import { until } from '../../../helpers/until.ts'
 /** Milliseconds: longer than an answer of PostgreSQL is waited for. */
 const away = 16_000
 
-test('the log says once that PostgreSQL does not answer, and once that it does again', async (t) => {
+test('F23 the log says once that PostgreSQL does not answer, and once that it does again', async (t) => {
   const postgres = await startPostgres((end) => t.teardown(end))
   const store = await postgres.database()
   const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)

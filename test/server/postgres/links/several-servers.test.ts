@@ -56,7 +56,7 @@ test('P12 the former holder hears at once of a newer claim at another server', a
   t.deepEqual(await b.links.holder(2), other?.claim ?? null)
 })
 
-test('P12 without hints it hears within seconds, however many links it holds', async (t) => {
+test('P12 F28 without hints it hears within seconds, however many links it holds', async (t) => {
   const { server } = await started(t)
   const [a, b] = [await server('a', 'deaf'), await server('b')]
   await Promise.all(Array.from({ length: 3000 }, (_, at) => a.claim(at + 1)))

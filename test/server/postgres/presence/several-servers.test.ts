@@ -183,7 +183,7 @@ test('P12 of two links of a host the newer claim counts, in whichever order serv
   await shows(a, 1, { connected: false })
 })
 
-test('a server to which no hint comes reads what others have heard, and calls nobody OFFLINE for its own deafness', async (t) => {
+test('F28 a server to which no hint comes reads what others have heard, and calls nobody OFFLINE for its own deafness', async (t) => {
   const { a, b } = await started(t, { heartbeatInterval: 5, isDeaf: true })
   for (const hostId of [1, 2]) a.presence.registered(hostId)
   a.presence.greeted(1, greeting)

@@ -1,0 +1,37 @@
+import { boolean } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { doToEach } from '../../ui/command/each.ts'
+import { anyNumber } from '../../ui/flags/checks.ts'
+import { counted } from '../../ui/text/counted.ts'
+
+const sessionId = /^[1-9]\d{0,15}$/
+const listThem = 'rsm sessions list shows the ids'
+
+export default class SessionsEnd extends BaseCommand {
+  static override summary = 'End sessions of yours; their streams and terminals close at once'
+  static override examples = ['$ rsm sessions end 12', '$ rsm sessions end --others']
+  static override args = { id: anyNumber('ids, as rsm sessions list shows them') }
+  static override flags = { others: boolean({ description: 'all but the one that makes this call' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(SessionsEnd)
+    const ids = [...new Set(args.id ?? [])]
+    if (flags.others === ids.length > 0)
+      throw new RsmError('usage', 'which sessions? give ids or --others', { hint: listThem })
+    const odd = ids.find((id) => !sessionId.test(id))
+    if (odd !== undefined) throw new RsmError('usage', `${odd} is no id of a session`, { hint: listThem })
+    const client = await this.client()
+    if (flags.others) {
+      const answer = await client.sessions.removeOthers()
+      this.done(`ended ${counted(answer.ended, 'other session')}`)
+      return answer
+    }
+    const nameOf = (id: number) => `session ${id}`
+    const done = (ended: readonly number[]) => this.done(`ended ${ended.map(nameOf).join(', ')}`)
+    const removed = await doToEach(ids.map(Number), { nameOf, json: flags.json, done }, (id) =>
+      client.sessions.remove(id),
+    )
+    return ids.length === 1 ? removed[0] : removed
+  }
+}

@@ -1,0 +1,33 @@
+import { allPages } from '../../client/http/pages.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { showTime } from '../../ui/text/time.ts'
+
+export default class SessionsList extends BaseCommand {
+  static override summary = 'List your sessions: where you are logged in, and when each was last used'
+  static override examples = ['$ rsm sessions list']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(SessionsList)
+    const client = await this.client()
+    const page = await allPages((paging) => client.sessions.list(paging), {}, flags.limit)
+    await showList(this, page, {
+      noun: 'sessions',
+      filtered: false,
+      none: 'no sessions: rsm login makes one',
+      columns: [
+        { heading: 'ID', value: ({ id }) => id, keep: true },
+        { heading: 'FROM', value: ({ address }) => address, keep: true },
+        { heading: 'CLIENT', value: ({ userAgent }) => userAgent },
+        { heading: 'LOGGED IN', value: ({ createdAt }) => showTime(createdAt, flags.utc) },
+        {
+          heading: 'LAST USED',
+          value: ({ current, lastUsedAt }) => (current ? 'now' : showTime(lastUsedAt, flags.utc)),
+        },
+        { heading: 'ENDS', value: ({ expiresAt }) => showTime(expiresAt, flags.utc) },
+      ],
+    })
+    return page
+  }
+}

@@ -1,0 +1,62 @@
+import { string } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
+import { RsmError } from '../../core/errors.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { taskDescription } from '../../ui/flags/task.ts'
+import { makeNamedDirectory } from '../../ui/input/named-directory.ts'
+import { findTaskId } from '../../ui/names/names.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
+
+export default class TasksFiles extends BaseCommand {
+  static override summary = 'List what a task has fetched from its hosts, and get it'
+  static override description =
+    'What `rsm cp` from hosts, or the console, has fetched is kept as long as the task. --outdir writes it as rsm cp does.'
+  static override examples = ['$ rsm tasks files TASK', '$ rsm tasks files latest --outdir logs']
+  static override args = { task: needed(taskDescription) }
+  static override flags = {
+    limit: { ...limitFlag, exclusive: ['outdir'] },
+    outdir: string({
+      helpValue: 'DIR',
+      description: 'write what has come to DIR, like DIR/web1/app.log',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TasksFiles)
+    const client = await this.client()
+    const taskId = await findTaskId(client, args.task)
+    const page = await allPages((paging) => client.tasks.files(taskId, paging), {}, flags.limit)
+    const come = page.content.filter(({ size }) => size !== null)
+    if (flags.outdir === undefined) {
+      await showList(this, page, {
+        noun: 'files',
+        filtered: false,
+        none: '',
+        columns: [
+          { heading: 'HOST', value: ({ hostname }) => hostname, keep: true },
+          { heading: 'SIZE', value: ({ size }) => (size === null ? null : showBytes(size)), keep: true },
+          { heading: 'PATH', value: ({ path }) => path, keep: true },
+          { heading: 'SHA256', value: ({ sha256 }) => sha256 },
+        ],
+      })
+      if (come.length > 0) this.hint(`next: rsm tasks files ${taskId} --outdir DIR`)
+      return page
+    }
+    if (come.length === 0)
+      throw new RsmError('not_found', `nothing has come from the hosts of task ${taskId}`, {
+        hint: `rsm tasks show ${taskId}`,
+      })
+    const { bring } = await import('../../ui/files/bring.ts')
+    const { kind = 'FILE' } = come[0] ?? {}
+    makeNamedDirectory(flags.outdir, '--outdir')
+    const hosts = come.map((file) => ({ ...file, error: null }))
+    await bring(this, client.files, { taskId, kind }, hosts, { target: flags.outdir, isFile: false })
+    const missing = page.content.filter(({ size }) => size === null).map(({ hostname }) => hostname)
+    if (missing.length > 0) this.notice(`nothing has come from ${sanitizeLine(foldNodeset(missing))}`)
+    return page
+  }
+}

@@ -1,0 +1,31 @@
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readPassword } from '../../ui/input/password.ts'
+import { ask, isSomeoneThere } from '../../ui/input/prompt.ts'
+
+export default class TotpEnable extends BaseCommand {
+  static override summary = 'Require a code from an authenticator app, beside the password, when you log in'
+  static override description =
+    'Shows a QR code, and asks for a code of the app before anything changes. Prints ten recovery codes; each works once ' +
+    'in place of a code. Personal access tokens take no code.'
+  static override examples = ['$ rsm totp enable']
+
+  async run() {
+    await this.parse(TotpEnable)
+    const instead = 'the app and its codes are in the hands of a person: run this on a terminal'
+    if (!isSomeoneThere()) throw new RsmError('usage', 'there is no terminal to ask on', { hint: instead })
+    const client = await this.client()
+    const password = await readPassword(false, 'Present password: ')
+    const { secret, uri } = await client.auth.createTotp(password)
+    const { renderUnicodeCompact } = await import('uqr')
+    this.notice(
+      `scan this with the app, or type the key ${secret} into it:\n\n${renderUnicodeCompact(uri)}\n`,
+    )
+    const code = await ask('Code: ', { instead })
+    const confirmed = await client.auth.confirmTotp(code.trim())
+    this.done('from now on you log in with a code as well; keep these recovery codes apart from your phone')
+    this.hint('other sessions stay logged in; to end them: rsm sessions end --others')
+    this.print(confirmed.recoveryCodes.join('\n'))
+    return confirmed
+  }
+}

@@ -1,0 +1,80 @@
+import type { AuditDetail } from '../../core/audit.ts'
+import { showLimits } from '../../core/task/limits.ts'
+import { runsScript } from '../../core/task/task.ts'
+import { sha256 } from '../digest.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import type { GateScript, TaskRecord } from '../seams/records/task.ts'
+
+type Copy = Pick<
+  NonNullable<TaskRecord['copy']>,
+  'path' | 'kind' | 'mode' | 'owner' | 'group' | 'backup' | 'check'
+>
+
+/** What a task runs, or which file goes where, and as whom; never a text, a content or a value of a param. */
+export function taskFacts(task: TaskRecord): AuditDetail {
+  const { id: taskId, hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
+  const { script = task.content, verify, rollback } = task.gates ?? {}
+  return {
+    ...(script !== null && runsScript(type) && { sha256: sha256(script) }),
+    ...(verify && gateFacts('verify', verify)),
+    ...(rollback && gateFacts('rollback', rollback)),
+    ...(limits && { limits: showLimits(limits) }),
+    ...filesOf(task),
+    taskId,
+    hostCount,
+    type,
+    scriptId,
+    scriptVersion,
+    scriptName,
+    clusterId,
+    runAs,
+  }
+}
+
+export function gateFacts(
+  name: 'verify' | 'rollback',
+  { scriptId, content }: Pick<GateScript, 'scriptId' | 'content'>,
+): AuditDetail {
+  return {
+    ...(scriptId !== null && { [`${name}ScriptId`]: scriptId }),
+    ...(content !== null && { [`${name}Sha256`]: sha256(content) }),
+  }
+}
+
+/** A file of the server; its sha256 where all of it has come. */
+export function fileFacts({
+  id: fileId,
+  name,
+  size,
+  sha256: fileSha256,
+}: Pick<FileRecord, 'id' | 'name' | 'size' | 'sha256'>): AuditDetail {
+  return {
+    fileId,
+    ...(typeof name === 'string' && { fileName: name }),
+    ...(size !== null && { fileSize: size }),
+    ...(fileSha256 !== null && { fileSha256 }),
+  }
+}
+
+/** Where a file goes, and what becomes of it there. */
+function copyFacts({ path, kind, mode, owner, group, backup, check }: Copy): AuditDetail {
+  return {
+    path,
+    kind,
+    ...(mode !== undefined && { mode }),
+    ...(owner !== undefined && { owner }),
+    ...(group !== undefined && { group }),
+    ...(backup && { backup }),
+    ...(check && { check }),
+  }
+}
+
+function filesOf({ copy, fetch, stdin, fileName, limitRate }: TaskRecord): AuditDetail {
+  const file = copy?.file ?? stdin
+  return {
+    ...(file && fileFacts({ id: file.fileId, name: fileName ?? null, size: file.size, sha256: file.sha256 })),
+    ...(copy && copyFacts(copy)),
+    ...(fetch && { path: fetch.path, kind: fetch.kind, ...(fetch.follow && { follow: true }) }),
+    ...(limitRate !== undefined && { limitRate }),
+  }
+}

@@ -1,0 +1,55 @@
+import type { Standing } from '../core/protocol/http/servers.ts'
+import type { Membership } from './membership.ts'
+import type { Data } from './seams/data.ts'
+import { lease } from './seams/ownership.ts'
+import type { Shared } from './seams/shared.ts'
+
+/** What `GET /api/ready` says, and so whether work is taken: there is no reason against it. */
+export interface Readiness {
+  readonly reasons: readonly string[]
+  /** Null where the store is this server's alone. */
+  readonly server: Standing | null
+}
+
+interface Parts {
+  readonly data: Pick<Data, 'store' | 'audit' | 'shared'>
+  readonly membership: Pick<Membership, 'member' | 'sinceRenewed' | 'holds'>
+  readonly isAccepting: boolean
+}
+
+const seconds = (milliseconds: number) => Math.round(milliseconds) / 1000
+
+/** How this server stands among those of its store. */
+export function standingOf(
+  shared: Shared,
+  { member, sinceRenewed }: Pick<Membership, 'member' | 'sinceRenewed'>,
+): Standing {
+  const { isListening, heard } = shared.hearing()
+  return {
+    name: member.name,
+    leaseSeconds: seconds(Math.max(0, lease - sinceRenewed())),
+    pools: shared.load(),
+    hints: {
+      isListening,
+      lagSeconds: heard && seconds(heard.lag),
+      heardSecondsAgo: heard && seconds(heard.ago),
+    },
+  }
+}
+
+/** Anybody may ask: it names no paths and addresses, which `rsm server status` shows on the machine. */
+export function readinessOf({ data: { store, audit, shared }, membership, isAccepting }: Parts): Readiness {
+  const isAway = (shared?.fault ?? null) !== null
+  const against = {
+    'it is starting or stopping': !isAccepting,
+    'PostgreSQL can not be reached': isAway,
+    // Neither can they without PostgreSQL, which says it all.
+    'its store takes no writes': !isAway && store.readOnlyReason !== null,
+    'its audit log takes no entries': !isAway && audit.refusal !== null,
+    'its lease is over: others may take over its tasks and links': shared !== null && !membership.holds(),
+  }
+  return {
+    reasons: Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : [])),
+    server: shared && standingOf(shared, membership),
+  }
+}

@@ -1,0 +1,37 @@
+import { RsmError } from '../../../core/errors.ts'
+import type { Page, PageQuery } from '../../../core/protocol/http/common.ts'
+import type { TaskFile } from '../../../core/protocol/http/files.ts'
+import { expandPath } from '../../../core/task/remote-path.ts'
+import { fetchedId } from '../../files/files.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Context } from '../context.ts'
+import { pageOf, slicePage } from '../paging.ts'
+
+/** What has come from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
+export async function fetchedBy(
+  { store, engine }: Pick<Context, 'store' | 'engine'>,
+  task: TaskRecord,
+  query: PageQuery,
+): Promise<Page<TaskFile>> {
+  const { id, type, fetch } = task
+  if (!fetch) throw new RsmError('not_found', `Task ${id} fetches no files: its type is ${type}`)
+  const results = await engine.results(task)
+  const shown = slicePage(results, query)
+  const files = await store.getMany(
+    'files',
+    shown.map(({ hostId }) => fetchedId(id, hostId)),
+  )
+  const content = shown.map(({ hostId, hostname }, at) => {
+    const file = files[at]
+    const { size = null, sha256 = null } = file?.isComplete ? file : {}
+    return {
+      hostId,
+      hostname,
+      path: expandPath(fetch.path, hostname) ?? fetch.path,
+      kind: fetch.kind,
+      size,
+      sha256,
+    }
+  })
+  return pageOf(content, results.length, query)
+}

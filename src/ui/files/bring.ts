@@ -1,0 +1,79 @@
+import { statSync } from 'node:fs'
+import { basename, dirname, join, normalize } from 'node:path'
+import type { ClientFileService } from '../../client/services/files.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Fetch } from '../../core/protocol/http/files.ts'
+import { makeDirectory } from '../../disk/make-directory.ts'
+import { whyUnwritable } from '../../disk/unwritable.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { fileNameOf } from '../output/outdir.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+
+/** Where what comes from hosts goes to: a directory with one for each of them, or one file of one host. */
+export interface Destination {
+  readonly target: string
+  readonly isFile: boolean
+}
+
+/** Errors: `usage`, where it can't be done. */
+function within<T>(directory: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new RsmError('usage', `can't write into ${directory}: ${whyUnwritable(error)}`, { cause: error })
+  }
+}
+
+const make = (directory: string): void => within(directory, () => makeDirectory(directory))
+
+/** One file of one host takes the name that is not one of a directory, as with scp. Errors: `usage`. */
+export function destinationOf(target: string, kind: Fetch['kind'], hostCount: number): Destination {
+  const found = within(dirname(target), () => statSync(target, { throwIfNoEntry: false }))
+  const isDirectory = found?.isDirectory() === true
+  if (found !== undefined && !isDirectory && (hostCount > 1 || kind === 'TREE' || !found.isFile()))
+    throw new RsmError('usage', `${target} is no directory`, {
+      hint: 'name a directory: it gets one for each host',
+    })
+  const isFile = kind === 'FILE' && hostCount === 1 && !isDirectory && !target.endsWith('/')
+  make(isFile ? dirname(target) : target)
+  return { target, isFile }
+}
+
+/** What has come from a host; `error`: what is to be said of it all the same. */
+interface Come {
+  readonly hostId: number
+  readonly hostname: string
+  /** Where it is there: whatever a server says, its last name leads out of no directory. */
+  readonly path: string
+  readonly error: string | null
+}
+
+const placeOf = ({ target, isFile }: Destination, { hostname, path }: Come): string =>
+  isFile ? target : join(target, fileNameOf(hostname), basename(normalize(`/${path}`)))
+
+/** Brings what a task has fetched from these hosts to its places here, and says where. Errors: `usage` where one of them can't be written. */
+export async function bring(
+  command: BaseCommand,
+  files: Pick<ClientFileService, 'fetched'>,
+  { taskId, kind }: { readonly taskId: string; readonly kind: Fetch['kind'] },
+  hosts: readonly Come[],
+  destination: Destination,
+): Promise<void> {
+  const { receive } = await import('./receive.ts')
+  let unwritable: RsmError | undefined
+  for (const host of hosts) {
+    const { hostId, hostname, error } = host
+    const place = placeOf(destination, host)
+    try {
+      make(dirname(place))
+      const bytes = await receive(command, files, { taskId, hostId, hostname, kind }, place)
+      const told = error === null ? '' : `: ${sanitizeLine(error)}`
+      command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${told}`)
+    } catch (fault) {
+      // One place that can't be written keeps nobody else's file away.
+      if (!(fault instanceof RsmError) || fault.code !== 'usage') throw fault
+      unwritable ??= fault
+    }
+  }
+  if (unwritable !== undefined) throw unwritable
+}

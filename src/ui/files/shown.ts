@@ -1,0 +1,61 @@
+import type { Copy, File } from '../../core/protocol/http/files.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { showBytes } from '../text/bytes.ts'
+
+type Fields = Record<string, string>
+
+/** A file as far as it is known; undefined where it can't be asked for. */
+type Known = Partial<Pick<File, 'name' | 'size' | 'sha256' | 'isSecret'>> | undefined
+
+/** `app.conf, 139 B, sha256 054a…` */
+function fileLine(fileId: string, file: Known): string {
+  const { name = null, size = null, sha256 = null } = file ?? {}
+  const parts = [name, size === null ? null : showBytes(size), sha256 === null ? null : `sha256 ${sha256}`]
+  const known = parts.filter((part) => part !== null)
+  return known.length === 0 ? fileId : known.join(', ')
+}
+
+/** Which file goes where on hosts, and what it is there. */
+export function copyFields({ fileId, kind, ...copy }: Copy, file: Known): Fields {
+  const { path, mode, sourceMode, owner, group, backup, check } = copy
+  const isTree = kind === 'TREE'
+  const replaced = isTree ? 'of each file replaced, else of its source' : 'of the file replaced'
+  const otherwise = isTree
+    ? replaced
+    : `${replaced}, else ${sourceMode ?? (file?.isSecret ? '0600' : '0644')}`
+  const named = [owner ?? '', ...(group === undefined ? [] : [group])].join(':')
+  return {
+    [isTree ? 'tree' : 'file']: fileLine(fileId, file),
+    to: path,
+    mode: mode ?? otherwise,
+    owner: named === '' ? 'of the file replaced, else who writes it' : named,
+    ...(backup && { backup: 'the file replaced stays, as NAME.rsm-TASK' }),
+    ...(check && {
+      check: check === 'DIFF' ? 'writes nothing, shows how the text differs' : 'writes nothing',
+    }),
+  }
+}
+
+export const stdinFields = (fileId: string, file: Known): Fields => ({ stdin: fileLine(fileId, file) })
+
+export const rateFields = (limitRate: number | null | undefined): Fields =>
+  typeof limitRate === 'number' ? { 'limit rate': `${showBytes(limitRate)}/s` } : {}
+
+/** Which files a task brings to its hosts, or from them. */
+export function filesOfTask({
+  copy,
+  fetch,
+  stdin,
+  limitRate,
+}: Pick<TaskSummary, 'copy' | 'fetch' | 'stdin' | 'limitRate'>): Fields {
+  return {
+    ...(copy && copyFields({ ...copy, fileId: copy.file.fileId }, copy.file)),
+    ...(fetch && {
+      from: fetch.path,
+      kind: fetch.kind === 'TREE' ? 'a directory with all that is in it' : 'a file',
+      ...(fetch.follow && { symlinks: 'what they lead to' }),
+    }),
+    ...(stdin && stdinFields(stdin.fileId, stdin)),
+    ...rateFields(limitRate),
+  }
+}

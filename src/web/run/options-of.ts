@@ -1,0 +1,108 @@
+import { invalid } from '../../core/errors.ts'
+import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import { limitNames } from '../../core/task/limits.ts'
+import type { BatchSize, Strategy } from '../../core/task/task.ts'
+import { parseBytes } from '../../ui/input/values.ts'
+
+type Field = (name: string) => string
+
+/** Options that the form has a field for, which the API calls so. */
+type Options = Pick<
+  ExecutionOptions,
+  | 'strategy'
+  | 'batchSize'
+  | 'concurrency'
+  | 'maxFailures'
+  | 'pauseSeconds'
+  | 'timeout'
+  | 'queueSeconds'
+  | 'runAs'
+  | 'workDir'
+  | 'limits'
+  | 'limitRate'
+>
+
+export const numberOf = (text: string): number | undefined => (text === '' ? undefined : Number(text))
+
+/** An object without what is undefined. */
+export const given = <T extends object>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+
+/** A number, or what the server takes for a percentage or refuses. */
+const countOf = (text: string) => (/^\d+$/.test(text) ? Number(text) : text)
+
+/** `2`, `25%`, or `1, 10%, 50%`. */
+function batchSizeOf(text: string): BatchSize | undefined {
+  if (text === '') return undefined
+  const steps = text.split(',').map((step) => countOf(step.trim()))
+  return steps.length === 1 ? steps[0] : steps
+}
+
+function limitsOf(field: Field): Options['limits'] {
+  const limits = given(
+    Object.fromEntries(limitNames.map((name) => [name, numberOf(field(`limits.${name}`))])),
+  )
+  return Object.keys(limits).length === 0 ? undefined : limits
+}
+
+/** Bytes of `500K`, `10M`. Errors: `invalid` where it is no size. */
+function rateOf(text: string): number | undefined {
+  if (text === '') return undefined
+  try {
+    return parseBytes('the rate', text)
+  } catch {
+    throw invalid([{ field: 'limitRate', message: 'Write bytes a second, like 500K or 10M' }])
+  }
+}
+
+/** How it goes over the hosts, and as whom. Errors: `invalid` where a rate is none; what else is wrong the server says. */
+export function optionsOf(field: Field): Options {
+  const text = (name: string) => field(name).trim()
+  const textOrNone = (name: string) => (text(name) === '' ? undefined : text(name))
+  return given({
+    strategy: field('strategy') as Strategy,
+    batchSize: batchSizeOf(text('batchSize')),
+    concurrency: numberOf(field('concurrency')),
+    maxFailures: text('maxFailures') === '' ? undefined : countOf(text('maxFailures')),
+    pauseSeconds: numberOf(field('pauseSeconds')),
+    timeout: numberOf(field('timeout')),
+    queueSeconds: numberOf(field('queueSeconds')),
+    runAs: textOrNone('runAs'),
+    workDir: textOrNone('workDir'),
+    limits: limitsOf(field),
+    limitRate: rateOf(text('limitRate')),
+  })
+}
+
+/** `10M`, `500K`, or the bytes where they are no whole number of these. */
+function rateText(bytes: number): string {
+  const units = [
+    ['G', 1024 ** 3],
+    ['M', 1024 ** 2],
+    ['K', 1024],
+  ] as const
+  const [unit, size] = units.find(([, each]) => bytes % each === 0) ?? ['', 1]
+  return `${bytes / size}${unit}`
+}
+
+const textOf = (value: string | number | undefined) => (value === undefined ? '' : `${value}`)
+
+/** The fields of the form for options that there are. */
+export function optionFields(options: Options): Record<string, string> {
+  const { batchSize, limits = {}, limitRate } = options
+  return {
+    strategy: options.strategy ?? 'PARALLEL',
+    batchSize: Array.isArray(batchSize) ? batchSize.join(', ') : textOf(batchSize),
+    concurrency: textOf(options.concurrency),
+    maxFailures: textOf(options.maxFailures),
+    pauseSeconds: textOf(options.pauseSeconds),
+    timeout: textOf(options.timeout),
+    queueSeconds: textOf(options.queueSeconds),
+    runAs: textOf(options.runAs),
+    workDir: textOf(options.workDir),
+    ...Object.fromEntries(limitNames.map((name) => [`limits.${name}`, textOf(limits[name])])),
+    limitRate: limitRate === undefined ? '' : rateText(limitRate),
+  }
+}
