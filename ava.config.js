@@ -1,36 +1,38 @@
-import { availableParallelism } from 'node:os'
+import { writeSync } from 'node:fs'
 
-/** What takes longest begins first: else one of them runs alone at the end. */
-const longest = [
-  'server/routes/bad-input',
-  'server/held-loop',
-  'web/terminal',
-  'e2e/fleet',
-  'web/console',
-  'faults/store',
-  'e2e/api-tour',
-  'server/engine/restart',
-  'server/routes/access',
-  'commands/services',
-  'server/hub/slow-disk',
-  'regular-expressions',
-  'agent/executions/restart',
-  'e2e/tls',
-]
-const placeOf = (file) => {
-  const place = longest.findIndex((name) => file.endsWith(`${name}.test.js`))
-  return place === -1 ? longest.length : place
+/**
+ * Of both suites: `npm test` and `npm run test:long` (.ci/test.js) say by RSM_TESTS how the files that they name are run. Without it,
+ * `npx ava FILE` runs any file of either suite.
+ */
+const ways = {
+  /** Tests that start nothing. Threads take no flags of V8. */
+  threads: { workerThreads: true, nodeArguments: [], concurrency: 2, timeout: '60s' },
+  /** One test at a time. */
+  serial: { serial: true, timeout: '60s' },
+  /** All tests of a file at a time: they mostly wait. */
+  long: { concurrency: 2, timeout: '10m' },
 }
 
+/** Sends what happens to .ci/test.js, as JSON lines on descriptor 3; output of tests as text. */
+async function report({ events }) {
+  for await (const { chunk, pendingTests, ...event } of events) {
+    if (event.type === 'stats') continue
+    if (chunk) event.text = Buffer.from(chunk).toString()
+    if (pendingTests) event.pending = [...pendingTests].map(([file, titles]) => [file, [...titles]])
+    writeSync(3, `${JSON.stringify(event)}\n`)
+  }
+}
+
+const way = process.env.RSM_TESTS
 export default {
-  files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**', '!dist/test/systemd/**', '!dist/test/cluster/**'],
-  // In threads of one process all files would share descriptors: a late close of one would hit another's.
+  files: ['dist/test/**/*.test.js'],
+  // Threads of one process share its descriptors: a late close in one would hit another's.
   workerThreads: false,
-  // Tests wait for processes and disks: four files at a time fill two cores.
-  concurrency: Math.max(4, availableParallelism()),
-  // A file runs for seconds: what V8 spends on optimizing sooner than this, it never earns back.
-  nodeArguments: ['--interrupt-budget=2000000'],
-  timeout: '120s',
-  sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
+  concurrency: 2,
+  // A file runs for seconds: optimizing sooner does not pay, and a larger nursery saves a twentieth of the time.
+  nodeArguments: ['--interrupt-budget=2000000', '--min-semi-space-size=32', '--max-semi-space-size=64'],
+  timeout: '10m',
   environmentVariables: { NO_COLOR: '1', RSM_URL: '', RSM_TOKEN: '' },
+  ...ways[way],
+  ...(way && { nonSemVerExperiments: { observeRunsFromConfig: true }, observeRun: report }),
 }

@@ -1,11 +1,11 @@
-// The programs that tests start again and again, each as one file in place of what tsc made: to find and read a thousand
+// The server and the programs that tests start again and again, each as one file in place of what tsc made: to find and read a thousand
 // modules takes longer than all else of a start.
 import { build } from 'esbuild'
 import { root } from './bundling/bundling.js'
 
 await build({
   absWorkingDir: root,
-  entryPoints: ['agent-process', 'server-process'].map((name) => `test/fixtures/${name}.ts`),
+  entryPoints: ['agent-process', 'server-main', 'server-process'].map((name) => `test/fixtures/${name}.ts`),
   outdir: 'dist/test/fixtures',
   bundle: true,
   platform: 'node',

@@ -1,43 +1,37 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import test from 'ava'
 import { temporaryDirectory } from './fixtures/rsm.ts'
 import { said } from './helpers/programs/said.ts'
 
-const checkout = resolve('')
+const tests = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.startsWith('runner.test'))
+  .map((file) => ({ file, text: readFileSync(join('test', file), 'utf8'), isLong: file.startsWith('long/') }))
 
-/** Milliseconds of silence after which a configuration of the runner ends what still runs. */
-async function patienceOf(config: string): Promise<number> {
-  const { default: options } = (await import(join(checkout, config))) as { default: { timeout: string } }
-  const [, number, unit] = /^(\d+)(s|m)$/.exec(options.timeout) ?? []
-  return Number(number) * (unit === 'm' ? 60_000 : 1_000)
-}
-
-test('A18 no test asks to be waited for longer than the runner waits: else its one look comes too early, and it never looks again', async (t) => {
-  const usual = await patienceOf('ava.config.js')
-  const long = Math.min(await patienceOf('ava.long.config.js'), await patienceOf('ava.waiting.config.js'))
-  const patiences = {
-    'faults/long/': long,
-    'systemd/': await patienceOf('ava.systemd.config.js'),
-    'cluster/': await patienceOf('ava.cluster.config.js'),
-  }
-  const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  const asked = files
-    .filter((file) => file.endsWith('.ts') && !file.startsWith('runner.test'))
-    .flatMap((file) =>
-      [...readFileSync(join('test', file), 'utf8').matchAll(/\bt\.timeout\(([\d_]*)/g)].map(
-        ([call, text]) => ({
-          call: `${file}: ${call}`,
-          milliseconds: Number(text?.replaceAll('_', '') || NaN),
-          patience: Object.entries(patiences).find(([folder]) => file.startsWith(folder))?.[1] ?? usual,
-        }),
-      ),
-    )
+test('A18 no test asks to be waited for longer than the runner waits: else its one look comes too early, and it never looks again', (t) => {
+  // Milliseconds of silence after which ava.config.js ends what still runs.
+  const asked = tests.flatMap(({ file, text, isLong }) =>
+    [...text.matchAll(/\bt\.timeout\(([\d_]*)/g)].map(([call, number = '']) => ({
+      call: `${file}: ${call}`,
+      milliseconds: Number(number.replaceAll('_', '') || Number.NaN),
+      patience: isLong ? 600_000 : 60_000,
+    })),
+  )
   t.true(asked.length > 10)
   t.deepEqual(
     asked.filter(({ milliseconds, patience }) => !(milliseconds < patience)).map(({ call }) => call),
     [],
+  )
+})
+
+test('no test of the gate waits for a time: it waits for an event, by `until` or an injected clock', (t) => {
+  const gate = tests.filter(({ file, isLong }) => !isLong && file.endsWith('.test.ts'))
+  t.true(gate.length > 200)
+  t.deepEqual(
+    gate.filter(({ text }) => /\bsetTimeout\b/.test(text)).map(({ file }) => file),
+    // A rule about sources names it.
+    ['architecture.test.ts'],
   )
 })
 

@@ -1,7 +1,7 @@
 import fs, { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
+import { type Clock, systemClock } from '../../src/agent/clock.ts'
 import { Journal } from '../../src/agent/executions/journal.ts'
 import { startAgent } from '../../src/agent/main.ts'
 import { ChunkIndex } from '../../src/agent/output/chunk-index.ts'
@@ -10,6 +10,7 @@ import { thisMachine } from '../../src/agent/processes/machine.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 import { request, runnerOn } from '../helpers/agents/runner.ts'
 import { refuse, replace } from '../helpers/faults/refusing-system.ts'
+import { until } from '../helpers/until.ts'
 
 // One after the other: what the system refuses, it refuses to all of this file.
 for (const code of ['EMFILE', 'ENOSPC'])
@@ -33,7 +34,7 @@ for (const code of ['EMFILE', 'ENOSPC'])
     t.is(chunks, 1)
     t.is(runner.executions.get('once')?.state, 'RUNNING')
     writeFileSync(`${base}/go`, '')
-    while (runner.executions.get('once')?.state !== 'EXITED') await delay(10)
+    await until('it has ended', () => runner.executions.get('once')?.state === 'EXITED')
     const complete = runner.executions.get('once')?.complete
     t.is(complete?.exitCode, 3)
     t.is(complete?.error, null)
@@ -100,24 +101,43 @@ test.serial(
   },
 )
 
-/** The entries of the chunk index are the only writes of this length. */
-const isChunk = (_: unknown, bytes: unknown) => bytes instanceof Buffer && bytes.length === 12
+/** A disk without room for output; `refusesOn` settles when it has refused more of it. */
+function fullOfChunks(t: ExecutionContext) {
+  let refused = 0
+  const end = refuse(t, 'writeSync', 'ENOSPC', (_, bytes) => {
+    // The entries of the chunk index are the only writes of this length.
+    const isChunk = bytes instanceof Buffer && bytes.length === 12
+    if (isChunk) refused += 1
+    return isChunk
+  })
+  const refusesOn = () => {
+    const before = refused
+    return until('it is tried again and again', () => refused > before + 5)
+  }
+  return { end, refusesOn }
+}
+
+/** What the system refused is tried again a hundred times as soon. */
+const soon: Clock = {
+  ...systemClock,
+  after: (delay, run) => systemClock.after(delay === 1_000 ? 10 : delay, run),
+}
 
 test.serial(
   'a disk that is full ends no agent: a cancel works, and the end is told when there is room',
   async (t) => {
-    const { server, agent, dataDir } = await linkedAgent(t)
-    const end = refuse(t, 'writeSync', 'ENOSPC', isChunk)
+    const { server, agent, dataDir } = await linkedAgent(t, { clock: soon })
+    const disk = fullOfChunks(t)
     const script = `echo up; echo $$ > ${dataDir}/pid; sleep 60`
     server.execute(agent.agentId, { taskId: 'full', script, timeout: 0 })
-    while (!existsSync(`${dataDir}/pid`)) await delay(20)
+    await until('it runs', () => existsSync(`${dataDir}/pid`))
     server.send('CANCEL_SCRIPT', { taskId: 'full' })
     const pid = readFileSync(`${dataDir}/pid`, 'utf8').trim()
-    while (existsSync(`/proc/${pid}`)) await delay(20)
-    await delay(1500)
+    await until('it is gone', () => !existsSync(`/proc/${pid}`))
+    await disk.refusesOn()
     t.deepEqual(server.of('full').completes, [])
     t.is(server.text('full'), '')
-    end()
+    disk.end()
     const complete = await server.completed('full')
     t.is(complete.status, 'CANCELLED')
     t.is(complete.lastSequence, 0)
@@ -130,15 +150,15 @@ for (const isRestarted of [false, true])
   test.serial(
     `an exit code and output that a full disk holds up are true afterwards${isRestarted ? ', over a restart of the agent' : ''}`,
     async (t) => {
-      const { server, agent, dataDir } = await linkedAgent(t)
-      const end = refuse(t, 'writeSync', 'ENOSPC', isChunk)
+      const { server, agent, dataDir } = await linkedAgent(t, { clock: soon })
+      const disk = fullOfChunks(t)
       const script = `seq 1 1000; touch ${dataDir}/done; exit 7`
       server.execute(agent.agentId, { taskId: 'held', script })
-      while (!existsSync(`${dataDir}/done`)) await delay(20)
-      await delay(1500)
+      await until('it is done', () => existsSync(`${dataDir}/done`))
+      await disk.refusesOn()
       t.deepEqual(server.of('held').completes, [])
       if (isRestarted) await agent.stop()
-      end()
+      disk.end()
       if (isRestarted) {
         const next = await startAgent(agentOptions(server, dataDir))
         t.teardown(() => next.stop())

@@ -92,36 +92,11 @@ test('a server that says nothing for too long is left and asked again', async (t
   const server = await startFakeServer(t, {
     [`GET ${logs}`]: (_seen, response) => {
       const write = eventStream(response)
-      if (++connections === 2) write('end', task)
+      if (++connections >= 2) write('end', task)
     },
   })
   t.is((await follow(server.url, {}, 100)).length, 1)
-})
-
-test('a reader that takes its time is no silence of the server', async (t) => {
-  let connections = 0
-  const server = await startFakeServer(t, {
-    [`GET ${logs}`]: (_seen, response) => {
-      connections++
-      const write = eventStream(response)
-      write('output', entryOf('web1', 'a', { id: 1 }), 1)
-      write('end', task)
-      const comments = setInterval(() => response.write(':\n\n'), 100)
-      response.once('close', () => clearInterval(comments))
-    },
-  })
-  const api = new Api(
-    server.url,
-    openTransport(openConnection({ url: server.url }), { silence: 450 }),
-    'secret',
-  )
-  const events: TaskEvent[] = []
-  for await (const event of watchTask(api, task.taskId)) {
-    events.push(event)
-    await new Promise((resolve) => setTimeout(resolve, 1_200))
-  }
-  t.deepEqual(texts(events), ['a'])
-  t.is(connections, 1)
+  t.true(connections >= 2)
 })
 
 test('a server that greets and hangs up is given up as one that stays away, and its loss is told as one', async (t) => {

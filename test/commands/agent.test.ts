@@ -2,7 +2,6 @@ import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { type AgentOptions, startAgent } from '../../src/agent/main.ts'
 import { findLimiter } from '../../src/agent/processes/limits.ts'
@@ -13,9 +12,8 @@ import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { followEvents } from '../helpers/clients/follow.ts'
 import { counted, startTask } from '../helpers/clients/tasks.ts'
-import { openProgram } from '../helpers/programs/open-program.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
-import { until as eventually } from '../helpers/until.ts'
+import { until } from '../helpers/until.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
@@ -80,7 +78,7 @@ test('an agent that is stopped says goodbye: doctor, what waits and what gave up
   await agent.stop()
   const stopped = 'the agent was stopped at 20\\d\\d-\\d\\d-\\d\\d [\\d:]+[+-][\\d:]+'
   const shown = async () => (await server.data('GET', `/api/hosts/${hostId}`)) as Host
-  for (let look = 0; look < 600 && (await shown()).agent?.connected; look++) await delay(100)
+  await until('its link is gone', async () => (await shown()).agent?.connected === false)
   const doctor = await rsm(['hosts', 'doctor', 'web1'])
   t.is(doctor.exit, 1)
   // Status follows heartbeats (contract §3): the host is OFFLINE when they stay away.
@@ -124,14 +122,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   const { url } = server
   const home = commandLine(t, { url, token: '' } as never)
   const status = (...more: string[]) => home(['agent', 'status', '--data-dir', dataDir, ...more])
-  const until = async (holds: (state: AgentState) => boolean, what: string) => {
-    for (let look = 0; look < 1200; look++) {
-      if (holds(readAgentState(dataDir))) return
-      await delay(50)
-    }
-    throw new Error(`waited in vain until ${what}`)
-  }
-  await until(({ linked }) => linked, 'it is linked')
+  await until('it is linked', () => readAgentState(dataDir).linked)
   t.is((JSON.parse((await status('--json')).stdout) as AgentState).agentId, agent.agentId)
   const shown = await status()
   t.is(shown.exit, 0, shown.stderr)
@@ -142,11 +133,11 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.regex(shown.stdout, /terminals +0 open/)
   t.is(statSync(join(dataDir, 'status.json')).mode & 0o777, 0o600)
   server.execute(agent.agentId, { taskId: 'runs', script: 'sleep 600' })
-  await until(({ executions }) => executions.running === 1, 'a script runs')
+  await until('a script runs', () => readAgentState(dataDir).executions.running === 1)
   server.send('CANCEL_SCRIPT', { taskId: 'runs' })
   await server.completed('runs')
   await server.close()
-  await until(({ linked }) => !linked, 'the link is gone')
+  await until('the link is gone', () => !readAgentState(dataDir).linked)
   const away = await status()
   t.is(away.exit, 1)
   t.regex(away.stdout, /linked +no, since /)
@@ -189,10 +180,10 @@ test('agent status says why an agent is not registered yet, and that none runs o
 
 test('A16 the status of an agent is linked as soon as it is, and says in words why it is not', async (t) => {
   const { server, dataDir } = await linkedAgent(t)
-  await eventually('the agent says so', () => readAgentState(dataDir).linked)
+  await until('the agent says so', () => readAgentState(dataDir).linked)
   server.refusesLinks = 503
   server.socket?.close(4409)
-  await eventually('the agent knows', () => !readAgentState(dataDir).linked)
+  await until('the agent knows', () => !readAgentState(dataDir).linked)
   t.is(readAgentState(dataDir).reason, 'another agent has linked that has the same identity')
   const rsm = commandLine(t, { url: server.url, token: '' } as never)
   const { stdout } = await rsm(['agent', 'status', '--data-dir', dataDir])
@@ -206,7 +197,7 @@ test('A16 agent status of a host that was removed says so, and names hosts join 
   const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken })
   t.teardown(() => agent.stop())
   await server.data('DELETE', `/api/hosts/${agent.hostId}`)
-  await eventually('it is refused', () => /was removed/.test(readAgentState(dataDir).heartbeatFault ?? ''))
+  await until('it is refused', () => /was removed/.test(readAgentState(dataDir).heartbeatFault ?? ''))
   const rsm = commandLine(t, { url: server.url, token: '' } as never)
   const { stdout, exit } = await rsm(['agent', 'status', '--data-dir', dataDir])
   t.is(exit, 1)
@@ -223,20 +214,6 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
   t.is(status, 6)
   t.regex(stderr, /^rsm: too many open files: .*64.*\n {5}raise the limit: ulimit -n 4096/)
   t.notRegex(stderr, /package|internal error/)
-})
-
-/** What a command loads from node_modules. */
-const commandPackages = ['@oclif/core', 'cli-table3', 'get-east-asian-width', 'ora', 'typebox']
-
-asRoot('A18 agent status says whom to ask when the agent is another user’s', async (t) => {
-  const dataDir = await temporaryDirectory(t)
-  const bin = join(openProgram(t, commandPackages), 'bin/run.js')
-  const words = ['agent', 'status', '--data-dir', dataDir]
-  const become = ['--reuid=nobody', '--clear-groups', '--', process.execPath, bin, ...words]
-  writeFileSync(join(dataDir, 'status.json'), '{}')
-  const { status, stderr } = spawnSync('setpriv', become, { encoding: 'utf8', cwd: '/' })
-  t.is(status, 3, stderr)
-  t.is(stderr, `rsm: ${dataDir} belongs to root\n     ask as that user: sudo rsm ${words.join(' ')}\n`)
 })
 
 test('descriptors that the agent was started with are closed to its scripts', async (t) => {
@@ -257,11 +234,10 @@ test('descriptors that the agent was started with are closed to its scripts', as
     },
   )
   t.teardown(() => child.kill('SIGKILL'))
-  let hosts: Host[] = []
-  while (hosts[0]?.agent?.connected !== true) {
-    await delay(100)
-    hosts = (await server.data('GET', '/api/hosts')).content
-  }
+  await until('it is linked', async () => {
+    const { content } = await server.data('GET', '/api/hosts')
+    return content[0]?.agent?.connected === true
+  })
   const ran = await commandLine(t, server)(['exec', '-N', '-w', 'web1', '--', 'ls /proc/self/fd; cat <&200'])
   t.false(
     ran.stdout.split('\n').some((fd) => fd === '7' || fd === '200'),

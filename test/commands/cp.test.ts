@@ -59,7 +59,7 @@ test('cp --dry-run says who would change, --diff how, --plan asks no host; none 
 
 test('cp - copies what comes on stdin, however long, and --owner, --run-as, --limit-rate and --secret go with it', async (t) => {
   const { rsm, theirs, there } = await copyFleet(t, 'web1')
-  const input = 'a line of some length\n'.repeat(900_000)
+  const input = 'a line of some length\n'.repeat(200_000)
   const me = userInfo().username
   const options = ['--owner', me, '--run-as', me, '--limit-rate', '1G', '--secret', '--json']
   const ran = await rsm(['cp', '-', `web1:${theirs}/dump`, ...options], { input })

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, constants, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
@@ -155,30 +155,6 @@ test('what can not be written, or not be meant, is told before anything is start
   }
   t.deepEqual(server.seen, [])
   t.deepEqual(readdirSync(home).sort(), ['directory', 'file'])
-})
-
-test('a pipe whose reader has stopped keeps nobody from ending what writes into it', async (t) => {
-  const home = temporaryDirectory(t)
-  const path = join(home, 'pipe')
-  execFileSync('mkfifo', [path])
-  const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
-  t.teardown(() => closeSync(reader))
-  const task = taskOf([resultOf('web1', { status: 'RUNNING' })], { status: 'RUNNING' })
-  const server = await startFakeServer(t, {
-    'GET /api/tasks/task-1': () => task,
-    'GET /api/tasks/task-1/logs': (_seen, response) => {
-      const write = eventStream(response)
-      write('task', task)
-      const line = `${'x'.repeat(300_000)} written\n`
-      write('output', entryOf('web1', line, { id: 1 }), 1)
-      write('output', entryOf('web1', line, { id: 2 }), 2)
-    },
-  })
-  const env = cleanEnv(home, { RSM_URL: server.url, RSM_TOKEN: 'secret' })
-  const rsm = startRsm(['logs', '-f', 'task-1', '-o', `ndjson=${path}`], env)
-  await rsm.shows('written')
-  rsm.child.kill('SIGTERM')
-  t.is((await rsm.done).exit, 143)
 })
 
 /** A task on web1 that has written a line, and ends when it is cancelled. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -268,61 +267,16 @@ for (const [signal, exit] of [
     t.is(cancels(server), 1)
   })
 
-test('SIGTERM ends it though nobody reads what it writes', async (t) => {
-  const server = await startFakeServer(t, {
-    ...taskRoutes(taskOf([resultOf('web1')]), []),
-    'GET /api/tasks/task-1/logs': (_seen, response) => {
-      const write = eventStream(response)
-      for (let id = 1; id <= 100; id++)
-        write('output', entryOf('web1', `${'x'.repeat(65_000)}\n`, { id }), id)
-    },
-    'POST /api/tasks/task-1/cancel': () => taskOf([resultOf('web1')]),
-  })
-  const { child, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
-  await shows('web1: x')
-  child.stdout.pause()
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  t.deepEqual(await ended, [143, null])
-  t.is(cancels(server), 1)
+test('logs -f that is interrupted says that the task goes on, and how to go on behind what was shown', async (t) => {
+  const server = await endless(t, 'RUNNING')
+  const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
+  await shows('web1: working')
+  child.kill('SIGINT')
+  const { exit, stderr } = await done
+  t.is(exit, 130)
+  t.regex(stderr, /^rsm: task task-1 is still running: rsm logs -f task-1 --after \d+$/m)
+  t.is(cancels(server), 0)
 })
-
-// Alone, as with --deadline below: beside the others the server of this process may need longer than the 3 s that a command waits for it.
-test.serial(
-  'logs -f that is interrupted says that the task goes on, and how to go on behind what was shown',
-  async (t) => {
-    const server = await endless(t, 'RUNNING')
-    const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
-    await shows('web1: working')
-    child.kill('SIGINT')
-    const { exit, stderr } = await done
-    t.is(exit, 130)
-    t.regex(stderr, /^rsm: task task-1 is still running: rsm logs -f task-1 --after \d+$/m)
-    t.is(cancels(server), 0)
-  },
-)
-
-for (const [halt, exit, said] of [
-  ['SIGINT', 130, /^rsm: interrupted before the server had answered/],
-  ['SIGTERM', 143, /^rsm: interrupted before the server had answered/],
-  ['--deadline', 124, /^rsm: the deadline has passed before the server had answered/],
-] as const)
-  test(`${halt} before the server has answered exits ${exit}`, async (t) => {
-    let asked = () => {}
-    const posting = new Promise<void>((resolve) => {
-      asked = resolve
-    })
-    const server = await startFakeServer(t, { 'POST /api/tasks': () => asked() })
-    const deadline = halt === '--deadline' ? ['--deadline', '1s'] : []
-    const { child, done } = startRsm(['exec', ...deadline, '-w', 'web1', 'x'], envFor(t, server))
-    await posting
-    if (halt !== '--deadline') child.kill(halt)
-    const began = performance.now()
-    const ran = await done
-    t.true(performance.now() - began < 20_000)
-    t.is(ran.exit, exit)
-    t.regex(ran.stderr, said)
-  })
 
 test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   const server = await endless(t)
@@ -336,19 +290,6 @@ test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   t.is((await done).signal, 'SIGHUP')
   t.deepEqual(readdirSync(directory), [])
   t.is(cancels(server), 0)
-})
-
-test.serial('--deadline cancels the whole task, exits 124 and says why', async (t) => {
-  const server = await endless(t)
-  const argv = ['exec', '--deadline', '5s', '-w', 'web1']
-  const ran = await runRsm([...argv, 'x'], envFor(t, server))
-  t.is(ran.exit, 124)
-  t.is(cancels(server), 1)
-  t.regex(ran.stderr, /^rsm: the deadline of 5 s has passed: task task-1 was cancelled$/m)
-  const json = await runRsm([...argv, '--json', 'x'], envFor(t, server))
-  t.is(json.exit, 124)
-  t.is((JSON.parse(json.stdout) as Task).status, 'CANCELLED')
-  t.like(JSON.parse(json.stderr), { error: { exit: 124, code: 'timeout' } })
 })
 
 test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {

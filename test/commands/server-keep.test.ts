@@ -10,6 +10,7 @@ import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../helpers/clients/tasks.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { adminLogin, adminPassword, startTestServer, type TestServer } from '../helpers/servers/server.ts'
+import { until } from '../helpers/until.ts'
 
 async function place(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
   const server = await startTestServer(t, options)
@@ -115,8 +116,7 @@ test('housekeeping removes by size too, every hour and soon after the start', as
   const { server } = await place(t, { maxOutputBytes: 15_000, firstSweepAfter: 50 })
   const [first = '', second = ''] = await withTasks(server, 2)
   await server.restart()
-  while ((await server.api('GET', `/api/tasks/${first}`)).status !== 404)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+  await until('it is removed', async () => (await server.api('GET', `/api/tasks/${first}`)).status === 404)
   t.is((await server.api('GET', `/api/tasks/${second}`)).status, 200)
 })
 

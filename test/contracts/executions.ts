@@ -55,10 +55,11 @@ async function begun(opened: OpenedExecutions, hostIds: readonly number[], id = 
 
 const statuses = (changed: readonly Execution[]) => changed.map(({ id, status }) => `${id} ${status}`)
 
-/** What every implementation of Executions has to do. */
+/** What every implementation of Executions has to do. `numRuns`: how often any steps are taken. */
 export function executionsContract(
   test: TestFn,
   make: (teardown: (end: () => Promise<void>) => void) => Promise<OpenedExecutions>,
+  numRuns = 25,
 ) {
   test('a task is written with what belongs to it, or not at all', async (t) => {
     const { executions, store } = await make((end) => t.teardown(end))
@@ -432,6 +433,6 @@ export function executionsContract(
       for (const taskId of ['t1', 't2'])
         for (const { execution: one } of await next.ofTask(taskId)) t.is(known.get(one.id), one.status)
     }
-    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), run), { numRuns: 25 })
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), run), { numRuns })
   })
 }

@@ -7,6 +7,7 @@ import { realAgent } from '../helpers/agents/real-agent.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { followEvents } from '../helpers/clients/follow.ts'
 import { entries, finished, startTask, task } from '../helpers/clients/tasks.ts'
+import type { TestServer } from '../helpers/servers/server.ts'
 import type { ServerProcess } from '../helpers/servers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
@@ -21,10 +22,10 @@ const failed: Partial<ScriptComplete> = {
 }
 
 /** Whether results show this phase; looked at until they do. */
-const inPhase = (server: ServerProcess, taskId: string, phase: string) =>
+const inPhase = (server: TestServer, taskId: string, phase: string) =>
   until(`it is in ${phase}`, async () => (await task(server, taskId)).results[0]?.phase === phase)
 
-async function linked(server: ServerProcess, hostname = 'web1') {
+async function linked(server: TestServer, hostname = 'web1') {
   const identity = await server.enroll(hostname)
   const agent = await ScriptedAgent.link(server, identity, { capabilities })
   await agent.settled()
@@ -35,7 +36,7 @@ async function linked(server: ServerProcess, hostname = 'web1') {
 export function gatesContract(
   test: TestFn,
   name: string,
-  start: (t: ExecutionContext) => Promise<ServerProcess>,
+  start: (t: ExecutionContext) => Promise<TestServer>,
 ): void {
   test(`P55 ${name} gates: one signed message orders all of it, and the result is final with the last phase`, async (t) => {
     const server = await start(t)
@@ -146,34 +147,6 @@ export function gatesContract(
     }
   })
 
-  test(`${name} gates: a server that is killed while VERIFY runs goes on with the phase and all output`, async (t) => {
-    const server = await start(t)
-    const traces = await temporaryDirectory(t)
-    const agent = await realAgent(t, server)
-    const wait = `until [ -e ${traces}/go ] || [ ! -d ${traces} ]; do sleep 0.05; done`
-    const taskId = await startTask(server, [agent.hostId], {
-      script: { content: `printf s >> ${traces}/starts; echo one` },
-      verify: { script: { content: `printf v >> ${traces}/starts; echo two; ${wait}; exit 4` } },
-      rollback: { script: { content: `printf r >> ${traces}/starts; echo three` } },
-    })
-    const starts = () => (existsSync(`${traces}/starts`) ? readFileSync(`${traces}/starts`, 'utf8') : '')
-    await inPhase(server, taskId, 'VERIFY')
-    await until('it verifies', () => starts() === 'sv')
-    await server.kill()
-    await server.start()
-    t.is((await task(server, taskId)).results[0]?.phase, 'VERIFY')
-    writeFileSync(`${traces}/go`, '')
-    const [result] = (await finished(server, taskId)).results
-    t.like(result, { status: 'FAILED', exitCode: 4, outputComplete: true })
-    t.deepEqual(result?.rollback, { status: 'SUCCESS', exitCode: 0 })
-    t.is(starts(), 'svr')
-    const log = (await entries(server, taskId)) as unknown as LogEntry[]
-    t.deepEqual(
-      log.map(({ phase = 'SCRIPT', data }) => `${phase} ${data}`),
-      ['SCRIPT one\n', 'VERIFY two\n', 'ROLLBACK three\n'],
-    )
-  })
-
   test(`P56 ${name} gates: what the phase is comes with a HELLO, too, and an end of unknown verification has no exit code`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
@@ -220,5 +193,40 @@ export function gatesContract(
     t.is(results[1]?.rollback, null)
     t.is(readFileSync(`${traces}/deployed`, 'utf8'), 'a\n')
     t.is(readFileSync(`${traces}/undone`, 'utf8'), 'a 9\n')
+  })
+}
+
+/** What a server that is killed in mid-gate finds again. */
+export function killedGatesContract(
+  test: TestFn,
+  name: string,
+  start: (t: ExecutionContext) => Promise<ServerProcess>,
+): void {
+  test(`${name} gates: a server that is killed while VERIFY runs goes on with the phase and all output`, async (t) => {
+    const server = await start(t)
+    const traces = await temporaryDirectory(t)
+    const agent = await realAgent(t, server)
+    const wait = `until [ -e ${traces}/go ] || [ ! -d ${traces} ]; do sleep 0.05; done`
+    const taskId = await startTask(server, [agent.hostId], {
+      script: { content: `printf s >> ${traces}/starts; echo one` },
+      verify: { script: { content: `printf v >> ${traces}/starts; echo two; ${wait}; exit 4` } },
+      rollback: { script: { content: `printf r >> ${traces}/starts; echo three` } },
+    })
+    const starts = () => (existsSync(`${traces}/starts`) ? readFileSync(`${traces}/starts`, 'utf8') : '')
+    await inPhase(server, taskId, 'VERIFY')
+    await until('it verifies', () => starts() === 'sv')
+    await server.kill()
+    await server.start()
+    t.is((await task(server, taskId)).results[0]?.phase, 'VERIFY')
+    writeFileSync(`${traces}/go`, '')
+    const [result] = (await finished(server, taskId)).results
+    t.like(result, { status: 'FAILED', exitCode: 4, outputComplete: true })
+    t.deepEqual(result?.rollback, { status: 'SUCCESS', exitCode: 0 })
+    t.is(starts(), 'svr')
+    const log = (await entries(server, taskId)) as unknown as LogEntry[]
+    t.deepEqual(
+      log.map(({ phase = 'SCRIPT', data }) => `${phase} ${data}`),
+      ['SCRIPT one\n', 'VERIFY two\n', 'ROLLBACK three\n'],
+    )
   })
 }

@@ -84,7 +84,12 @@ export function shortLivedContract(test: TestFn, open: (clock: ShiftedClock) => 
   test('S10 of more keys than are kept the oldest go, and those of other kinds stay', async (t) => {
     const { kept } = await start()
     await kept.put('ticket', 'mine', { mine: true }, 600_000)
-    for (let key = 0; key < 12_000; key++) await kept.count('login', String(key), { most: 1, life: 600_000 })
+    for (let key = 0; key < 12_000; key += 100)
+      await Promise.all(
+        Array.from({ length: 100 }, (_, n) =>
+          kept.count('login', String(key + n), { most: 1, life: 600_000 }),
+        ),
+      )
     t.is(await kept.wait('login', '0', { most: 1, life: 600_000 }), 0)
     t.true((await kept.wait('login', '11999', { most: 1, life: 600_000 })) > 0)
     t.deepEqual(await kept.take('ticket', 'mine'), { mine: true })

@@ -24,7 +24,6 @@ const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 /** What a server tells webhooks, on every store (contract §16). */
 export function webhooksSentContract(test: TestFn, name: string, start: Start): void {
   async function open(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
-    t.timeout(110_000)
     const server = await start(t, { ...toReceivers, ...options })
     const receiver = await startReceiver(t)
     let hooks = 0

@@ -1,11 +1,12 @@
 import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate, setTimeout } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import fc from 'fast-check'
 import { AppendLog, type AppendLogOptions, type LogFault } from '../../src/disk/append-log.ts'
 import { type Disk, realDisk } from '../../src/disk/disk.ts'
+import { until } from '../helpers/until.ts'
 
 const fault = (code: string) => Object.assign(new Error(`${code}: it was put in`), { code })
 
@@ -124,7 +125,7 @@ test('F04 a full disk is cut back; all that wait are refused until there is room
   const { writes } = disk
   await t.throwsAsync(append('c'), { message: 'the disk is full' })
   // Only probes try it, beside the log.
-  while (disk.writes < writes + 2) await setTimeout(1)
+  await until('it is tried twice', () => disk.writes >= writes + 2)
   t.not(log.refusal, null)
   t.is(await text(), 'before')
   disk.writeFault = null
@@ -185,7 +186,8 @@ for (const [what, faults, options] of finalFaults)
     Object.assign(disk, { writeFault: null, syncFault: null, truncateFault: null })
     const { writes, syncs } = disk
     await t.throwsAsync(append('c'), { message: /the disk failed while writing the log .*put in/ })
-    await setTimeout(20)
+    for (let turn = 0; turn < 10; turn += 1) await setImmediate()
+    await t.throwsAsync(append('d'))
     t.deepEqual([disk.writes, disk.syncs], [writes, syncs])
     t.deepEqual(refused, ['failed'])
     t.regex(log.refusal?.message ?? '', /restarted/)

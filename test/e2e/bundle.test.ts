@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -167,9 +168,13 @@ test('what has been compiled since the bundle was made runs instead of it, and w
 })
 
 test('a stack names lines of the sources', (t) => {
+  const root = temporaryDirectory(t)
+  // The bundle alone: beside what has been compiled since, that would run.
+  for (const part of ['package.json', 'bin', 'dist/agent'])
+    cpSync(part, join(root, part), { recursive: true })
   // It needs the socket of an agent.
-  const ran = spawnSync(process.execPath, ['bin/run.js', '__pty', '/tmp'], {
-    env: cleanEnv(temporaryDirectory(t)),
+  const ran = spawnSync(process.execPath, [join(root, 'bin/run.js'), '__pty', '/tmp'], {
+    env: cleanEnv(root),
     encoding: 'utf8',
   })
   t.not(ran.status, 0)

@@ -7,7 +7,7 @@ const pointsOf = (path: string) =>
 const ascending = (a = '', b = '') => (a < b ? -1 : 1)
 
 // The tables of the tests are typed to have every fault point that the code names, each once.
-const tables = ['test/faults/long/agent-windows.test.ts', 'test/helpers/faults/server-windows.ts']
+const tables = ['test/long/windows/agent-windows.test.ts', 'test/helpers/faults/server-windows.ts']
 const tested = tables.flatMap(pointsOf)
 
 test('docs/inside/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {

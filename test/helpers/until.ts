@@ -10,6 +10,6 @@ export async function until(
   const began = performance.now()
   while (!(await holds())) {
     if (performance.now() - began > patience) throw new Error(`${what}: not within ${patience} ms`)
-    await delay(100)
+    await delay(25)
   }
 }

@@ -5,9 +5,10 @@ import { proxyFor } from '../../src/net/proxy.ts'
 import { startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { agentOptions } from '../helpers/agents/agent.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
 import { startConnectProxy } from '../helpers/clients/connect-proxy.ts'
 import { FakeServer } from '../helpers/servers/fake-server.ts'
-import { adminLogin } from '../helpers/servers/server.ts'
+import { adminLogin, type TestServer } from '../helpers/servers/server.ts'
 import { startTlsServer } from '../helpers/servers/tls-server.ts'
 
 /** How a server was reached: directly, through the proxy, or why not. */
@@ -27,10 +28,10 @@ async function byCommandLine(t: ExecutionContext): Promise<Reached> {
     'GET /api/auth/me': () => ({ id: 1, username: 'ann', role: 'VIEWER' }),
   })
   const { port, tunnels } = await startConnectProxy(t, server.url)
-  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const rsm = commandLine(t, { url: server.url, token: 'x' } as TestServer)
   return async (variables) => {
     const before = tunnels.length
-    const { exit, stderr } = await runRsm(['whoami'], { ...env, ...filled(variables, port, server.url) })
+    const { exit, stderr } = await rsm(['whoami'], { env: filled(variables, port, server.url) })
     if (exit !== 0) return `${exit}: ${stderr.replace(/^rsm: (.*)[^]*$/, '$1')}`
     return tunnels.length > before ? 'through the proxy' : 'directly'
   }
@@ -78,12 +79,11 @@ const cases: readonly (readonly [variables: Record<string, string>, reached: str
 ]
 
 test('agent and command line read the proxy variables alike', async (t) => {
-  t.timeout(110_000)
-  const [agent, commandLine] = [await byAgent(t), await byCommandLine(t)]
+  const [agent, rsm] = [await byAgent(t), await byCommandLine(t)]
   for (const [variables, reached] of cases) {
     const what = JSON.stringify(variables)
     t.is(await agent(variables), reached, `agent: ${what}`)
-    t.is(await commandLine(variables), reached, `command line: ${what}`)
+    t.is(await rsm(variables), reached, `command line: ${what}`)
   }
 })
 

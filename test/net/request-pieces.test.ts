@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { openConnection } from '../../src/net/connect.ts'
 import { openRequests, type Send } from '../../src/net/request.ts'
@@ -52,7 +52,7 @@ test('an answer that comes before the end of a body is given, and the rest is no
     try {
       for (;;) {
         yield Buffer.alloc(64 * 1024)
-        await delay(1)
+        await turn()
       }
     } finally {
       isClosed = true
@@ -66,13 +66,17 @@ test('an answer that comes before the end of a body is given, and the rest is no
 
 test('what reading a body fails with is what the request rejects with; what the network does is explained', async (t) => {
   let isAborted = false
+  let reached = () => {}
+  const there = new Promise<void>((resolve) => {
+    reached = resolve
+  })
   const send = await serverOf(t, (request) => {
-    request.on('data', () => {}).on('error', () => (isAborted = true))
+    request.on('data', reached).on('error', () => (isAborted = true))
   })
   const fault = new Error('the disk is gone')
   async function* failing() {
     yield Buffer.from('a part')
-    await delay(50)
+    await there
     throw fault
   }
   t.is(await t.throwsAsync(send({ ...post, body: failing() })), fault)
@@ -83,7 +87,7 @@ test('what reading a body fails with is what the request rejects with; what the 
   async function* some() {
     for (let n = 0; n < 1000; n++) {
       yield Buffer.alloc(64 * 1024)
-      await delay(1)
+      await turn()
     }
   }
   await t.throwsAsync(broken({ ...post, body: some() }), { message: 'explained' })

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
+import { until } from '../helpers/until.ts'
 
 test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more, or what a link has ended', async (t) => {
   const server = await startTestServer(t)
@@ -35,7 +35,7 @@ test('a host shows what its heartbeats say: clock, health, why there is no link;
   await agent.settled()
   t.is((await shown()).agent?.linkFault, null)
   await agent.cut()
-  for (let look = 0; look < 600 && (await shown()).agent?.connected; look++) await delay(100)
+  await until('the link is gone', async () => (await shown()).agent?.connected === false)
   t.like((await shown()).agent, { connected: false, onDemand: false, linkFault: null })
   t.is((await beat({ status: 'HEALTHY' })).status, 200)
   const healthy = await shown()

@@ -1,11 +1,16 @@
+import { mock } from 'node:test'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { createOwnership } from '../../src/server/embedded/ownership.ts'
 import { createLog } from '../../src/server/log.ts'
 import { joinServers } from '../../src/server/membership.ts'
-import { lease } from '../../src/server/seams/ownership.ts'
+import { lease, renewEvery } from '../../src/server/seams/ownership.ts'
 import { ShiftedClock } from '../helpers/faults/shifted-clock.ts'
 import { until } from '../helpers/until.ts'
+
+/** Renewals are made when a test says so. */
+test.before(() => mock.timers.enable({ apis: ['setInterval'] }))
+test.after(() => mock.timers.reset())
 
 test('a lease counts from when its renewal was asked for, and holds until that is too long ago', async (t) => {
   const clock = new ShiftedClock()
@@ -24,6 +29,7 @@ test('a lease counts from when its renewal was asked for, and holds until that i
   clock.forward(1)
   t.false(membership.holds())
   isAway = false
+  mock.timers.tick(renewEvery)
   await until('it is renewed', () => membership.holds())
   await membership.leave()
 })
@@ -33,6 +39,7 @@ test('a server learns that another has joined under its name', async (t) => {
   const ownership = createOwnership(clock)
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
   const other = await ownership.join('a')
+  mock.timers.tick(renewEvery)
   t.is((await membership.fenced).message, 'another server has taken the name a')
   t.true(await ownership.renew(other))
 })

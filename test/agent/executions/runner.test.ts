@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { Journal } from '../../../src/agent/executions/journal.ts'
 import type { Entry } from '../../../src/agent/executions/journaled.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { request, runnerOn } from '../../helpers/agents/runner.ts'
+import { until } from '../../helpers/until.ts'
 
 /** A journal whose syncs end when the test says so. */
 class HeldJournal extends Journal {
@@ -96,7 +96,7 @@ test('a script whose process the disk keeps out of the journal does not begin', 
   t.is(complete.status, 'FAILED')
   t.regex(complete.error ?? '', /could not be started: ENOSPC/)
   const exit = join(base, 'executions', 'once', 'exit')
-  while (!readFileSync(exit, 'latin1').startsWith('never')) await delay(10)
+  await until('it says so', () => readFileSync(exit, 'latin1').startsWith('never'))
   t.false(existsSync(`${base}/starts`))
 })
 

@@ -144,27 +144,6 @@ test('what is not as it was signed, or not there, changes nothing', async (t) =>
   holds(t, directory, 'file')
 })
 
-test('a copy goes on where it was cut, at every quarter, and waits for a server that has no room', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
-  const bytes = Buffer.alloc(400_000, 'files of rsm ')
-  const file = door.put('f1', bytes)
-  door.fault = (request, response, nth) => {
-    const asked = door.asked(request)
-    if (asked === null) return false
-    if (nth === 1) response.writeHead(503, { 'retry-after': '0.1' }).end()
-    else {
-      response.writeHead(asked.from > 0 ? 206 : 200)
-      response.write(asked.bytes.subarray(0, 100_000), () => response.destroy())
-    }
-    return true
-  }
-  t.like(await copy({ file, path }), { ...done, changed: true })
-  t.true(readFileSync(path).equals(bytes))
-  t.true(door.requests.length >= 5)
-  t.true(door.requests.slice(2).every(({ range }) => /^bytes=\d+-$/.test(range ?? '')))
-  holds(t, directory, 'file')
-})
-
 test('a symlink in the place of the file is replaced, not followed; a second name keeps what it leads to', async (t) => {
   const { door, copy, directory, path } = await copyingAgent(t)
   const other = join(directory, 'other')

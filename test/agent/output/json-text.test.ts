@@ -5,7 +5,9 @@ import { jsonText } from '../../../src/agent/output/json-text.ts'
 test('any bytes become the JSON that their text has, whether they are UTF-8 or not', (t) => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
-    fc.string({ unit: 'binary', maxLength: 100 }).map((text) => Buffer.from(text)),
+    fc
+      .array(fc.nat(0x10ffff), { maxLength: 100 })
+      .map((points) => Buffer.from(String.fromCodePoint(...points))),
     fc
       .string({ unit: fc.constantFrom('\n', '\\', '"', '\0', '\u001f', 'a', 'é', '😀'), maxLength: 100 })
       .map((text) => Buffer.from(text)),

@@ -15,29 +15,6 @@ function running(needle: string): number {
   return count
 }
 
-/** A tree that ignores TERM and has left its session: `needle` stands in the arguments of each. */
-const stubborn = (needle: string) => `
-trap '' TERM
-echo up
-setsid bash -c 'trap "" TERM; exec -a "${needle}-child" sleep 600' &
-( setsid bash -c 'exec -a "${needle}-orphan" sleep 600' & )
-wait
-sleep 600`
-
-test('a timeout ends the whole tree, even what left the session and ignores TERM', async (t) => {
-  const { server, agent } = await linkedAgent(t)
-  const needle = `rsm-timeout-${process.pid}-${Date.now()}`
-  server.execute(agent.agentId, { taskId: 'timeout', script: stubborn(needle), timeout: 1 })
-  const complete = await server.completed('timeout')
-  t.is(complete.exitCode, -1)
-  t.is(complete.status, 'TIMEOUT')
-  t.is(running(needle), 0)
-  t.is(server.text('timeout'), 'up\n')
-  t.true(complete.duration >= 5_900 && complete.duration < 60_000, `${complete.duration} ms`)
-  t.deepEqual(complete.survivors, [])
-  t.is(complete.containment, server.hellos[0]?.capabilities.containment)
-})
-
 test('cancel ends a running tree', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const needle = `rsm-cancel-${process.pid}-${Date.now()}`

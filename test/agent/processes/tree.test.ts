@@ -1,10 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
-import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { startTimeOf } from '../../../src/agent/processes/machine.ts'
 import {
   groupsWithin,
@@ -15,7 +11,6 @@ import {
 } from '../../../src/agent/processes/processes.ts'
 import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
 import { endTree, levelOf } from '../../../src/agent/processes/tree.ts'
-import { openProgram } from '../../helpers/programs/open-program.ts'
 import { said } from '../../helpers/programs/said.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -92,9 +87,9 @@ test('F14 those who obey TERM are not waited for any longer', async (t) => {
   const mark = newMark()
   const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_EXECUTION: mark })
   await said(child)
-  const began = performance.now()
-  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
-  t.true(performance.now() - began < 80_000)
+  // Longer than any test may take.
+  const grace = 90_000
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace, patience: 1 }), [])
 })
 
 test('F14 what a script starts in order to clean up after TERM is left to do so', async (t) => {
@@ -129,88 +124,6 @@ asRoot("F14 a process of another user is not ended because it carries the execut
   await said(foreign)
   t.deepEqual(await endTree(treeOf(mark, null), new ProcessTable(), times), [])
   t.true(alive(foreign))
-})
-
-asRoot('A18 F14 what an agent that is not root may not end is named with pid and program', async (t) => {
-  const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
-  await said(child)
-  while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
-    await delay(20)
-  const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
-  const rooms = pathToFileURL(join(openProgram(t), 'dist/src/agent/processes/')).href
-  const program = `const { endTree } = await import('${rooms}tree.js')
-const { ProcessTable } = await import('${rooms}processes.js')
-console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`
-  const ending = spawn(
-    'setpriv',
-    [
-      '--reuid=65534',
-      '--regid=65534',
-      '--clear-groups',
-      process.execPath,
-      '--input-type=module',
-      '-e',
-      program,
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' },
-  )
-  const remnants = JSON.parse(await said(ending))
-  t.deepEqual(listed(remnants), [{ pid: child.pid ?? 0, command: 'sleep' }])
-  t.is(toldOf(remnants), `could not end: ${child.pid} sleep`)
-  t.true(alive(child))
-})
-
-/** A cgroup of an execution; null where this machine lets us make none. */
-function cgroupFor(t: ExecutionContext, mark: string): string | null {
-  const containment = findContainment(mark)
-  t.teardown(() => containment.sweep(new Set()))
-  return containment.create('task')
-}
-
-const inGroups = findContainment(newMark()).level === 'cgroup' ? test : test.skip // Only where cgroups can be made.
-
-inGroups(
-  'F14 what has left its cgroup and its session is found all the same, and asked before it is killed',
-  async (t) => {
-    const mark = newMark()
-    const cgroup = cgroupFor(t, mark)
-    const script = `echo $$ > ${cgroup}/cgroup.procs
-setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
-trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
-setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
-trap "" TERM; echo out; while :; do sleep 0.1; done' &
-sleep 600`
-    const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-    let heard = ''
-    child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
-    await said(child, 'out\nout\n')
-    const closed = once(child, 'close')
-    const tree = { ...treeOf(mark, child), cgroup }
-    t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
-    t.is(await running(mark), 0)
-    await closed
-    t.is(heard, 'out\nout\nasked\n')
-  },
-)
-
-inGroups('F14 what stays in its cgroup does not keep from being asked what has left it', async (t) => {
-  const mark = newMark()
-  const cgroup = cgroupFor(t, mark)
-  const script = `echo $$ > ${cgroup}/cgroup.procs
-setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
-trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
-trap "" TERM
-while :; do sleep 0.1; done`
-  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-  let heard = ''
-  child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
-  await said(child, 'out')
-  const closed = once(child, 'close')
-  const tree = { ...treeOf(mark, child), cgroup }
-  t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
-  t.is(await running(mark), 0)
-  await closed
-  t.is(heard, 'out\nasked\n')
 })
 
 /** A process that says nothing of an execution. */

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { systemClock } from '../../../src/agent/clock.ts'
+import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import { MetricsBuffer } from '../../../src/agent/reports/metrics-buffer.ts'
 import { Pulse } from '../../../src/agent/reports/pulse.ts'
@@ -10,6 +10,7 @@ import type { Metrics } from '../../../src/core/host.ts'
 import type { AgentConfig } from '../../../src/core/protocol/http/agent.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
+import { until } from '../../helpers/until.ts'
 
 test('heartbeats and metrics come at the intervals that the server sets', async (t) => {
   const { server, agent } = await linkedAgent(t)
@@ -62,6 +63,15 @@ test('while a disk does not answer, no other measure begins', async (t) => {
   const intervals = { heartbeatInterval: 60, metricsInterval: 0.01 }
   const sent: string[] = []
   const asked: ((sample: Metrics) => void)[] = []
+  let intervalsOver = 0
+  const clock: Clock = {
+    ...systemClock,
+    after: (delay, run) =>
+      systemClock.after(delay, () => {
+        if (delay === intervals.metricsInterval * 1000) intervalsOver += 1
+        run()
+      }),
+  }
   const pulse = new Pulse({
     api: {
       register: () => Promise.reject(new Error('it is registered')),
@@ -74,7 +84,7 @@ test('while a disk does not answer, no other measure begins', async (t) => {
     },
     agentId: 'a',
     dataDir: await temporaryDirectory(t),
-    clock: systemClock,
+    clock,
     random: Math.random,
     buffer: await MetricsBuffer.open(join(await temporaryDirectory(t), 'metrics.jsonl')),
     measure: () => new Promise((resolve) => asked.push(resolve)),
@@ -86,14 +96,11 @@ test('while a disk does not answer, no other measure begins', async (t) => {
     log: () => {},
   })
   t.teardown(() => pulse.stop())
-  const later = () => new Promise((resolve) => setTimeout(resolve, 10))
   pulse.start({ reached() {}, missed() {}, configured() {}, revoked: async () => false })
-  while (asked.length === 0) await later()
-  for (let intervalsOver = 0; intervalsOver < 10; intervalsOver += 1) await later()
+  await until('ten intervals are over', () => intervalsOver > 10)
   t.is(asked.length, 1)
   asked[0]?.({ timestamp: 'first' } as Metrics)
-  while (asked.length === 1) await later()
-  while (sent.length === 0) await later()
+  await until('it is sent, and measured anew', () => asked.length > 1 && sent.length > 0)
   t.deepEqual(sent, ['first'])
 })
 
@@ -110,15 +117,7 @@ test('metrics of the time in which the server was away are kept on disk and sent
     const lines = readFileSync(join(dataDir, 'metrics.jsonl'), 'utf8').split('\n').slice(0, -1)
     return lines.map((line) => (JSON.parse(line) as Metrics).timestamp)
   }
-  let seen = 0
-  for (let look = 0; look < 200 && seen < 4; look += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    try {
-      seen = buffered().length
-    } catch {
-      // Not written yet.
-    }
-  }
+  await until('four are kept', () => existsSync(join(dataDir, 'metrics.jsonl')) && buffered().length >= 4)
   await first.stop()
   const kept = buffered()
   t.true(kept.length >= 4)
@@ -147,13 +146,9 @@ test('a lost reply to the registration is asked for again, with the same id', as
     ids.push((body as { agentId: string }).agentId)
     return ids.length === 1 ? 'drop' : undefined
   }
-  const clock = {
-    now: Date.now,
-    monotonic: () => performance.now(),
-    after: (delay: number, run: () => void) => {
-      const timer = setTimeout(run, delay > 2_000 && delay <= 5_000 ? 10 : delay)
-      return () => clearTimeout(timer)
-    },
+  const clock: Clock = {
+    ...systemClock,
+    after: (delay, run) => systemClock.after(delay > 2_000 && delay <= 5_000 ? 10 : delay, run),
   }
   const agent = await startAgent({ ...agentOptions(server, dataDir), clock })
   await agent.stop()
@@ -190,15 +185,9 @@ test('an agent that is known starts without its server, and links when that come
   const options = agentOptions(first, dataDir)
   const { port } = first
   await first.close()
-  const delays: number[] = []
-  const clock = {
-    now: Date.now,
-    monotonic: () => performance.now(),
-    after: (delay: number, run: () => void) => {
-      if (delay > 2_000 && delay <= 5_000) delays.push(delay)
-      const timer = setTimeout(run, delay > 2_000 && delay <= 5_000 ? 100 : delay)
-      return () => clearTimeout(timer)
-    },
+  const clock: Clock = {
+    ...systemClock,
+    after: (delay, run) => systemClock.after(delay > 2_000 && delay <= 5_000 ? 100 : delay, run),
   }
   const agent = await startAgent({ ...options, clock })
   t.false(agent.linked())
@@ -219,22 +208,18 @@ test('a revoked token is tried again only every five minutes', async (t) => {
   await (await startAgent(agentOptions(server, dataDir))).stop()
   server.intercept = () => ({ status: 401, message: 'revoked' })
   const delays: number[] = []
-  const clock = {
-    now: Date.now,
-    monotonic: () => performance.now(),
-    after: (delay: number, run: () => void) => {
+  const clock: Clock = {
+    ...systemClock,
+    after(delay, run) {
       delays.push(delay)
-      const timer = setTimeout(run, delay)
-      return () => clearTimeout(timer)
+      return systemClock.after(delay, run)
     },
   }
   const messages: string[] = []
   const agent = await startAgent({ ...known, clock, log: (_level, message) => messages.push(message) })
-  for (let look = 0; look < 100 && !delays.includes(300_000); look += 1)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  await until('it waits for five minutes', () => delays.includes(300_000))
   await agent.stop()
   await server.close()
-  t.true(delays.includes(300_000))
   t.true(messages.some((message) => /not valid any more/.test(message)))
 })
 

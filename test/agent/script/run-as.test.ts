@@ -9,7 +9,6 @@ import { ownAccount } from '../../../src/agent/script/account.ts'
 import { barredUser, namedAccount } from '../../../src/agent/script/privileges.ts'
 import { openSandbox } from '../../../src/agent/script/sandbox.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
-import { plainAgent } from '../../helpers/agents/plain-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -149,21 +148,6 @@ test('an agent that is not root refuses another user at its start, and says why'
   await t.throwsAsync(namedAccount('nobody', own), { message: /runs as app, and only root can run scripts/ })
   const options = { mode: 'user', network: false, dataDir: '/', own } as const
   await t.throwsAsync(openSandbox(options, own), { message: /this agent runs as app/ })
-})
-
-asRoot('A18 an agent that is not root answers 126 to another user, and runs its own scripts', async (t) => {
-  const server = await FakeServer.start()
-  t.teardown(() => server.close())
-  await plainAgent(t, server, { allowRunAs: ['daemon'] })
-  await server.linked()
-  t.like(server.hellos[0]?.capabilities, { runAs: 'nobody', runsAsRoot: false, sandbox: 'none' })
-  server.execute('plain', { taskId: 'other', runAs: 'daemon' })
-  const other = await server.completed('other')
-  t.is(other.exitCode, 126)
-  t.regex(other.error ?? '', /it runs as nobody, and only root can become another user/)
-  server.execute('plain', { taskId: 'own', script: 'id -un', workDir: '/' })
-  await server.completed('own')
-  t.is(server.text('own'), 'nobody\n')
 })
 
 test('strict without bubblewrap: refused at the start with what to install', async (t) => {

@@ -12,7 +12,8 @@ test('without acknowledgements a flood stops at 256 KiB, and goes on where it st
   })
   const received = () => session.text().length
   await server.until(() => received() >= 256 * kib, 'the window is full')
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  server.execute(agent.agentId, { taskId: 'beside' })
+  await server.completed('beside')
   t.true(received() < 256 * kib + 64 * kib, `${received()} characters`)
   t.is(session.ends().length, 0)
   server.acksTerminals = true
@@ -29,11 +30,8 @@ test('Ctrl-C in the middle of a flood is answered at once, and scripts run besid
   server.execute(agent.agentId, { taskId: 'beside', script: 'head -c 3000000 /dev/zero | tr "\\0" y' })
   t.is((await server.completed('beside')).status, 'SUCCESS')
   t.is(server.text('beside').length, 3_000_000)
-  const before = session.text().length
-  const began = performance.now()
   session.type('\x03')
   await session.shows(/prompt-2:$/)
-  t.log(`${Math.round(performance.now() - began)} ms, ${session.text().length - before} characters later`)
   session.type('echo alive-$((1 + 1))\n')
   await session.shows(/alive-2/)
   session.close()

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { PtyHost } from '../../../src/agent/terminals/pty-host.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { until } from '../../helpers/until.ts'
 
 const kib = 1024
 
@@ -93,8 +94,8 @@ test('1 MB waits for who takes it, and comes as it was written', async (t) => {
   const length = 1024 * kib
   let most = 0
   const { text } = await run(host, 'one', writer(length), async (seen) => {
-    while (seen() < 256 * kib) await new Promise((resolve) => setTimeout(resolve, 10))
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await until('the window is full', () => seen() >= 256 * kib)
+    await run(host, 'beside', ['/bin/echo', 'on'])
     most = seen()
   })
   t.true(most < 256 * kib + 64 * kib, `${most} bytes came unasked`)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -31,22 +31,6 @@ async function serve(t: ExecutionContext, answer: Answer, timeout = 30) {
   const order = { url, timeout, environment: {} } as unknown as UpgradeOrder
   return { ranges, path, order, get: () => download(order, wanted, path) }
 }
-
-test('a download that is cut goes on where it was cut, and one that finds no place comes again', async (t) => {
-  const { ranges, path, get } = await serve(t, ({ headers }, response, nth) => {
-    if (nth === 1) return response.writeHead(503, { 'retry-after': '1' }).end()
-    const from = Number(/bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0)
-    response.writeHead(from > 0 ? 206 : 200)
-    if (nth === 4) return response.end(bytes.subarray(from))
-    response.write(bytes.subarray(from, from + 150_000), () => response.destroy())
-    return undefined
-  })
-  await get()
-  t.deepEqual(readFileSync(path), bytes)
-  t.is(ranges.length, 4)
-  t.deepEqual(ranges.slice(0, 2), [undefined, undefined])
-  t.regex(ranges[2] ?? '', /^bytes=\d+-$/)
-})
 
 test('what is not as it was signed, too much, or not there leaves nothing behind', async (t) => {
   const cases: [Answer, RegExp][] = [

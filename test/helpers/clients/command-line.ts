@@ -20,36 +20,39 @@ export type CommandLine = (
   options?: { input?: string; env?: Record<string, string> },
 ) => Promise<Ran>
 
-/** One process for many command lines, started with the first; they have no stdin. */
-function sharedProcess(t: Pick<ExecutionContext, 'teardown'>, env: Record<string, string>) {
-  let child: { process: ChildProcess; gone: Promise<never> } | undefined
-  let isBusy = false
-  t.teardown(() => child?.process.kill('SIGKILL'))
-  const started = () => {
-    if (child) return child
-    const process = fork(program, { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
-    const gone = once(process, 'exit').then(([code, signal]) => {
-      child = undefined
-      throw new Error(`the process of command lines ended: ${code ?? signal}`)
-    })
-    gone.catch(() => {})
-    child = { process, gone }
-    return child
-  }
-  return {
-    get isBusy() {
-      return isBusy
-    },
-    async run(line: Line): Promise<RanLine> {
-      isBusy = true
-      const { process, gone } = started()
-      process.send(line)
-      const [ran] = await Promise.race([once(process, 'message'), gone]).finally(() => {
-        isBusy = false
-      })
-      return ran
-    },
-  }
+let child: { process: ChildProcess; gone: Promise<never> } | undefined
+let isBusy = false
+
+/** The process of this file of tests for many command lines, which have no stdin; it ends with the file. */
+function started() {
+  if (child) return child
+  const process = fork(program, {
+    env: cleanEnv('/'),
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
+  const gone = once(process, 'exit').then(([code, signal]) => {
+    child = undefined
+    throw new Error(`the process of command lines ended: ${code ?? signal}`)
+  })
+  gone.catch(() => {})
+  child = { process, gone }
+  return child
+}
+
+async function runShared(line: Line): Promise<RanLine> {
+  isBusy = true
+  const { process, gone } = started()
+  process.ref()
+  process.channel?.ref()
+  process.send(line)
+  const [ran] = await Promise.race([once(process, 'message'), gone]).finally(() => {
+    isBusy = false
+    // The file of tests ends although this process waits for more.
+    process.unref()
+    process.channel?.unref()
+  })
+  return ran
 }
 
 /** What has to have a process of its own: it follows, listens to signals or starts other programs. */
@@ -74,11 +77,10 @@ export function commandLine(
   token = server.token,
 ): CommandLine {
   const own = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: token })
-  const shared = sharedProcess(t, own)
   return async (argv, { input = '', env = {} } = {}) =>
-    input !== '' || shared.isBusy || hasOwn(argv) || 'TZ' in env
+    input !== '' || isBusy || hasOwn(argv) || 'TZ' in env
       ? runRsm(argv, { ...own, ...env }, input)
-      : { signal: null, ...(await shared.run({ argv, env })) }
+      : { signal: null, ...(await runShared({ argv, env: { ...own, ...env } })) }
 }
 
 /** Runs command lines one after the other in one process of their own, without a terminal; answers in their order. */
@@ -88,9 +90,8 @@ export async function runLines(
   lines: readonly Line[],
 ): Promise<RanLine[]> {
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: server.token })
-  const shared = sharedProcess(t, env)
   const ran: RanLine[] = []
-  for (const line of lines) ran.push(await shared.run(line))
+  for (const line of lines) ran.push(await runShared({ ...line, env: { ...env, ...line.env } }))
   return ran
 }
 

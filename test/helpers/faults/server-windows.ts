@@ -150,6 +150,11 @@ async function unreachable(site: Site): Promise<Task> {
   return lives(site, [id], script(site), { queueSeconds: 0 })
 }
 
+/** Waits until the server has the first line of a script: what it acknowledged outlasts the agent's journal. */
+async function hasFirstLine({ server }: Site, taskId: string): Promise<void> {
+  while (!(await entries(server, taskId)).some(({ data }) => data.includes('one'))) await delay(20)
+}
+
 /** The agent comes back to a script that runs: `before` it says HELLO something may happen to it. */
 async function agentReturns(
   site: Site,
@@ -157,7 +162,7 @@ async function agentReturns(
 ): Promise<Task> {
   const host = await linkedHost(site)
   const taskId = await ask(site, [host.hostId], script(site, untilGate(site)))
-  while ((await startsIn(site.traces)) === 0) await delay(20)
+  await hasFirstLine(site, taskId)
   await host.agent.stop()
   await before(host)
   const [agent] = await Promise.all([host.start(), site.crashed()])
@@ -191,7 +196,7 @@ async function pauses(site: Site): Promise<Task> {
 async function cancels(site: Site): Promise<Task> {
   const { hostId } = await linkedHost(site)
   const taskId = await ask(site, [hostId], `${countStart(site.traces)}; echo one; sleep 600`)
-  while ((await startsIn(site.traces)) === 0) await delay(20)
+  await hasFirstLine(site, taskId)
   const cancel = async () => {
     for (;;) {
       const answer = await api(site, `/api/tasks/${taskId}/cancel`)

@@ -14,7 +14,7 @@ import { beginRun as beginSharedRun } from '../../../src/server/postgres/runs.ts
 import { createScriptVersions as createSharedVersions } from '../../../src/server/postgres/script-versions.ts'
 import type { Data } from '../../../src/server/seams/data.ts'
 import type { Store } from '../../../src/server/seams/store.ts'
-import type { Postgres } from './postgres.ts'
+import type { SharedPostgres } from './postgres.ts'
 import { executingServer } from './shared-executions.ts'
 import { sharedStore } from './shared-store.ts'
 
@@ -73,7 +73,7 @@ export const embeddedGround: OpenGround = async (directory, seen) => {
 
 /** Each in a database of its own. */
 export const postgresGround =
-  (postgres: Promise<Postgres>): OpenGround =>
+  (postgres: Promise<SharedPostgres>): OpenGround =>
   async (_, seen) => {
     const ends: (() => Promise<void>)[] = []
     const shared = await sharedStore(await postgres, (end) => void ends.push(end))

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { cpSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../../src/server/log.ts'
@@ -109,13 +110,21 @@ const settings = {
 type Teardown = (end: () => void) => void
 type Settings = Readonly<Record<string, string>>
 
+/** A file system in memory, unless there is little room in it: a new database is hundreds of files, which costs 20 times as much elsewhere. */
+function memory(): string | null {
+  const directory = '/dev/shm'
+  if (!existsSync(directory)) return null
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize > 4 * 2 ** 30 ? directory : null
+}
+
 /** Starts what `fill` has put into a new directory. */
 async function startInstance(
   teardown: Teardown,
   more: Settings,
   fill: (data: string) => void,
 ): Promise<Instance> {
-  const directory = mkdtempSync(join(tmpdir(), 'rsm-postgres-'))
+  const directory = mkdtempSync(join(memory() ?? tmpdir(), 'rsm-postgres-'))
   const data = join(directory, 'data')
   const control = (...args: string[]) => run('pg_ctl', ['-D', data, '-s', '-w', ...args])
   const stop = (mode: string) => control('-m', mode, 'stop')
@@ -141,53 +150,102 @@ async function startInstance(
   })
 }
 
-/** A PostgreSQL of this file of tests, which ends with `teardown`; `more`: further settings. */
+/** A PostgreSQL of this file of tests, to be stopped or configured; it ends with `teardown`. `more`: further settings. */
 export function startPostgres(teardown: Teardown, more: Settings = {}): Promise<Postgres> {
-  const started = start(teardown, more)
-  // A file of tests starts it before any of them is skipped.
+  return orSkipped(async () => {
+    const instance = await startInstance(teardown, more, (data) =>
+      cpSync(join(blank(), 'data'), data, { recursive: true, verbatimSymlinks: true }),
+    )
+    return { ...instance, database: databasesOf(instance, 'rsm') }
+  })
+}
+
+/** What tests need that neither stop nor configure their PostgreSQL. */
+export type SharedPostgres = Pick<Postgres, 'port' | 'database'>
+
+/** That of the whole run, which .ci/test.js starts. */
+const runsPort = Number(process.env['RSM_TEST_PG_PORT'])
+/** The names of the databases that this file makes there begin with it. */
+const prefix = `rsm_${randomUUID().slice(0, 8)}`
+let shared: Promise<SharedPostgres> | null = null
+
+/** Databases on the PostgreSQL of the whole run, or on one of this file where it runs by itself. */
+export function sharedPostgres(): Promise<SharedPostgres> {
+  shared ??= runsPort
+    ? orSkipped(async () => ({ port: runsPort, database: databasesOf({ port: runsPort }, prefix) }))
+    : startPostgres(atExit)
+  return shared
+}
+
+/** Drops the databases of this file, but those that are in use. */
+export async function dropDatabases(): Promise<void> {
+  if (!runsPort || !shared) return
+  const postgres = opened(urlOf([{ port: runsPort }], 'postgres'))
+  const unused = await postgres.ask<{ datname: string }>(
+    'api',
+    `select datname from pg_database where starts_with(datname, $1)
+      and not exists (select from pg_stat_activity where datid = pg_database.oid)`,
+    [prefix],
+  )
+  for (const { datname } of unused) await postgres.ask('api', `drop database ${datname}`)
+  await postgres.close()
+}
+
+/** A file of tests asks for PostgreSQL before any of them is skipped. */
+function orSkipped<T>(start: () => Promise<T>): Promise<T> {
+  const started = programs === null ? Promise.reject(new Error(missing)) : start()
   if (programs === null) started.catch(() => undefined)
   return started
 }
 
-async function start(teardown: Teardown, more: Settings): Promise<Postgres> {
-  if (programs === null) throw new Error(missing)
-  const instance = await startInstance(teardown, more, (data) =>
-    cpSync(join(blank(), 'data'), data, { recursive: true, verbatimSymlinks: true }),
-  )
+/** Makes databases whose names begin with `prefix`. */
+function databasesOf(instance: Pick<Instance, 'port'>, prefix: string): Postgres['database'] {
   let count = 0
   let template: Promise<string> | null = null
-  /** One after the other: PostgreSQL copies one template at a time, and a statement that waits for others runs into its timeout. */
+  /** One at a time: PostgreSQL copies one template at a time, and a statement that waits for others runs into its timeout. */
   let creating: Promise<void> = Promise.resolve()
   const url = (database: string) => urlOf([instance], database)
 
-  async function makeTemplate(): Promise<string> {
-    await asked(url('postgres'), 'create database rsm_template')
-    const client = createDatabase(patientAddress(url('rsm_template')), 'test', createLog('ERROR'))
-    await migrate(client)
-    await client.close()
-    return 'rsm_template'
+  return async ({ migrated } = { migrated: true }) => {
+    const name = `${prefix}_${++count}`
+    if (migrated) template ??= makeTemplate(instance)
+    const from = migrated ? ` template ${await template}` : ''
+    creating = creating
+      .catch(() => undefined)
+      .then(() => asked(url('postgres'), `create database ${name}${from}`))
+    await creating
+    return url(name)
   }
-  return {
-    ...instance,
-    async database({ migrated } = { migrated: true }) {
-      const name = `rsm_${++count}`
-      template ??= migrated ? makeTemplate() : null
-      const from = migrated ? ` template ${await template}` : ''
-      creating = creating
-        .catch(() => undefined)
-        .then(() => asked(url('postgres'), `create database ${name}${from}`))
-      await creating
-      return url(name)
-    },
+}
+
+/** A database with the schema, made by the first of the files that share an instance. */
+async function makeTemplate(instance: Pick<Instance, 'port'>): Promise<string> {
+  const [template, unfinished] = ['rsm_template', 'rsm_template_unfinished']
+  const postgres = opened(urlOf([instance], 'postgres'))
+  const session = await postgres.connect(true)
+  await session.query('select pg_advisory_lock(1)')
+  const found = await session.query('select from pg_database where datname = $1', [template])
+  if (found.rowCount === 0) {
+    await session.query(`drop database if exists ${unfinished}`)
+    await session.query(`create database ${unfinished}`)
+    const database = opened(urlOf([instance], unfinished))
+    await migrate(database)
+    await database.close()
+    await session.query(`alter database ${unfinished} rename to ${template}`)
   }
+  await session.end()
+  await postgres.close()
+  return template
 }
 
 /** The store of a server that finds its primary among these. */
 export const urlOf = (instances: readonly Pick<Instance, 'port'>[], database: string): string =>
   `postgres://rsm@${instances.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}`
 
+const opened = (url: string) => createDatabase(patientAddress(url), 'test', createLog('ERROR'))
+
 async function asked(url: string, text: string): Promise<void> {
-  const client = createDatabase(patientAddress(url), 'test', createLog('ERROR'))
+  const client = opened(url)
   await client.ask('api', text)
   await client.close()
 }

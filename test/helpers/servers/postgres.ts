@@ -1,8 +1,10 @@
 import anyTest, { type TestFn } from 'ava'
 import { skipped } from '../skipped.ts'
-import { missing, programs } from './postgres-instances.ts'
+import { dropDatabases, missing, programs } from './postgres-instances.ts'
 
 export * from './postgres-instances.ts'
 
 /** Skipped where PostgreSQL 15 or newer is missing. */
 export const postgresTest: TestFn = programs === null ? skipped(missing) : anyTest
+
+anyTest.after.always('databases are dropped', dropDatabases)

@@ -3,7 +3,7 @@ import { createStoreClock, type StoreClock } from '../../../src/server/postgres/
 import { createDatabase, type Database } from '../../../src/server/postgres/connection/database.ts'
 import { ShiftedClock } from '../faults/shifted-clock.ts'
 import { patientAddress } from './patient-address.ts'
-import type { Postgres } from './postgres.ts'
+import type { SharedPostgres } from './postgres.ts'
 
 /** What a test does to its servers would fill the output with warnings. */
 const quiet = createLog('ERROR')
@@ -29,7 +29,7 @@ export interface SharedStore {
 }
 
 export async function sharedStore(
-  postgres: Postgres,
+  postgres: SharedPostgres,
   teardown: (end: () => Promise<void>) => void,
 ): Promise<SharedStore> {
   const url = await postgres.database()

@@ -9,6 +9,7 @@ import type { Runs } from '../../../src/server/seams/runs.ts'
 import { runsContract } from '../../contracts/runs.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { host } from '../../helpers/servers/store-records.ts'
+import { until } from '../../helpers/until.ts'
 
 function markOf(runs: Runs) {
   const mark = runs.recent()
@@ -55,7 +56,7 @@ test('A02 a store that was copied, and went on, is known by its marks where the 
 test('A02 a mark counts what is on disk only', async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
   let isHeld = false
-  let release = () => {}
+  let release: (() => void) | undefined
   const disk = {
     ...realDisk,
     async datasync(descriptor: number) {
@@ -72,10 +73,10 @@ test('A02 a mark counts what is on disk only', async (t) => {
   const before = markOf(runs).sequence
   isHeld = true
   const writing = store.transact((tx) => tx.put('hosts', host(1, 'web1')))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await until('it is written, and not yet on disk', () => release !== undefined)
   t.is(markOf(runs).sequence, before)
   isHeld = false
-  release()
+  release?.()
   await writing
   t.is(markOf(runs).sequence, before + 1)
 })

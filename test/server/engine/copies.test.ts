@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
@@ -24,7 +23,7 @@ const executions = (agent: ScriptedAgent) =>
 test('A01 a copy of an agent that links while a script runs silently is not sent that script, and the next one runs once', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
-  await delay(500)
+  await agent.settled()
   const second = await ScriptedAgent.link(server, identity, copy)
   const [result] = (await finished(server, taskId)).results
   t.is(result?.status, 'LOST')
@@ -140,15 +139,13 @@ test('A01 a hundred receipts cost the server one commit, and none where the scri
   }
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { ...original, maxExecutions: 1000 })
-  const ids: string[] = []
-  for (let n = 0; n < 100; n++) ids.push(await startTask(server, [identity.hostId]))
+  const ids = await Promise.all(Array.from({ length: 100 }, () => startTask(server, [identity.hostId])))
   for (const id of ids) await agent.execution(id)
   const before = await commits()
   for (const [n, id] of ids.entries()) agent.received(id, 11 + n)
   await agent.settled()
   t.is(await commits(), before)
   await until('they are noted', async () => (await commits()) > before)
-  await delay(300)
-  t.is(await commits(), before + 1)
   for (const id of ids) t.is((await task(server, id)).results[0]?.status, 'RUNNING')
+  t.is(await commits(), before + 1)
 })

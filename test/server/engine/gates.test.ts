@@ -1,35 +1,9 @@
 import test from 'ava'
 import { gatesContract } from '../../contracts/gates.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
-import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
-import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
-import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
-gatesContract(test, 'embedded', (t) => startServerProcess(t))
-
-test('an execution with gates is LOST after the sum of all that it may take, and 10 minutes', async (t) => {
-  const clock = new ShiftedClock()
-  const server = await startTestServer(t, { clock })
-  server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
-  const identity = await server.enroll('web1')
-  const agent = await ScriptedAgent.link(server, identity, { capabilities: { gates: true } })
-  await agent.settled()
-  const gates = {
-    verify: { script: { content: 'true' }, retries: 2, intervalSeconds: 1000, timeout: 100 },
-    rollback: { script: { content: 'true', timeout: 50 } },
-  }
-  const taskId = await startTask(server, [identity.hostId], { ...gates, timeout: 60 })
-  await agent.execution(taskId)
-  await agent.cut()
-  const sum = 60 + 3 * 100 + 2 * 1000 + 50
-  clock.forward(sum + 600 - 60)
-  // The sweep that would end it has passed when one after it ends another.
-  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
-  clock.forward(180)
-  const [result] = (await finished(server, taskId)).results
-  t.like(result, { status: 'LOST', verify: null, rollback: null })
-})
+gatesContract(test, 'embedded', startTestServer)
 
 const text = { script: { content: 'true' } }
 const bad: [string, object, string, RegExp][] = [

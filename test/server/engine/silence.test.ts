@@ -1,120 +1,22 @@
 import test, { type ExecutionContext } from 'ava'
-import type { TaskResult } from '../../../src/core/task/task.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
-import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {
+async function oneAgent(t: ExecutionContext) {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
   // A session would end in the hours that the clock is set forward.
   server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
   const identity = await server.enroll('web1')
-  const agent = await ScriptedAgent.link(server, identity, { storeId })
+  const agent = await ScriptedAgent.link(server, identity)
   await agent.settled()
   return { clock, server, identity, agent }
 }
 
-/** Waits until the server has looked at silent executions since the link went: then it says that the host is away. */
-async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult> {
-  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
-  const headers = { authorization: `Bearer ${server.token}` }
-  const events = await followEvents(
-    url,
-    headers,
-    ({ event, data }) => event === 'host' && data.error !== null,
-  )
-  return events.at(-1)?.data as TaskResult
-}
-
 const minutes = 60
-const hours = 3600
-
-for (const [what, timeout, limit] of [
-  ['its timeout and 10 minutes', 60, 60 + 10 * minutes],
-  ['24 hours, without a timeout', 0, 24 * hours],
-] as const)
-  test(`an execution without a word for ${what} is LOST, not before; what is learnt then is its late result`, async (t) => {
-    const { clock, server, identity, agent } = await oneAgent(t)
-    const taskId = await startTask(server, [identity.hostId], { timeout })
-    await agent.execution(taskId)
-    agent.output(taskId, 0, 'begun')
-    await agent.acknowledged(taskId, 0)
-    await agent.cut()
-    clock.forward(limit - 120)
-    t.like(await lookedAt(server, taskId), { status: 'RUNNING', stdoutBytes: 5 })
-    clock.forward(240)
-    const [lost] = (await finished(server, taskId)).results
-    t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
-    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are here$/)
-    const back = await ScriptedAgent.link(server, identity, {
-      tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
-    })
-    await back.acknowledged(taskId, 1)
-    back.complete(taskId, 0, { lastSequence: 1 })
-    await back.released(taskId)
-    const [after] = (await task(server, taskId)).results
-    t.like(after, { status: 'LOST', exitCode: null })
-    t.like(after?.lateResult, { status: 'SUCCESS', exitCode: 0 })
-  })
-
-test('a base-protocol agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
-  const { clock, server, identity, agent } = await oneAgent(t, null)
-  const taskId = await startTask(server, [identity.hostId], { timeout: 30 })
-  await agent.execution(taskId)
-  clock.forward(30 + 10 * minutes + 1)
-  t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
-})
-
-test('P25 output that a linked agent tells of and never sends is waited for two minutes: the end says what is missing', async (t) => {
-  const { clock, server, identity, agent } = await oneAgent(t)
-  const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
-  await agent.execution(taskId)
-  agent.output(taskId, 0, 'begun')
-  agent.complete(taskId, 3, { lastSequence: 1e9 })
-  await agent.acknowledged(taskId, 0)
-  await agent.settled()
-  clock.forward(110)
-  agent.output(taskId, 1, ' and on')
-  await agent.acknowledged(taskId, 1)
-  clock.forward(110)
-  t.is((await task(server, taskId)).status, 'RUNNING')
-  clock.forward(20)
-  const [result] = (await finished(server, taskId)).results
-  t.like(result, {
-    status: 'FAILED',
-    exitCode: 3,
-    outputComplete: false,
-    stdoutBytes: 12,
-    error: 'output is missing: its agent told of 1000000001 pieces and sent 2',
-  })
-  await agent.released(taskId)
-})
-
-test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
-  const { clock, server, identity, agent } = await oneAgent(t)
-  const second = await server.enroll('web2')
-  const taskId = await startTask(server, [identity.hostId, second.hostId], {
-    strategy: 'SEQUENTIAL',
-    maxFailures: 1,
-    timeout: 1,
-    queueSeconds: 600_000,
-  })
-  await agent.execution(taskId)
-  await agent.cut()
-  clock.forward(1 + 10 * minutes + 1)
-  const other = await ScriptedAgent.link(server, second)
-  await other.execution(taskId)
-  other.complete(taskId, 0, { lastSequence: -1 })
-  const { results } = await finished(server, taskId)
-  t.deepEqual(
-    results.map(({ status }) => status),
-    ['LOST', 'SUCCESS'],
-  )
-})
 
 test('queueSeconds count from the turn of a host: one task gives it up, another waits on', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)

@@ -86,26 +86,6 @@ test('ROLLING waits for the whole batch before the next one starts', async (t) =
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('a pause between batches survives a restart and is not lengthened by it', async (t) => {
-  const server = await startTestServer(t)
-  const { identities, agents, hostIds } = await fleet(server, 2)
-  const taskId = await startTask(server, hostIds, { strategy: 'ROLLING', batchSize: 1, pauseSeconds: 2 })
-  await agents[0]?.execution(taskId)
-  agents[0]?.complete(taskId, 0, { lastSequence: -1 })
-  await agents[0]?.released(taskId)
-  const paused = Date.now()
-  await counted(server, taskId, ({ SUCCESS }) => SUCCESS === 1)
-  await server.restart()
-  const [, second] = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
-  await second?.settled()
-  if (Date.now() - paused < 1900) t.false(second?.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
-  await second?.execution(taskId)
-  const waited = Date.now() - paused
-  t.true(waited >= 1900 && waited < 3500, `the pause took ${waited} ms`)
-  second?.complete(taskId, 0, { lastSequence: -1 })
-  t.is((await finished(server, taskId)).status, 'SUCCESS')
-})
-
 test('concurrency bounds how many run at once', async (t) => {
   const server = await startTestServer(t)
   const { agents, hostIds } = await fleet(server, 5)

@@ -12,7 +12,6 @@ test.after.always(() => mounted?.unmount())
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable('F04 an upload that fills the disk leaves the server the room that it took', async (t) => {
-  t.timeout(60_000)
   const server = await startTestServer(t, { dataDir: join(String(mounted?.directory), 'data') })
   const bytes = randomBytes(32 * 1024 * 1024)
   const { data } = await sendBytes(server, 'POST', `/api/files?size=${bytes.length}`)

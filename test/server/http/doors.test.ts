@@ -74,7 +74,7 @@ test('S10 headers that are too large are 431, in the envelope', async (t) => {
 })
 
 test('S10 a client that sends its headers slowly is cut off while others are served', async (t) => {
-  const port = await answering(t, { headers: 4000, request: 8000, check: 50 })
+  const port = await answering(t, { headers: 2000, request: 4000, check: 50 })
   const slow = opened(t, port)
   slow.write('GET / HTTP/1.1\r\nhost: x\r\n')
   const dripping = setInterval(() => slow.write('x-more: 1\r\n'), 50)

@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs'
 import test, { type ExecutionContext } from 'ava'
-import { realDisk } from '../../../src/disk/disk.ts'
+import { realDisk } from '../../fixtures/server-main.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'
@@ -43,7 +43,7 @@ test('F14 a server whose disk is stuck reads a bounded part of a flood, loses no
   const other = await ScriptedAgent.link(server, quiet)
   const taskId = await startTask(server, [flooding.hostId], { maxOutputBytes: 64 * 1024 * 1024 })
   await flood.execution(taskId)
-  const count = 400
+  const count = 250
   const text = (sequence: number) => `${String(sequence).padStart(8, '0')}\n`.repeat(chunk / 9)
   for (let sequence = 0; sequence < count; sequence += 1) flood.output(taskId, sequence, text(sequence))
   flood.complete(taskId, 0, { lastSequence: count - 1 })

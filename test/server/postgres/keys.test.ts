@@ -4,10 +4,10 @@ import { loadKeys } from '../../../src/server/key-files.ts'
 import type { Store } from '../../../src/server/seams/store.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { user } from '../../helpers/servers/store-records.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 const at = '2026-03-02T09:30:12.502Z'
 
 const load = (store: Store, directory: string, newKeys = false) => loadKeys(directory, { store, newKeys, at })

@@ -5,9 +5,9 @@ import { createPostgresResults } from '../../../src/server/postgres/results.ts'
 import { resultsContract } from '../../contracts/results.ts'
 import { resultOf } from '../../fixtures/fake-server.ts'
 import { patientAddress } from '../../helpers/servers/patient-address.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 
 async function databaseFor(t: ExecutionContext) {
   const url = await (await postgres).database()

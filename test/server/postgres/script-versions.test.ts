@@ -2,9 +2,9 @@ import { createScriptVersions } from '../../../src/server/postgres/script-versio
 import { scriptVersion as script, scriptVersionsContract } from '../../contracts/script-versions.ts'
 import { believed } from '../../helpers/faults/believed-clock.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 const day = 24 * 3600_000
 
 scriptVersionsContract(test, async (t, most) =>

@@ -29,7 +29,7 @@ const lines: readonly Case[] = [
           `cat data | ${rsm} scripts run hello -w web1`,
           'rsm: stdin is not passed on\n',
         ],
-        ['a pipe in which nothing comes is not waited for', `sleep 3 | ${run}`, ''],
+        ['a pipe in which nothing comes is not waited for', `mkfifo open; ${run} <>open`, ''],
         ['a pipe that has ended without a byte is not', `: | ${run}`, ''],
         [
           'what is told of is left to who comes next',

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import test from 'ava'
 import { Contexts } from '../../../src/ui/contexts/contexts.ts'
 import { readShowOptions } from '../../../src/ui/flags/output.ts'
@@ -159,19 +158,6 @@ test('what is written has a place of its own, however it is spelt', (t) => {
     t.throws(() => refuse([at(one), `${home}/${other}`]), shared, `${one} ${other}`)
   t.throws(() => refuse([at('web1.out')], at('here')), { message: /has the name of a file in --outdir/ })
   t.notThrows(() => refuse(['/dev/null', '/dev/null', at('file'), at('report.xml')], home))
-})
-
-test('into a pipe is written as its reader takes it, and one that nobody reads is told', async (t) => {
-  const path = join(temporaryDirectory(t), 'pipe')
-  execFileSync('mkfifo', [path])
-  const reader = spawn('sh', ['-c', 'sleep 0.3; wc -c < "$0"', path], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const file = openOutputFile(path, true, 60_000)
-  for (let count = 0; count < 30; count++) await file.sink.write('x'.repeat(10_000))
-  await file.finish()
-  t.is((await text(reader.stdout)).trim(), '300000')
-  t.throws(() => openOutputFile(path, true, 100), { message: /nobody reads this pipe/ })
 })
 
 test('S07 the name of a host is a name in the directory, and of no other host', (t) => {

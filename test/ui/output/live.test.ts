@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { LiveOutput } from '../../../src/ui/output/live.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
@@ -60,7 +60,11 @@ test('lines of many hosts are never torn, however their pieces mix', async (t) =
   const { say, stdout, end } = screens()
   await say('web1', 'hel')
   await say('web2', 'wor')
-  await delay(150)
+  // What a lone host has begun later is shown by now.
+  const later = screens({ alone: true })
+  await later.say('web3', 'x')
+  await later.stdout.shows('x')
+  t.is(stdout.text, '')
   await say('web1', 'lo\nnext')
   await say('web2', 'ld\n')
   await end()

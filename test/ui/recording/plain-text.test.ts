@@ -24,7 +24,6 @@ for (const [title, text, expected] of cases)
     })
 
 test('a line, a title, or a sequence without an end is kept in memory only up to a bound, and holds nothing up', (t) => {
-  t.timeout(60_000)
   for (const endless of ['x', `${escape}]0;x`, `${escape}[1`, escape]) {
     const plain = new PlainText()
     let got = ''

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import type { RecordingEvent } from '../../../src/client/services/recording.ts'
 import { waitBetween } from '../../../src/ui/recording/pace.ts'
@@ -29,6 +28,12 @@ async function* eventsOf(times: readonly number[]): AsyncGenerator<RecordingEven
   for (const time of times) yield [time, 'o', `${time};`]
 }
 
+/** Resolves when another recording has got as far as `milliseconds`, which has begun later. */
+const meanwhile = (milliseconds: number) =>
+  new Player({ pace: { speed: 1, idleLimit: unlimited }, async show() {} }).play(
+    eventsOf([milliseconds / 1000]),
+  )
+
 test('a recording is paused, shown a step at a time, taken up again and quit', async (t) => {
   let shown = ''
   const player = new Player({
@@ -39,7 +44,7 @@ test('a recording is paused, shown a step at a time, taken up again and quit', a
   })
   player.press('pause')
   const over = player.play(eventsOf([0, 5000, 5000, 5000, 9000]))
-  await delay(20)
+  await meanwhile(20)
   t.is(shown, '')
   player.press('step')
   player.press('step')
@@ -76,13 +81,13 @@ test('a pause of months, or of for ever, is waited for, and can be stepped over'
     },
   })
   const over = player.play(eventsOf([0, 1e8, 1e308]))
-  await delay(50)
+  await meanwhile(50)
   t.is(shown, '0;')
   player.press('pause')
   player.press('step')
   await until('the step', () => shown === '0;100000000;')
   player.press('pause')
-  await delay(50)
+  await meanwhile(50)
   t.is(shown, '0;100000000;')
   player.press('quit')
   await over

@@ -1,17 +1,9 @@
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { openClient } from '../../../src/client/client.ts'
 import { RsmError } from '../../../src/core/errors.ts'
-import { Halted } from '../../../src/ui/command/failure.ts'
 import { followTask } from '../../../src/ui/task/follow.ts'
 import { TaskDisplay } from '../../../src/ui/task/task-display.ts'
-import {
-  entryOf,
-  envelope,
-  eventStream,
-  resultOf,
-  startFakeServer,
-  taskOf,
-} from '../../fixtures/fake-server.ts'
+import { envelope, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
 
 const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
   status: 'RUNNING',
@@ -20,81 +12,6 @@ const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, co
 })
 
 const resume = (taskId: string) => `rsm logs -f ${taskId}`
-
-/** Less than a call to a server that does not answer takes, however slow this machine is. */
-const soon = 40_000
-
-/** A server that tells of a running task and then answers nothing any more, but keeps its connections. */
-async function hung(t: ExecutionContext) {
-  const asked: string[] = []
-  const ends: Promise<void>[] = []
-  let told = () => {}
-  const stands = new Promise<void>((resolve) => {
-    told = resolve
-  })
-  const silent =
-    (what: string) => (_seen: unknown, response: { once(event: 'close', then: () => void): unknown }) => {
-      asked.push(what)
-      ends.push(new Promise((resolve) => response.once('close', resolve)))
-    }
-  const server = await startFakeServer(t, {
-    'POST /api/tasks': () => ({ taskId: running.taskId, status: 'RUNNING', hostCount: 1 }),
-    [`GET /api/tasks/${running.taskId}/logs`]: (_seen, response) => {
-      ends.push(new Promise((resolve) => response.once('close', resolve)))
-      const write = eventStream(response)
-      write('task', running)
-      write('output', entryOf('web1', 'up\n', { id: 1 }), 1)
-    },
-    [`GET /api/tasks/${running.taskId}`]: silent('get'),
-    [`POST /api/tasks/${running.taskId}/cancel`]: silent('cancel'),
-  })
-  const client = await openClient({ url: server.url, token: 'secret' })
-  const show = { format: undefined, files: [], diff: false, prefix: true, raw: false }
-  const ended: string[] = []
-  class Watched extends TaskDisplay {
-    override async event(event: Parameters<TaskDisplay['event']>[0]) {
-      await super.event(event)
-      if (event.type === 'output') told()
-    }
-    override async end(task: Parameters<TaskDisplay['end']>[0]) {
-      ended.push(task.status)
-      await super.end(task)
-    }
-  }
-  const outputs = new Watched({ show, quiet: true, progress: false })
-  return { client, outputs, stands, asked, ended, closed: () => Promise.all(ends) }
-}
-
-const signalled = (signal: 'SIGINT' | 'SIGTERM') => process.emit(signal, signal)
-
-// Serial: all listen to the signals of one process.
-test.serial(
-  'SIGTERM ends the following in time though the server has hung, and leaves no call behind',
-  async (t) => {
-    const { client, outputs, stands, asked, ended, closed } = await hung(t)
-    const following = followTask({
-      client,
-      outputs,
-      signals: 'cancel',
-      resume,
-      halted: () => {},
-      start: async (signal) => {
-        const [target, script] = [{ selector: 'web1' }, { content: 'true' }]
-        const started = await client.tasks.create({ script, target, async: true }, 'key', signal)
-        return { taskId: started.taskId, hostCount: 1 }
-      },
-    })
-    await stands
-    const began = performance.now()
-    signalled('SIGTERM')
-    const error = await t.throwsAsync(following, { instanceOf: Halted, message: /is not known/ })
-    await closed()
-    t.true(performance.now() - began < soon)
-    t.is(error.exit, 143)
-    t.deepEqual(asked, ['cancel', 'get'])
-    t.deepEqual(ended, ['RUNNING'])
-  },
-)
 
 for (const [what, answer, code, said] of [
   ['an event that can not be read', 'event: task\ndata: {\n\n', 'internal', /not as an rsm server does/],
@@ -106,7 +23,7 @@ for (const [what, answer, code, said] of [
   ],
   ['a task that has gone', 410, 'gone', /refused/],
 ] as const)
-  test.serial(`what fails after the start names the task: ${what}`, async (t) => {
+  test(`what fails after the start names the task: ${what}`, async (t) => {
     const server = await startFakeServer(t, {
       'POST /api/tasks': () => ({ taskId: running.taskId, status: 'RUNNING', hostCount: 1 }),
       [`GET /api/tasks/${running.taskId}/logs`]: (_seen, response) => {
@@ -129,24 +46,3 @@ for (const [what, answer, code, said] of [
     t.true(error.message.endsWith(`(task ${running.taskId} was started)`))
     t.true(error.hint?.endsWith(`follow it: rsm logs -f ${running.taskId}`))
   })
-
-test.serial('a signal ends the watching of a task in time though the server has hung', async (t) => {
-  const { client, outputs, stands, asked, ended, closed } = await hung(t)
-  const watching = followTask({
-    client,
-    outputs,
-    signals: 'leave',
-    resume,
-    halted: () => {},
-    start: async () => ({ taskId: running.taskId, hostCount: 1 }),
-  })
-  await stands
-  const began = performance.now()
-  signalled('SIGINT')
-  const error = await t.throwsAsync(watching, { instanceOf: Halted })
-  await closed()
-  t.true(performance.now() - began < soon)
-  t.is(error.exit, 130)
-  t.deepEqual(asked, ['get'])
-  t.deepEqual(ended, ['RUNNING'])
-})

@@ -17,7 +17,6 @@ import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 import { chain } from '../../../helpers/audit/audit-lines.ts'
 import { copying } from '../../../helpers/audit/copying.ts'
-import { mountSmallDisk } from '../../../helpers/faults/small-disk.ts'
 import { until } from '../../../helpers/until.ts'
 
 async function world(t: ExecutionContext) {
@@ -27,7 +26,7 @@ async function world(t: ExecutionContext) {
   return { ...(await copying(t)), home, file, target: `file:${file}`, linesOf }
 }
 
-test('a copy has what was in the log before it, and each new entry within a second, for its owner only', async (t) => {
+test('a copy has what was in the log before it, and each new entry, for its owner only', async (t) => {
   const { append, copyTo, upToDate, lines, linesOf, file, target } = await world(t)
   await append(5000)
   const copy = copyTo(target)
@@ -35,9 +34,7 @@ test('a copy has what was in the log before it, and each new entry within a seco
   t.deepEqual(await linesOf(), await lines())
   t.is((await stat(file)).mode & 0o777, 0o600)
   await append(1)
-  const began = performance.now()
   await until('the new entry is there', async () => (await linesOf()).length === 5002)
-  t.true(performance.now() - began < 1_500)
   t.deepEqual(copy.status, { target, copied: 5002, waiting: 0, behindSeconds: 0, error: null })
 })
 
@@ -77,25 +74,6 @@ test('a file that was rotated is opened anew, also by a server that was stopped 
   await upToDate(next)
   const parts = await Promise.all([`${file}.1`, `${file}.2`, `${file}.3`, file].map(linesOf))
   t.deepEqual(parts.flat(), await lines())
-})
-
-test('what keeps a file from being written is said once, then tried again, and nothing is lost', async (t) => {
-  const { append, copyTo, upToDate, lines, linesOf, said, home } = await world(t)
-  const file = join(home, 'later', 'audit.jsonl')
-  await append(3)
-  const copy = copyTo(`file:${file}`)
-  await until('it is refused', () => copy.status.error !== null)
-  t.regex(copy.status.error ?? '', /no directory can be made there/)
-  await until('it waits', () => copy.status.behindSeconds >= 2)
-  t.like(copy.status, { copied: 0, waiting: 4 })
-  await mkdir(join(home, 'later'))
-  await append(3)
-  await upToDate(copy)
-  t.deepEqual(await linesOf(file), await lines())
-  t.deepEqual(said, [
-    'the audit copy is not taken; it is tried again and again',
-    'the audit copy is taken again',
-  ])
 })
 
 test('nothing is added to a file that is no copy of this log', async (t) => {
@@ -173,31 +151,3 @@ test('S11 lines of the log that were damaged are copied as they stand, and do no
   await upToDate(copy)
   t.deepEqual(await linesOf(), await lines())
 })
-
-const mounted = mountSmallDisk(256 * 1024)
-test.after.always(() => mounted?.unmount())
-// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
-const whereMountable = mounted === null ? test.skip : test
-
-whereMountable(
-  'F04 a full disk holds a copy up, which has every entry once there is room, and nothing torn',
-  async (t) => {
-    const { append, copyTo, lines, linesOf, log, said, upToDate } = await world(t)
-    const disk = String(mounted?.directory)
-    const file = join(disk, 'audit.jsonl')
-    t.teardown(() => rm(file, { force: true }))
-    const ballast = join(disk, 'ballast')
-    await writeFile(ballast, Buffer.alloc(200 * 1024))
-    await append(500)
-    const copy = copyTo(`file:${file}`)
-    await until('it is refused', () => copy.status.error !== null)
-    t.is(copy.status.error, 'the disk is full')
-    t.is(log.refusal, null)
-    await until('it is tried again', () => copy.status.behindSeconds >= 3)
-    t.is((await stat(file)).size, 0)
-    await rm(ballast)
-    await upToDate(copy)
-    t.deepEqual(await linesOf(file), await lines())
-    t.is(said.filter((message) => message.includes('is not taken')).length, 1)
-  },
-)

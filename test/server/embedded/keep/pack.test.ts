@@ -37,8 +37,8 @@ test('a backup that nobody reads breaks off, in bounded memory', async (t) => {
     stream.on('error', () => undefined)
   })
   // The watch alone keeps no process alive.
-  const awake = setTimeout(() => undefined, 60_000)
-  t.teardown(() => clearTimeout(awake))
+  const awake = setInterval(() => undefined, 60_000)
+  t.teardown(() => clearInterval(awake))
   const end = await ended
   t.regex(end instanceof Error ? end.message : 'it is whole', /nobody read it/)
   await new Promise((resolve) => setImmediate(resolve))

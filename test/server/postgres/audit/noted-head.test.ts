@@ -8,13 +8,12 @@ import { type NotedLog, notedHeadContract } from '../../../contracts/noted-head.
 import { event } from '../../../helpers/audit/audit-log.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
 import {
-  atExit,
-  type Postgres,
-  startPostgres,
+  type SharedPostgres,
+  sharedPostgres,
   postgresTest as test,
 } from '../../../helpers/servers/postgres.ts'
 
-let postgres: Promise<Postgres> | undefined
+let postgres: Promise<SharedPostgres> | undefined
 
 async function open(database: Database): Promise<NotedLog> {
   const audit = await openAuditLog({
@@ -43,7 +42,7 @@ async function open(database: Database): Promise<NotedLog> {
 }
 
 async function opened(t: ExecutionContext): Promise<NotedLog> {
-  postgres ??= startPostgres(atExit)
+  postgres ??= sharedPostgres()
   return open(openDatabase(t, await (await postgres).database()))
 }
 

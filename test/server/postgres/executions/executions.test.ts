@@ -1,10 +1,9 @@
 import { executionsContract, type OpenedExecutions } from '../../../contracts/executions.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 import { executingServer } from '../../../helpers/servers/shared-executions.ts'
 import { type SharedStore, sharedStore } from '../../../helpers/servers/shared-store.ts'
 
-/** All tests of the file have their servers at once. */
-const postgres = startPostgres(atExit, { max_connections: '400' })
+const postgres = sharedPostgres()
 
 async function open(
   shared: SharedStore,
@@ -20,4 +19,4 @@ async function open(
   return { executions, store, results, links, ownership, reopen }
 }
 
-executionsContract(test, async (teardown) => open(await sharedStore(await postgres, teardown), teardown))
+executionsContract(test, async (teardown) => open(await sharedStore(await postgres, teardown), teardown), 8)

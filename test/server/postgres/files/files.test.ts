@@ -3,9 +3,9 @@ import { createFiles } from '../../../../src/server/postgres/files/files.ts'
 import { WrongOffset } from '../../../../src/server/seams/files.ts'
 import { filesContract } from '../../../contracts/files.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 
 async function open(t: ExecutionContext, url?: string) {
   const database = openDatabase(t, url ?? (await (await postgres).database()))

@@ -4,10 +4,10 @@ import { createFileKeeper, defaultMaxFileSize } from '../../../../src/server/fil
 import { createLocalFacts } from '../../../../src/server/local-facts.ts'
 import type { Store } from '../../../../src/server/seams/store.ts'
 import { postgresGround } from '../../../helpers/servers/grounds.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 
-const ground = postgresGround(startPostgres(atExit))
+const ground = postgresGround(sharedPostgres())
 
 async function* of(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text)

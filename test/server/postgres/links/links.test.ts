@@ -3,21 +3,20 @@ import { createLinks } from '../../../../src/server/postgres/links/links.ts'
 import { openOwnership } from '../../../../src/server/postgres/ownership/ownership.ts'
 import { linksContract } from '../../../contracts/links.ts'
 import {
-  atExit,
-  type Postgres,
-  startPostgres,
+  type SharedPostgres,
+  sharedPostgres,
   postgresTest as test,
 } from '../../../helpers/servers/postgres.ts'
 import { sharedStore } from '../../../helpers/servers/shared-store.ts'
 
-let postgres: Promise<Postgres> | undefined
+let postgres: Promise<SharedPostgres> | undefined
 const ends: (() => Promise<void> | void)[] = []
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end()
 })
 
 linksContract(test, async () => {
-  postgres ??= startPostgres(atExit)
+  postgres ??= sharedPostgres()
   const store = await sharedStore(await postgres, (end) => ends.push(end))
   const server = await store.server('a')
   const hints = createLocalHints()

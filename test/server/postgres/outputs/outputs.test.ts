@@ -9,9 +9,9 @@ import { createPostgresOutputs } from '../../../../src/server/postgres/outputs/o
 import { entry, outputsContract } from '../../../contracts/outputs.ts'
 import { dumping } from '../../../helpers/servers/dumping.ts'
 import { patientAddress } from '../../../helpers/servers/patient-address.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 const day = 24 * 3600_000
 
 async function opened(t: ExecutionContext, url?: string) {

@@ -1,10 +1,10 @@
 import type { ExecutionContext } from 'ava'
 import type { Transaction } from '../../../../src/server/seams/store.ts'
 import { openStore } from '../../../helpers/servers/open-store.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 import { task } from '../../../helpers/servers/store-records.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 
 async function twoStores(t: ExecutionContext) {
   const url = await (await postgres).database()

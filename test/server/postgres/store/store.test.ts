@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { storeContract } from '../../../contracts/store.ts'
 import { openStore } from '../../../helpers/servers/open-store.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 import { host } from '../../../helpers/servers/store-records.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 
 storeContract(test, async (teardown) => {
   const url = await (await postgres).database()

@@ -5,9 +5,9 @@ import { plainText } from '../../../../src/server/postgres/store/plain-text.ts'
 import { tableOf, uniqueOf } from '../../../../src/server/postgres/store/tables.ts'
 import { nouns } from '../../../../src/server/seams/records.ts'
 import { openDatabase } from '../../../helpers/servers/open-database.ts'
-import { atExit, startPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
 
-const postgres = startPostgres(atExit)
+const postgres = sharedPostgres()
 const stored = nouns.filter((noun) => noun !== 'executions')
 
 test('each noun has a table with a column for all that queries ask', async (t) => {

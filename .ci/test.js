@@ -1,0 +1,230 @@
+#!/usr/bin/env node
+// Runs the gate, which is every test outside test/long (`npm test`), or families of test/long, each alone
+// (`npm run test:long -- FAMILY…`, without a name all of them). Needs `npm run build`.
+// A file of the gate that fails is run once more, alone; if it passes then, its tests are listed as flaky.
+// What tests and their servers write goes to dist/test-output, and to the terminal where a test of the file fails.
+// Ends with one line: N passed, N failed.
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { root } from './bundling/bundling.js'
+
+process.chdir(root)
+const outputs = 'dist/test-output'
+/** Folders whose tests need no process, socket or descriptor of their own. */
+const inThreads = /^(core|ui\/(flags|output|selector|text))\//
+/** Files of processes that run at a time. */
+const lanes = Math.max(3, availableParallelism())
+/** Where more files than this fail, the cause is not timing. */
+const mostRepeated = 8
+
+const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => name.slice(0, -'.test.ts'.length))
+  .toSorted()
+const nameOf = (file) => /dist\/test\/(.*)\.test\.js$/.exec(file)?.[1] ?? file
+const fileOf = (name) => `dist/test/${name}.test.js`
+const outputOf = (name) => join(outputs, `${name}.log`)
+const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`
+
+/** Results of the last run of each file: its tests that passed, with their milliseconds, and its failures. */
+const results = new Map()
+const resultOf = (name) => {
+  if (!results.has(name)) results.set(name, { passed: [], failed: [], skipped: 0 })
+  return results.get(name)
+}
+
+function take(event) {
+  const name = event.testFile && nameOf(event.testFile)
+  const fail = (title, at = name) => {
+    resultOf(at).failed.push(title)
+    console.log(`  ✘ ${at} › ${title}`)
+  }
+  switch (event.type) {
+    case 'test-passed':
+      resultOf(name).passed.push([event.title, event.duration])
+      console.log(
+        `  ✔ ${name} › ${event.title}${event.duration < 1000 ? '' : ` (${seconds(event.duration)})`}`,
+      )
+      for (const line of event.logs ?? []) console.log(`    ${line.replaceAll('\n', '\n    ')}`)
+      return
+    case 'test-failed':
+    case 'hook-failed':
+      return fail(event.title)
+    case 'uncaught-exception':
+    case 'unhandled-rejection':
+    case 'internal-error':
+    case 'missing-ava-import':
+    case 'process-exit':
+      return fail(`(${event.type}) ${event.err?.message ?? ''}`, name ?? '')
+    case 'worker-failed':
+      return fail(`(ended with ${event.signal ?? event.nonZeroExitCode ?? event.err?.message})`, name ?? '')
+    case 'timeout':
+      for (const [file, titles] of event.pending)
+        for (const title of titles) fail(`${title} (no end within ${event.period} ms)`, nameOf(file))
+      return
+    case 'selected-test':
+      if (event.skip) {
+        resultOf(name).skipped += 1
+        console.log(`  - ${name} › ${event.title}`)
+      }
+      return
+    case 'worker-stdout':
+    case 'worker-stderr':
+      mkdirSync(dirname(outputOf(name)), { recursive: true })
+      appendFileSync(outputOf(name), event.text)
+  }
+}
+
+/** Runs files one way of ava.config.js. Resolves to what AVA says of failures, empty where there are none. */
+async function run(way, names) {
+  for (const name of names) {
+    results.delete(name)
+    rmSync(outputOf(name), { force: true })
+  }
+  const ava = spawn(process.execPath, ['node_modules/ava/entrypoints/cli.mjs', ...names.map(fileOf)], {
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    env: { ...process.env, RSM_TESTS: way },
+  })
+  const ended = once(ava, 'close')
+  let said = ''
+  for (const stream of [ava.stdout, ava.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text
+    })
+  for await (const line of createInterface({ input: ava.stdio[3] })) take(JSON.parse(line))
+  const [code, signal] = await ended
+  if (code === 0) return ''
+  if (names.every((name) => resultOf(name).failed.length === 0)) {
+    console.log(said)
+    for (const name of names) resultOf(name).failed.push(`(AVA ended with ${code ?? signal})`)
+  }
+  return said.slice(said.indexOf('\n  ─\n') + 1)
+}
+
+/** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. */
+async function inLanes(way, names) {
+  const left = [...names]
+  const lane = async () => {
+    while (left.length > 0) await run(way, left.splice(0, Math.ceil(left.length / (lanes * 4))))
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+}
+
+const failedFiles = () => [...results].filter(([, { failed }]) => failed.length > 0).map(([name]) => name)
+
+/** One PostgreSQL for all files, each of which makes databases of its own. */
+async function startPostgres() {
+  const { programs, startPostgres } = await import('../dist/test/helpers/servers/postgres-instances.js')
+  if (programs === null) return
+  const { port } = await startPostgres((end) => process.once('exit', end), { max_connections: '600' })
+  process.env.RSM_TEST_PG_PORT = String(port)
+}
+
+/** Runs each failed file once more, alone. Resolves to the titles that failed the first time only. */
+async function repeat() {
+  const flaky = []
+  const files = failedFiles()
+  if (files.length > mostRepeated) return flaky
+  for (const name of files) {
+    const first = results.get(name).failed.map((title) => `${name} › ${title}`)
+    console.log(`\n  once more, alone: ${name}`)
+    const said = await run(inThreads.test(name) ? 'threads' : 'serial', [name])
+    if (results.get(name).failed.length === 0) flaky.push(...first)
+    else console.log(said)
+  }
+  return flaky
+}
+
+function showOutput(name) {
+  let text = ''
+  try {
+    text = readFileSync(outputOf(name), 'utf8')
+  } catch {
+    return
+  }
+  console.log(`\n  what ${name} wrote (all of it: ${outputOf(name)}):\n${text.slice(-8000)}`)
+}
+
+async function gate() {
+  const names = sources.filter((name) => !name.startsWith('long/'))
+  await run(
+    'threads',
+    names.filter((name) => inThreads.test(name)),
+  )
+  await startPostgres()
+  await inLanes(
+    'serial',
+    names.filter((name) => !inThreads.test(name)),
+  )
+  const flaky = await repeat()
+  const slowest = [...results]
+    .flatMap(([name, { passed }]) => passed.map(([title, took]) => [took, `${name} › ${title}`]))
+    .toSorted(([one], [other]) => other - one)
+    .slice(0, 10)
+  console.log('\n  slowest:')
+  for (const [took, title] of slowest) console.log(`    ${seconds(took)}  ${title}`)
+  if (flaky.length > 0) console.log(`\n  flaky:\n${flaky.map((title) => `    ${title}`).join('\n')}`)
+}
+
+/** What a family needs beside its tests. */
+const preparations = {
+  systemd() {
+    const mayBoot = process.getuid() === 0 && spawnSync('mmdebstrap', ['--version']).status === 0
+    if (process.env.RSM_SYSTEMD_ROOT || !mayBoot) return
+    const directory = mkdtempSync(join(tmpdir(), 'rsm-systemd-'))
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
+    process.env.RSM_SYSTEMD_ROOT = join(directory, 'root')
+    spawnSync('bash', ['.ci/systemd-root', process.env.RSM_SYSTEMD_ROOT], { stdio: 'inherit' })
+  },
+}
+
+async function long(asked) {
+  const families = [...new Set(sources.flatMap((name) => /^long\/([^/]+)\//.exec(name)?.[1] ?? []))]
+  const unknown = asked.filter((family) => !families.includes(family))
+  if (unknown.length > 0) {
+    console.error(`unknown family: ${unknown.join(', ')}; there are ${families.join(', ')}`)
+    process.exit(2)
+  }
+  await startPostgres()
+  const lines = []
+  for (const family of asked.length > 0 ? asked : families) {
+    const began = performance.now()
+    preparations[family]?.()
+    const names = sources.filter((name) => name.startsWith(`long/${family}/`))
+    console.log(await run('long', names))
+    const of = (key) => names.reduce((sum, name) => sum + resultOf(name)[key].length, 0)
+    lines.push(
+      `  ${family}: ${of('passed')} passed, ${of('failed')} failed in ${seconds(performance.now() - began)}`,
+    )
+    console.log(lines.at(-1))
+  }
+  console.log(`\n${lines.join('\n')}`)
+}
+
+// PostgreSQL ends with this process.
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+])
+  process.once(signal, () => process.exit(128 + number))
+rmSync(outputs, { recursive: true, force: true })
+const [first, ...asked] = process.argv.slice(2)
+if (first === '--long') await long(asked)
+else await gate()
+
+const failed = failedFiles()
+for (const name of failed) showOutput(name)
+if (failed.length > 0) {
+  console.log('\n  failed:')
+  for (const name of failed)
+    for (const title of results.get(name).failed) console.log(`    ${name} › ${title}`)
+}
+const skipped = [...results.values()].reduce((sum, { skipped }) => sum + skipped, 0)
+if (skipped > 0) console.log(`\n${skipped} skipped: a program or a right that they need is missing`)
+const count = (key) => [...results.values()].reduce((sum, result) => sum + result[key].length, 0)
+console.log(`\n${count('passed')} passed, ${count('failed')} failed`)
+process.exit(failed.length === 0 ? 0 : 1)

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openEmbedded } from '../../../src/server/embedded/open.ts'
+import { createLog } from '../../../src/server/log.ts'
+import type { MakeServers } from '../../contracts/engines.ts'
+import { ShiftedClock } from '../faults/shifted-clock.ts'
+
+/** One opened data directory, which all servers have at once. */
+export const serversOfDirectory: MakeServers = async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-engines-'))
+  const clock = new ShiftedClock()
+  const log = createLog('ERROR')
+  const data = await openEmbedded(directory, {
+    heartbeatInterval: 30,
+    metrics: { journalSynced: () => undefined, outputSynced: () => undefined },
+    keysDirectory: join(directory, 'keys'),
+    newKeys: false,
+    clock,
+    log,
+    onFatal(error) {
+      throw error
+    },
+  })
+  // Registered first, this runs last: after all servers have ended.
+  t.teardown(async () => {
+    await data.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+  return {
+    partsOf: async () => ({ parts: { ...data, clock, log }, end: async () => undefined }),
+    async forward(time) {
+      clock.forward(time / 1000)
+    },
+  }
+}

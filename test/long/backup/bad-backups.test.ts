@@ -1,0 +1,195 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import test, { type ExecutionContext } from 'ava'
+import { extract, type Headers, pack } from 'tar-stream'
+import { backupAlone, restore } from '../../../src/server/offline.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+
+interface File {
+  header: Headers
+  bytes: Buffer
+}
+
+/** A backup of a small server, and where to restore it. */
+async function made(t: ExecutionContext) {
+  const server = await startTestServer(t)
+  for (let n = 0; n < 20; n++) {
+    const content = randomBytes(300).toString('hex')
+    await server.data('POST', '/api/scripts', { name: `s${n}`, type: 'BASH', content })
+  }
+  await server.stop()
+  const { stream } = await backupAlone(server.dataDir, undefined, { withOutput: true })
+  const home = temporaryDirectory(t)
+  const target = join(home, 'restored')
+  return { server, home, target, backup: await buffer(stream) }
+}
+
+/** Restores some bytes; where that is refused nothing may be left. */
+async function refused(
+  t: ExecutionContext,
+  home: string,
+  bytes: Buffer,
+): Promise<{ message: string; code?: string }> {
+  const target = join(home, 'restored')
+  const chunks = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, at) =>
+    bytes.subarray(at * 1000, (at + 1) * 1000),
+  )
+  const error = await t.throwsAsync(restore(Readable.from(chunks), target, undefined))
+  t.deepEqual(await readdir(home), [])
+  return error
+}
+
+async function filesOf(backup: Buffer): Promise<File[]> {
+  const files: File[] = []
+  const entries = extract()
+  entries.end(gunzipSync(backup))
+  for await (const entry of entries) files.push({ header: entry.header, bytes: await buffer(entry) })
+  return files
+}
+
+async function packed(files: readonly File[]): Promise<Buffer> {
+  const out = pack()
+  for (const { header, bytes } of files)
+    out.entry({ ...header, size: header.type === 'file' ? bytes.length : 0 }, bytes)
+  out.finalize()
+  return gzipSync(await buffer(Readable.from(out)))
+}
+
+const file = (name: string, text: string): File => ({
+  header: { name, type: 'file', mode: 0o600 },
+  bytes: Buffer.from(text),
+})
+
+/** Whether both hold the same: some bits of a deflate stream, as those that fill up its last byte, say nothing (RFC 1951 §3.2). */
+function holdsTheSame(altered: Buffer, plain: Buffer): boolean {
+  try {
+    return gunzipSync(altered).equals(plain)
+  } catch {
+    return false
+  }
+}
+
+/** With the JSON of one file changed. */
+const changed = (files: File[], name: string, change: object): File[] =>
+  files.map((each) => {
+    if (each.header.name !== name) return each
+    const value = { ...JSON.parse(each.bytes.toString()), ...change }
+    return { ...each, bytes: Buffer.from(JSON.stringify(value)) }
+  })
+
+test('a backup that is cut anywhere is refused as cut off, and leaves nothing', async (t) => {
+  const { home, backup } = await made(t)
+  for (const part of [0, 1, 2, 3]) {
+    const { message } = await refused(t, home, backup.subarray(0, Math.floor((backup.length * part) / 4)))
+    t.regex(message, /the backup is (cut off|empty, or none of rsm)$/)
+  }
+  t.regex((await refused(t, home, backup.subarray(0, -1))).message, /the backup is cut off$/)
+  const files = await filesOf(backup)
+  t.regex((await refused(t, home, await packed(files.slice(0, -1)))).message, /is cut off$/)
+})
+
+test('a backup with one bit altered is refused, wherever that changes what it holds', async (t) => {
+  const { home, backup } = await made(t)
+  const plain = gunzipSync(backup)
+  let tried = 0
+  // The first ten bytes are the header of gzip, whose time and system nobody reads.
+  for (let at = 10; at < backup.length; at += Math.ceil(backup.length / 40)) {
+    const altered = Buffer.from(backup)
+    altered[at] = (altered[at] ?? 0) ^ (1 << (at % 8))
+    if (holdsTheSame(altered, plain)) continue
+    tried += 1
+    t.regex((await refused(t, home, altered)).message, /^the backup is/, `byte ${at}`)
+  }
+  t.true(tried >= 30)
+})
+
+test('a file that was changed, left out, added or moved is named, though gzip and tar are whole', async (t) => {
+  const { home, backup } = await made(t)
+  const files = await filesOf(backup)
+  const at = files.findIndex(({ header }) => header.name.startsWith('store/journal'))
+  const journal = files[at] as File
+  const bytes = Buffer.from(journal.bytes.toString('latin1').replace('s1', 's2'), 'latin1')
+  const cases: [File[], RegExp][] = [
+    [files.with(at, { ...journal, bytes }), /is damaged: store\/journal-000000000001\.jsonl is not what/],
+    [files.toSpliced(at, 1), /is damaged/],
+    [[...files, file('used', 'x')], /is damaged: used follows its end/],
+    [files.toSpliced(2, 0, file('store/snapshot-000000000007.jsonl', 'x')), /is damaged: store\/snapshot/],
+    [files.slice(1), /is none of rsm: it begins with store\/store\.json/],
+    [changed(files, 'end.json', { files: 1 }), /its end does not fit/],
+    [changed(files, 'rsm-backup.json', { storeId: 'another' }), /its store is another one/],
+    [changed(files, 'rsm-backup.json', { sequence: 7 }), /its store ends at \d+, not at 7/],
+  ]
+  for (const [altered, message] of cases)
+    t.regex((await refused(t, home, await packed(altered))).message, message)
+})
+
+test('a backup of a newer rsm is called newer, not damaged', async (t) => {
+  const { home, backup } = await made(t)
+  const files = await filesOf(backup)
+  for (const change of [{ format: 2 }, { storeFormat: 99 }]) {
+    const newer = changed(files, 'rsm-backup.json', { ...change, version: '9.0.0' })
+    const { message } = await refused(t, home, await packed(newer))
+    t.regex(
+      message,
+      /^the backup was made by a newer rsm \(9\.0\.0: (backup|store) format \d+; this one reads up to/,
+    )
+  }
+})
+
+test('no file of a backup leaves the directory, and none is anything but a file', async (t) => {
+  const { home, backup } = await made(t)
+  const files = await filesOf(backup)
+  const names = [
+    '../outside',
+    '/outside',
+    'store/../../outside',
+    'tasks/../x/output.log',
+    'store/x',
+    'keys/seal.key',
+  ]
+  for (const name of names) {
+    const { message } = await refused(t, home, await packed(files.toSpliced(1, 0, file(name, 'x'))))
+    t.regex(message, /which is no file of a server$/, name)
+  }
+  const link: File = {
+    header: { name: 'used', type: 'symlink', linkname: '/etc/passwd' },
+    bytes: Buffer.alloc(0),
+  }
+  t.regex((await refused(t, home, await packed(files.toSpliced(1, 0, link)))).message, /no file \(symlink\)/)
+  t.false(existsSync(join(home, '..', 'outside')))
+})
+
+test('a directory that holds anything, and one of a server that runs, is left alone; an empty one is taken', async (t) => {
+  const { server, home, target, backup } = await made(t)
+  await server.restart()
+  const into = (path: string) => restore(Readable.from([backup]), path, undefined)
+  await t.throwsAsync(into(server.dataDir), {
+    code: 'conflict',
+    message: /is the data directory of a server/,
+  })
+  mkdirSync(target)
+  await writeFile(join(target, 'notes'), 'mine')
+  await t.throwsAsync(into(target), { code: 'conflict', message: /is not empty: it holds notes/ })
+  await t.throwsAsync(into(join(target, 'notes')), { code: 'conflict', message: /is not a directory/ })
+  t.is(await readFile(join(target, 'notes'), 'utf8'), 'mine')
+  t.deepEqual(await readdir(home), ['restored'])
+  mkdirSync(join(home, 'empty'))
+  await into(join(home, 'empty'))
+  t.true(existsSync(join(home, 'empty', 'store', 'store.json')))
+})
+
+test('what is no backup is called so', async (t) => {
+  const home = temporaryDirectory(t)
+  t.regex((await refused(t, home, Buffer.from('hello, world'.repeat(99)))).message, /is damaged|none of rsm/)
+  t.regex((await refused(t, home, gzipSync('hello'))).message, /^the backup is/)
+  t.regex(
+    (await refused(t, home, await packed([file('hello', 'x')]))).message,
+    /is none of rsm: it begins with hello/,
+  )
+})

@@ -1,0 +1,219 @@
+import { spawnSync } from 'node:child_process'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import test from 'ava'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
+import { copyingAgent, done, modeOf } from '../../helpers/agents/copying-agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
+import { FileDoor, sha256 } from '../../helpers/servers/file-door.ts'
+import { inTar } from '../../helpers/tar.ts'
+import { until } from '../../helpers/until.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may become another user, and read what others may not.
+/** Each of these files says that it has 4,096 bytes, and has a number of a few digits. */
+const statistics = '/sys/class/net/lo/statistics'
+const ofKernel = existsSync(statistics) ? test : test.skip // Only where sysfs is mounted.
+const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, n) => `${n}\n`).join(''))
+
+test('a file comes as it is, with its sum; also an empty one, and what a link leads to where that is asked for', async (t) => {
+  const { door, fetch, directory, path } = await copyingAgent(t)
+  writeFileSync(path, bytes)
+  const end = await fetch({ path })
+  t.like(end, { ...done, said: '' })
+  t.is(end.changed, undefined)
+  t.true(door.sent.get(end.taskId)?.bytes.equals(bytes))
+  t.is(door.sent.get(end.taskId)?.sha256, sha256(bytes))
+  t.true(door.requests.every(({ token }) => token === 'Bearer rsm_agt_test'))
+  writeFileSync(path, '')
+  const empty = await fetch({ path })
+  t.like(empty, done)
+  t.is(door.sent.get(empty.taskId)?.sha256, sha256(Buffer.alloc(0)))
+  const link = join(directory, 'link')
+  symlinkSync('file', link)
+  t.regex((await fetch({ path: link })).error ?? '', /link is a symbolic link, which is followed only where/)
+  t.like(await fetch({ path: link, follow: true }), done)
+})
+
+test('what is no regular file is refused, and not even opened', async (t) => {
+  const { door, fetch, directory } = await copyingAgent(t)
+  const fifo = join(directory, 'fifo')
+  spawnSync('mkfifo', [fifo])
+  const socket = join(directory, 'socket')
+  const listener = createServer().listen(socket)
+  t.teardown(() => listener.close())
+  await until('it listens', () => existsSync(socket))
+  mkdirSync(join(directory, 'dir'))
+  symlinkSync('fifo', join(directory, 'to-fifo'))
+  const cases: [string, RegExp][] = [
+    [fifo, /fifo is a FIFO, and no regular file$/],
+    [join(directory, 'to-fifo'), /is a FIFO, and no regular file$/],
+    [socket, /socket is a socket, and no regular file$/],
+    [join(directory, 'dir'), /dir is a directory, and no regular file$/],
+    ['/dev/zero', /\/dev\/zero is a device, and no regular file$/],
+    ['/proc/self/mem', /\/proc\/self\/mem is made by the kernel as it is read, and lies on no disk$/],
+    ['/proc/1/environ', /\/proc/],
+    [join(directory, 'none'), /no such file or directory \(ENOENT\)$/],
+  ]
+  for (const [path, message] of cases) {
+    const end = await fetch({ path, follow: true })
+    t.like(end, { status: 'FAILED', exitCode: 1 }, path)
+    t.regex(end.error ?? '', message)
+  }
+  t.deepEqual(
+    [...door.sent.values()].filter(({ bytes: sent }) => sent.length > 0),
+    [],
+  )
+})
+
+test('more than the server takes is not sent', async (t) => {
+  const { door, fetch, path } = await copyingAgent(t)
+  writeFileSync(path, bytes)
+  t.regex((await fetch({ path, maxSize: 1000 })).error ?? '', /has \d+ bytes, and the server takes 1000$/)
+  t.is(door.requests.length, 0)
+  door.fault = (request, response) => {
+    request.resume()
+    response.writeHead(413, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ code: 413, message: 'no file may be larger than 2 GiB' }))
+    return true
+  }
+  t.regex((await fetch({ path })).error ?? '', /answered 413 to .*: no file may be larger than 2 GiB$/)
+})
+
+test('a file that grows or shrinks while it is read is sent as it was then, and the result says so', async (t) => {
+  const { door, fetch, path } = await copyingAgent(t)
+  const change = (how: () => void) => {
+    let isDone = false
+    door.fault = () => {
+      if (!isDone) how()
+      isDone = true
+      return false
+    }
+  }
+  writeFileSync(path, bytes)
+  change(() => appendFileSync(path, 'more'))
+  const grown = await fetch({ path })
+  t.like(grown, { status: 'SUCCESS', exitCode: 0 })
+  t.is(grown.error, `${path} changed while it was read: ${bytes.length} bytes were sent as they were then`)
+  t.true(door.sent.get(grown.taskId)?.bytes.equals(bytes))
+  change(() => truncateSync(path, 3_000_000))
+  const shrunk = await fetch({ path })
+  t.regex(shrunk.error ?? '', /changed while it was read/)
+  const came = door.sent.get(shrunk.taskId)
+  t.is(came?.sha256, sha256(came?.bytes ?? Buffer.alloc(0)))
+})
+
+ofKernel(
+  'a file whose size says nothing is refused where it is 0; else its bytes come, and the result says so',
+  async (t) => {
+    const { door, fetch } = await copyingAgent(t)
+    const cgroup = ['/sys/fs/cgroup/cgroup.controllers', '/sys/fs/cgroup/pids/tasks'].find(existsSync)
+    if (cgroup !== undefined) {
+      const end = await fetch({ path: cgroup })
+      t.is(end.status, 'FAILED')
+      t.is(end.error, `${cgroup} is made by the kernel as it is read, and lies on no disk`)
+    }
+    const one = await fetch({ path: `${statistics}/collisions` })
+    t.is(one.status, 'SUCCESS')
+    t.is(door.sent.get(one.taskId)?.bytes.toString(), '0\n')
+    t.regex(one.error ?? '', /collisions changed while it was read: 2 bytes were sent as they were then/)
+    const tree = await fetch({ path: statistics, kind: 'TREE' })
+    t.regex(tree.error ?? '', /statistics\/\w+, .* more changed while the tree was read/)
+    t.is((await inTar(door.sent.get(tree.taskId)?.bytes ?? Buffer.alloc(0))).collisions, '0\n')
+  },
+)
+
+test('a tree comes as a tar: files, directories, symlinks; with follow what they lead to', async (t) => {
+  const { door, fetch, directory } = await copyingAgent(t)
+  const path = join(directory, 'tree')
+  mkdirSync(join(path, 'sub/empty'), { recursive: true })
+  writeFileSync(join(path, 'file'), 'one')
+  writeFileSync(join(path, 'sub', 'ü'.repeat(90)), 'two')
+  symlinkSync('file', join(path, 'link'))
+  symlinkSync('sub', join(path, 'to-sub'))
+  const fetched = async (follow: boolean) => {
+    const end = await fetch({ path, kind: 'TREE', follow })
+    t.like(end, done)
+    return inTar(door.sent.get(end.taskId)?.bytes ?? Buffer.alloc(0))
+  }
+  const own = {
+    './': 'directory',
+    file: 'one',
+    'sub/': 'directory',
+    'sub/empty/': 'directory',
+    [`sub/${'ü'.repeat(90)}`]: 'two',
+  }
+  t.deepEqual(await fetched(false), { ...own, link: 'symlink file', 'to-sub': 'symlink sub' })
+  t.deepEqual(await fetched(true), {
+    ...own,
+    link: 'one',
+    'to-sub/': 'directory',
+    'to-sub/empty/': 'directory',
+    [`to-sub/${'ü'.repeat(90)}`]: 'two',
+  })
+})
+
+asRoot('the mode of a file that nobody may read comes as it is', async (t) => {
+  const { door, copy, fetch, directory, path } = await copyingAgent(t)
+  const tree = join(directory, 'tree')
+  mkdirSync(tree, { mode: 0o700 })
+  writeFileSync(join(tree, 'shadow'), 'secret')
+  chmodSync(join(tree, 'shadow'), 0)
+  const { taskId } = await fetch({ path: tree, kind: 'TREE' })
+  const file = door.put('f1', door.sent.get(taskId)?.bytes ?? '')
+  t.like(await copy({ file, path, kind: 'TREE' }), { ...done, changed: true })
+  t.is(modeOf(join(path, 'shadow')), '0')
+  t.is(modeOf(path), '700')
+})
+
+asRoot('what another user may not read does not come', async (t) => {
+  const { door, fetch, directory, path } = await copyingAgent(t, { runAs: 'nobody' })
+  chmodSync(directory, 0o755)
+  writeFileSync(path, 'secret', { mode: 0o600 })
+  t.regex((await fetch({ path })).error ?? '', /permission denied \(EACCES\)$/)
+  t.regex((await fetch({ path: directory, kind: 'TREE' })).error ?? '', /file: permission denied \(EACCES\)$/)
+  t.regex((await fetch({ path: '/etc/shadow' })).error ?? '', /permission denied \(EACCES\)$/)
+  t.false([...door.sent.values()].some(({ bytes: sent }) => sent.includes('secret')))
+})
+
+test('an agent that is killed while a file is sent: it goes on, and comes whole', async (t) => {
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const dataDir = await temporaryDirectory(t)
+  const path = join(dataDir, 'file')
+  writeFileSync(path, bytes)
+  const door = new FileDoor(server)
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let isHeld = false
+  door.fault = (request, response, nth) => {
+    if (nth !== 2) return false
+    isHeld = true
+    held.then(() => response.writeHead(503, { 'retry-after': '0.1' }).end()).catch(() => {})
+    request.resume()
+    return true
+  }
+  const agent = await agentProcess(t, server, dataDir, { agentId: 'sending' })
+  await server.linked()
+  server.order('FETCH_FILE', 'sending', { taskId: 'sends', fetch: { path, kind: 'FILE', maxSize: 1e9 } })
+  await until('it is on its way', () => isHeld)
+  await kill(agent, 'SIGKILL')
+  await agentProcess(t, server, dataDir, { agentId: 'sending' })
+  await server.linked(2)
+  release()
+  t.like(await server.completed('sends'), { status: 'SUCCESS', error: null })
+  t.true(door.sent.get('sends')?.bytes.equals(bytes))
+  t.is(door.sent.get('sends')?.sha256, sha256(bytes))
+})

@@ -1,0 +1,166 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as breathe } from 'node:timers/promises'
+import test from 'ava'
+import { parseSync, Visitor } from 'oxc-parser'
+import { checkSync } from 'recheck'
+import { operationsOfTheApp } from '../../helpers/api/operations.ts'
+
+/** A regular expression of src, and where it stands. */
+interface Found {
+  readonly where: string
+  readonly source: string
+  readonly flags: string
+}
+
+/** What is made of text while the program runs, and why no text from outside can make it slow. */
+const madeInFunctions: Readonly<Record<string, string>> = {
+  'server/http/known-paths.ts': 'the paths of our routes, a parameter as [^/]*: linear',
+  'ui/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
+  'agent/files/become.ts': 'the name of a line of /proc/self/task/N/status, anchored',
+  'core/schedule/cron.ts':
+    'one entry of a field, from a table of ours, anchored, without a repetition in another',
+  'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
+  'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',
+  'ui/ssh/join-host.ts': 'the mark of a line, which is random digits of ours, anchored',
+  'ui/ssh/session.ts': 'that mark and a word of ours, anchored',
+  'ui/ssh/trouble.ts': 'the name of a setting of ssh, which we spell, anchored',
+}
+
+/** The longest that one may take to judge. */
+const timeout = 60_000
+
+const root = new URL('../../../../src/', import.meta.url).pathname
+const built = new URL('../../../src/', import.meta.url).pathname
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\.tsx?$/.test(name))
+  .toSorted()
+
+/** Those that a file spells out, and how many it makes of text, outside and inside of functions. */
+function readFile(file: string, text: string): { found: Found[]; made: number; madeInFunctions: number } {
+  const { program, errors } = parseSync(file, text)
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`)
+  const found: Found[] = []
+  let depth = 0
+  let made = 0
+  let inFunctions = 0
+  const enter = () => void depth++
+  const leave = () => void depth--
+  const make = (callee: object) => {
+    if (!('name' in callee) || callee.name !== 'RegExp') return
+    if (depth > 0) inFunctions++
+    else made++
+  }
+  new Visitor({
+    FunctionDeclaration: enter,
+    'FunctionDeclaration:exit': leave,
+    FunctionExpression: enter,
+    'FunctionExpression:exit': leave,
+    ArrowFunctionExpression: enter,
+    'ArrowFunctionExpression:exit': leave,
+    NewExpression: ({ callee }) => make(callee),
+    CallExpression: ({ callee }) => make(callee),
+    Literal(node) {
+      if ('regex' in node) found.push({ where: file, source: node.regex.pattern, flags: node.regex.flags })
+    },
+  }).visit(program)
+  return { found, made, madeInFunctions: inFunctions }
+}
+
+/** The patterns of a JSON schema, as the validator compiles them. */
+function ofSchema(where: string, schema: unknown): Found[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const own = Object.entries(schema).flatMap(([key, held]) =>
+    key === 'pattern' && typeof held === 'string'
+      ? [held]
+      : key === 'patternProperties'
+        ? Object.keys(held as object)
+        : [],
+  )
+  return [
+    ...own.map((source) => ({ where, source, flags: 'u' })),
+    ...Object.values(schema).flatMap((held) => ofSchema(where, held)),
+  ]
+}
+
+/** What a module makes of text as it is loaded. */
+async function madeByLoading(file: string): Promise<Found[]> {
+  const found: Found[] = []
+  const original = RegExp
+  globalThis.RegExp = new Proxy(original, {
+    construct(target, [source, flags = '']: [string | RegExp, string?]) {
+      const made = new target(source, flags)
+      if (new Error('who').stack?.includes(join(built, file.replace(/\.tsx?$/, '.js'))) === true)
+        found.push({ where: file, source: made.source, flags: made.flags })
+      return made
+    },
+  })
+  try {
+    await import(`${join(built, file.replace(/\.tsx?$/, '.js'))}?anew`)
+  } finally {
+    globalThis.RegExp = original
+  }
+  return found
+}
+
+/** Why it is not linear, with a text that shows it; null where it is. */
+function faultOf({ where, source, flags }: Found): string | null {
+  const judged = checkSync(source, flags, { timeout, randomSeed: 1 })
+  if (judged.status === 'safe') return null
+  const why =
+    judged.status === 'vulnerable'
+      ? `${judged.complexity.summary}: try ${judged.attack.pattern}`
+      : `not judged (${judged.error.kind})`
+  return `${where}: /${source}/${flags} ${why}`
+}
+
+test('A08 every regular expression of src takes time linear in its text, those of schemas and of the console too', async (t) => {
+  const all = new Map<string, Found>()
+  const inFunctions: string[] = []
+  for (const file of files) {
+    const read = readFile(file, readFileSync(join(root, file), 'utf8'))
+    const loaded = read.made > 0 ? await madeByLoading(file) : []
+    t.is(loaded.length, read.made, `${file}: what it makes of text as it is loaded`)
+    if (read.madeInFunctions > 0) inFunctions.push(file)
+    for (const one of [...read.found, ...loaded]) all.set(`${one.source}/${one.flags}`, one)
+  }
+  for (const { operation } of operationsOfTheApp())
+    for (const one of ofSchema(`schemas of ${operation.id}`, [operation.query, operation.body]))
+      all.set(`${one.source}/${one.flags}`, one)
+  t.true(all.size > 250, `only ${all.size} were found`)
+  t.deepEqual(inFunctions.toSorted(), Object.keys(madeInFunctions).toSorted())
+  const faults: string[] = []
+  for (const one of all.values()) {
+    // For each anew, so that the runner hears that it goes on.
+    t.timeout(100_000)
+    await breathe()
+    const fault = faultOf(one)
+    if (fault !== null) faults.push(fault)
+  }
+  t.deepEqual(faults, [])
+})
+
+test('A08 the check knows a quadratic regular expression wherever it stands', (t) => {
+  const {
+    found,
+    made,
+    madeInFunctions: inFunctions,
+  } = readFile(
+    'x.ts',
+    `const known = text.split(/\\s*,\\s*/)
+    const made = new RegExp('a')
+    const search = (text: string) => RegExp(text)`,
+  )
+  t.deepEqual([made, inFunctions], [1, 1])
+  const properties = { email: { pattern: '^(a|a)*$' }, tags: { patternProperties: { '^(?:b+)+$': {} } } }
+  const schema = { anyOf: [{ type: 'object', properties }] }
+  t.deepEqual(
+    [...found, ...ofSchema('a schema', schema)].map((one) => faultOf(one)?.replace(/: try .*/, '')),
+    [
+      'x.ts: /\\s*,\\s*/ 2nd degree polynomial',
+      'a schema: /^(a|a)*$/u exponential',
+      'a schema: /^(?:b+)+$/u exponential',
+    ],
+  )
+  t.is(faultOf({ where: 'x.ts', source: ',', flags: '' }), null)
+})

@@ -1,0 +1,164 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, connect as dial, type Server } from 'node:net'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import type { Connection as Accepted, ServerChannel, Server as SshServer } from 'ssh2'
+import ssh2 from 'ssh2'
+import { type Connection, connect } from '../../../src/server/installs/connection.ts'
+import { Conversation, type Patience } from '../../../src/server/installs/conversation.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+
+/** Milliseconds: that a test waits for, and that none would. */
+const short = 300
+const long = 60_000
+const generous: Patience = { first: long, look: long, piece: long, step: long }
+
+async function listen(t: ExecutionContext, server: Server | SshServer): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return (server.address() as { port: number }).port
+}
+
+function access(port: number) {
+  return { ip: '127.0.0.1', port, username: 'root', login: { password: 'p' }, password: 'p' }
+}
+
+async function login(t: ExecutionContext, port: number, within: number): Promise<Connection> {
+  const { signal } = new AbortController()
+  const connection = await connect({ access: access(port), judge: async () => null, within, signal })
+  t.teardown(() => connection.close())
+  return connection
+}
+
+/** An SSH server that lets everybody in, and then does as told. */
+async function sshServer(t: ExecutionContext, then: (client: Accepted) => void): Promise<number> {
+  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519')
+  const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+    client.on('authentication', (asked) => asked.accept())
+    client.on('error', () => undefined)
+    t.teardown(() => client.end())
+    then(client)
+  })
+  return listen(t, server)
+}
+
+/** Called with the channel of the first command, whose mark is given too. */
+const onCommand = (does: (channel: ServerChannel, mark: string) => void) => (client: Accepted) =>
+  client.on('session', (accept) =>
+    accept().on('exec', (accepted, _reject, { command }) =>
+      does(accepted(), /--over-ssh (\w+)/.exec(command)?.[1] ?? ''),
+    ),
+  )
+
+function begin(connection: Connection, patience: Patience): Promise<Conversation> {
+  const { signal } = new AbortController()
+  return Conversation.begin(connection, {
+    sudo: 'none',
+    sudoPassword: null,
+    script: 'true',
+    say: () => undefined,
+    patience,
+    signal,
+  })
+}
+
+test('a port that takes the connection and says nothing is given up in time', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+  })
+  const port = await listen(t, server)
+  await t.throwsAsync(login(t, port, short), {
+    message: `127.0.0.1:${port} did not let us in within 0.3 s`,
+  })
+})
+
+test('the time to be let in is one for all kinds of host keys that are tried', async (t) => {
+  // From the second connection on it is silent.
+  let connections = 0
+  const real = await sshServer(t, () => undefined)
+  const relay = createServer((socket) => {
+    socket.on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    if (connections++ > 0) return
+    const behind = dial(real, '127.0.0.1')
+    behind.on('error', () => undefined)
+    socket.pipe(behind).pipe(socket)
+  })
+  const port = await listen(t, relay)
+  const { signal } = new AbortController()
+  const judge = async () => 'host key changed'
+  await t.throwsAsync(connect({ access: access(port), judge, within: 2000, signal }), {
+    message: /did not let us in within 2 s$/,
+  })
+  t.true(connections > 1, String(connections))
+})
+
+test('a host that lets us in and starts nothing is given up in time', async (t) => {
+  const port = await sshServer(t, (client) => {
+    // The request of a session is never answered.
+    client.on('session', () => undefined)
+  })
+  const connection = await login(t, port, long)
+  await t.throwsAsync(begin(connection, { ...generous, first: short }), {
+    message: `127.0.0.1:${port} let us in, but started no command within 0.3 s`,
+  })
+})
+
+test('a host whose shell does not come to our first word is given up in time', async (t) => {
+  const port = await sshServer(
+    t,
+    onCommand((channel) => channel.write('Welcome!\n')),
+  )
+  const connection = await login(t, port, long)
+  await t.throwsAsync(begin(connection, { ...generous, first: short }), {
+    message: 'nothing came from the installer for 0.3 s',
+  })
+})
+
+test('a host that takes nothing of a copy is given up in time', async (t) => {
+  const port = await sshServer(
+    t,
+    onCommand((channel, mark) => {
+      // What is never read closes the window.
+      channel.pause()
+      channel.write(`${mark} shell\n`)
+    }),
+  )
+  const file = join(temporaryDirectory(t), 'executable')
+  writeFileSync(file, Buffer.alloc(16 * 1024 * 1024))
+  const connection = await login(t, port, long)
+  const talk = await begin(connection, { ...generous, piece: short })
+  await t.throwsAsync(talk.send(file), { message: 'the host took nothing of the copy for 0.3 s' })
+})
+
+test('what rsm says of its failure as JSON stands in the output as people read it, and is the reason', async (t) => {
+  const failure = { error: { exit: 6, message: 'no systemd runs here', hint: 'run this:\nrsm agent run' } }
+  const port = await sshServer(
+    t,
+    onCommand((channel, mark) => {
+      channel.write(`${mark} shell\n${mark} result\n`)
+      channel.stderr.write(`rsm: warning\n${JSON.stringify(failure)}\n`)
+      channel.exit(6)
+      channel.end()
+    }),
+  )
+  const connection = await login(t, port, long)
+  const said: string[] = []
+  const { signal } = new AbortController()
+  const talk = await Conversation.begin(connection, {
+    sudo: 'none',
+    sudoPassword: null,
+    script: 'true',
+    say: (stream, text) => said.push(`${stream} ${text}`),
+    patience: generous,
+    signal,
+  })
+  t.deepEqual(await talk.over(long), { exitCode: 6, words: 'no systemd runs here', installed: null })
+  t.deepEqual(said, [
+    'stderr rsm: warning\n',
+    'stderr rsm: no systemd runs here\n     run this:\n     rsm agent run\n',
+  ])
+})

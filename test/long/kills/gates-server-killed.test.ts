@@ -1,0 +1,5 @@
+import test from 'ava'
+import { killedGatesContract } from '../../contracts/gates.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
+
+killedGatesContract(test, 'embedded', (t) => startServerProcess(t))

@@ -1,0 +1,160 @@
+import test, { type ExecutionContext } from 'ava'
+import type { TaskResult } from '../../../src/core/task/task.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+
+async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock })
+  // A session would end in the hours that the clock is set forward.
+  server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId })
+  await agent.settled()
+  return { clock, server, identity, agent }
+}
+
+/** Waits until the server has looked at silent executions since the link went: then it says that the host is away. */
+async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult> {
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const events = await followEvents(
+    url,
+    headers,
+    ({ event, data }) => event === 'host' && data.error !== null,
+  )
+  return events.at(-1)?.data as TaskResult
+}
+
+const minutes = 60
+const hours = 3600
+
+for (const [what, timeout, limit] of [
+  ['its timeout and 10 minutes', 60, 60 + 10 * minutes],
+  ['24 hours, without a timeout', 0, 24 * hours],
+] as const)
+  test(`an execution without a word for ${what} is LOST, not before; what is learnt then is its late result`, async (t) => {
+    const { clock, server, identity, agent } = await oneAgent(t)
+    const taskId = await startTask(server, [identity.hostId], { timeout })
+    await agent.execution(taskId)
+    agent.output(taskId, 0, 'begun')
+    await agent.acknowledged(taskId, 0)
+    await agent.cut()
+    clock.forward(limit - 120)
+    t.like(await lookedAt(server, taskId), { status: 'RUNNING', stdoutBytes: 5 })
+    clock.forward(240)
+    const [lost] = (await finished(server, taskId)).results
+    t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
+    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are here$/)
+    const back = await ScriptedAgent.link(server, identity, {
+      tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
+    })
+    await back.acknowledged(taskId, 1)
+    back.complete(taskId, 0, { lastSequence: 1 })
+    await back.released(taskId)
+    const [after] = (await task(server, taskId)).results
+    t.like(after, { status: 'LOST', exitCode: null })
+    t.like(after?.lateResult, { status: 'SUCCESS', exitCode: 0 })
+  })
+
+test('a base-protocol agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t, null)
+  const taskId = await startTask(server, [identity.hostId], { timeout: 30 })
+  await agent.execution(taskId)
+  clock.forward(30 + 10 * minutes + 1)
+  t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
+})
+
+test('P25 output that a linked agent tells of and never sends is waited for two minutes: the end says what is missing', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
+  await agent.execution(taskId)
+  agent.output(taskId, 0, 'begun')
+  agent.complete(taskId, 3, { lastSequence: 1e9 })
+  await agent.acknowledged(taskId, 0)
+  await agent.settled()
+  clock.forward(110)
+  agent.output(taskId, 1, ' and on')
+  await agent.acknowledged(taskId, 1)
+  clock.forward(110)
+  t.is((await task(server, taskId)).status, 'RUNNING')
+  clock.forward(20)
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, {
+    status: 'FAILED',
+    exitCode: 3,
+    outputComplete: false,
+    stdoutBytes: 12,
+    error: 'output is missing: its agent told of 1000000001 pieces and sent 2',
+  })
+  await agent.released(taskId)
+})
+
+test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const second = await server.enroll('web2')
+  const taskId = await startTask(server, [identity.hostId, second.hostId], {
+    strategy: 'SEQUENTIAL',
+    maxFailures: 1,
+    timeout: 1,
+    queueSeconds: 600_000,
+  })
+  await agent.execution(taskId)
+  await agent.cut()
+  clock.forward(1 + 10 * minutes + 1)
+  const other = await ScriptedAgent.link(server, second)
+  await other.execution(taskId)
+  other.complete(taskId, 0, { lastSequence: -1 })
+  const { results } = await finished(server, taskId)
+  t.deepEqual(
+    results.map(({ status }) => status),
+    ['LOST', 'SUCCESS'],
+  )
+})
+
+test('an execution with gates is LOST after the sum of all that it may take, and 10 minutes', async (t) => {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock })
+  server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { gates: true } })
+  await agent.settled()
+  const gates = {
+    verify: { script: { content: 'true' }, retries: 2, intervalSeconds: 1000, timeout: 100 },
+    rollback: { script: { content: 'true', timeout: 50 } },
+  }
+  const taskId = await startTask(server, [identity.hostId], { ...gates, timeout: 60 })
+  await agent.execution(taskId)
+  await agent.cut()
+  const sum = 60 + 3 * 100 + 2 * 1000 + 50
+  clock.forward(sum + 600 - 60)
+  // The sweep that would end it has passed when one after it ends another.
+  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
+  clock.forward(180)
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, { status: 'LOST', verify: null, rollback: null })
+})
+
+test('whoever follows a task hears that a host has lost its link, and no more of it once the link is back', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId: 'journal' })
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  await agent.cut()
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const heard = await followEvents(url, headers, ({ event, data }) => event === 'host' && data.error !== null)
+  t.like(heard.at(-1)?.data, { hostname: 'web1', status: 'RUNNING' })
+  t.regex(heard.at(-1)?.data.error, /no link/)
+  const back = await ScriptedAgent.link(server, identity, {
+    storeId: 'journal',
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
+  })
+  back.complete(taskId, 0, { lastSequence: -1 })
+  const end = await finished(server, taskId)
+  t.like(end.results[0], { status: 'SUCCESS', error: null })
+})

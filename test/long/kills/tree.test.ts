@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import test, { type ExecutionContext } from 'ava'
+import { findContainment } from '../../../src/agent/processes/containment.ts'
+import { startTimeOf } from '../../../src/agent/processes/machine.ts'
+import { ProcessTable, type Tree } from '../../../src/agent/processes/processes.ts'
+import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
+import { endTree } from '../../../src/agent/processes/tree.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { openProgram } from '../../helpers/programs/open-program.ts'
+import { said } from '../../helpers/programs/said.ts'
+import { until } from '../../helpers/until.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
+const own = process.getuid?.() ?? 0
+
+function started(t: ExecutionContext, argv: string[], env: Record<string, string> = {}): ChildProcess {
+  const [program = '', ...words] = argv
+  const child = spawn(program, words, {
+    detached: true,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    } catch {
+      // The whole group has ended.
+    }
+  })
+  return child
+}
+
+function treeOf(mark: string, child: ChildProcess | null): Tree {
+  const pid = child?.pid ?? 0
+  const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
+  return { mark, root, uids: [own], cgroup: null, isBoxed: false }
+}
+
+const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
+
+async function running(mark: string): Promise<number> {
+  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
+}
+
+let count = 0
+const newMark = () => `tree-${process.pid}-${Date.now()}-${count++}`
+
+asRoot('A18 F14 what an agent that is not root may not end is named with pid and program', async (t) => {
+  const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
+  await said(child)
+  const commandOf = async () =>
+    (await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command
+  await until('it sleeps', async () => (await commandOf()) === 'sleep')
+  const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
+  const rooms = pathToFileURL(join(openProgram(t), 'dist/src/agent/processes/')).href
+  const program = `const { endTree } = await import('${rooms}tree.js')
+const { ProcessTable } = await import('${rooms}processes.js')
+console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`
+  const ending = spawn(
+    'setpriv',
+    [
+      '--reuid=65534',
+      '--regid=65534',
+      '--clear-groups',
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      program,
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' },
+  )
+  const remnants = JSON.parse(await said(ending))
+  t.deepEqual(listed(remnants), [{ pid: child.pid ?? 0, command: 'sleep' }])
+  t.is(toldOf(remnants), `could not end: ${child.pid} sleep`)
+  t.true(alive(child))
+})
+
+/** A cgroup of an execution; null where this machine lets us make none. */
+function cgroupFor(t: ExecutionContext, mark: string): string | null {
+  const containment = findContainment(mark)
+  t.teardown(() => containment.sweep(new Set()))
+  return containment.create('task')
+}
+
+const inGroups = findContainment(newMark()).level === 'cgroup' ? test : test.skip // Only where cgroups can be made.
+
+inGroups(
+  'F14 what has left its cgroup and its session is found all the same, and asked before it is killed',
+  async (t) => {
+    const mark = newMark()
+    const cgroup = cgroupFor(t, mark)
+    const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "" TERM; echo out; while :; do sleep 0.1; done' &
+sleep 600`
+    const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+    let heard = ''
+    child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+    await said(child, 'out\nout\n')
+    const closed = once(child, 'close')
+    const tree = { ...treeOf(mark, child), cgroup }
+    t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+    t.is(await running(mark), 0)
+    await closed
+    t.is(heard, 'out\nout\nasked\n')
+  },
+)
+
+inGroups('F14 what stays in its cgroup does not keep from being asked what has left it', async (t) => {
+  const mark = newMark()
+  const cgroup = cgroupFor(t, mark)
+  const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+trap "" TERM
+while :; do sleep 0.1; done`
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+  let heard = ''
+  child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+  await said(child, 'out')
+  const closed = once(child, 'close')
+  const tree = { ...treeOf(mark, child), cgroup }
+  t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+  t.is(await running(mark), 0)
+  await closed
+  t.is(heard, 'out\nasked\n')
+})
+
+/** The processes whose arguments hold this. */
+function named(needle: string): number {
+  let count = 0
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    try {
+      if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(needle)) count += 1
+    } catch {
+      // It ended while we looked.
+    }
+  }
+  return count
+}
+
+/** A tree that ignores TERM and has left its session: `needle` stands in the arguments of each. */
+const stubborn = (needle: string) => `
+trap '' TERM
+echo up
+setsid bash -c 'trap "" TERM; exec -a "${needle}-child" sleep 600' &
+( setsid bash -c 'exec -a "${needle}-orphan" sleep 600' & )
+wait
+sleep 600`
+
+test('a timeout ends the whole tree, even what left the session and ignores TERM', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const needle = `rsm-timeout-${process.pid}-${Date.now()}`
+  server.execute(agent.agentId, { taskId: 'timeout', script: stubborn(needle), timeout: 1 })
+  const complete = await server.completed('timeout')
+  t.is(complete.exitCode, -1)
+  t.is(complete.status, 'TIMEOUT')
+  t.is(named(needle), 0)
+  t.is(server.text('timeout'), 'up\n')
+  t.true(complete.duration >= 5_900 && complete.duration < 60_000, `${complete.duration} ms`)
+  t.deepEqual(complete.survivors, [])
+  t.is(complete.containment, server.hellos[0]?.capabilities.containment)
+})

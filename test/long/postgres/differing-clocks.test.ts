@@ -1,0 +1,157 @@
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import type { Server } from '../../../src/core/protocol/http/servers.ts'
+import { lease } from '../../../src/server/seams/ownership.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { realAgent } from '../../helpers/agents/real-agent.ts'
+import { soundAudit } from '../../helpers/audit/sound-audit.ts'
+import { entries, finished, running, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
+import { fakedBy, noFaketime, setFaked } from '../../helpers/faults/faketime.ts'
+import { postgresTest, sharedPostgres } from '../../helpers/servers/postgres.ts'
+import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
+import { skipped } from '../../helpers/skipped.ts'
+import { until } from '../../helpers/until.ts'
+
+const test = noFaketime === null ? postgresTest : skipped(`no clock can be faked here: ${noFaketime}`)
+
+const offsets = ['+10m', '-10m', '+0m'] as const
+/** Milliseconds: no clock is off by so little, and no answer takes so long. */
+const near = 60_000
+
+type Three = readonly [ServerProcess, ServerProcess, ServerProcess]
+
+/** Servers of one store whose machines' clocks are ten minutes ahead, ten behind, and right, as those of PostgreSQL and of agents. */
+async function threeServers(t: ExecutionContext): Promise<Three> {
+  const postgres = await sharedPostgres()
+  const store = await postgres.database()
+  const directory = temporaryDirectory(t)
+  const servers: ServerProcess[] = []
+  for (const [at, offset] of offsets.entries()) {
+    const file = join(directory, `clock${at}`)
+    await setFaked(file, offset)
+    const options = { store, keysDir: join(directory, 'keys'), serverName: `server${at + 1}` }
+    const server = await startServerProcess(t, { logLevel: 'INFO', options })
+    await server.kill()
+    await server.start(fakedBy(file))
+    servers.push(server)
+  }
+  return servers as unknown as Three
+}
+
+const isNear = (t: ExecutionContext, time: string | null, what: string) =>
+  t.true(Math.abs(Date.parse(time ?? '') - Date.now()) < near, `${what}: ${time}`)
+
+/** The wall clock of its machine, as its log has it. */
+const machineTime = (server: ServerProcess): number =>
+  Date.parse(JSON.parse(server.logged().trim().split('\n').at(-1) ?? '{}').time)
+
+test("F25 servers whose clocks are ten minutes ahead and behind: leases, waits, signatures and the order of things follow PostgreSQL's", async (t) => {
+  t.timeout(300_000)
+  const servers = await threeServers(t)
+  const [a, b, c] = servers
+  const apart = (machineTime(a) - machineTime(b)) / 60_000
+  t.true(apart > 19 && apart < 21, `their clocks are ${apart} minutes apart`)
+
+  for (const server of servers) {
+    const { content }: { content: Server[] } = await server.data('GET', '/api/servers')
+    t.deepEqual(
+      content.map(({ name, faults }) => ({ name, faults })),
+      ['server1', 'server2', 'server3'].map((name) => ({ name, faults: [] })),
+    )
+    for (const { leaseUntil, startedAt } of content) {
+      const left = Date.parse(leaseUntil ?? '') - Date.now()
+      t.true(left > 0 && left <= lease + 1000, `a lease of ${left} ms`)
+      isNear(t, startedAt, 'startedAt')
+    }
+    isNear(t, (await server.data('GET', '/api/server')).serverTime, 'serverTime')
+  }
+
+  // Agents judge by their own clocks what is signed, and that it has not expired.
+  const agents = [
+    await realAgent(t, a, { hostname: 'web1' }),
+    await realAgent(t, b, { hostname: 'web2' }),
+    await realAgent(t, c, { hostname: 'web3' }),
+  ]
+  const all = (status: string) => agents.map(() => status)
+  const hostIds = agents.map(({ hostId }) => hostId)
+  const script = { content: 'echo "$RSM_HOST"; sleep 1' }
+  const made: string[] = []
+  for (let round = 0; round < 2; round += 1)
+    for (const server of servers) made.push(await startTask(server, hostIds, { script }))
+  for (const taskId of made) {
+    const ended = await finished(c, taskId)
+    t.deepEqual(statusesOf(ended), all('SUCCESS'), JSON.stringify(ended.results))
+    for (const { startedAt, completedAt, duration } of ended.results) {
+      isNear(t, startedAt, 'startedAt')
+      t.true((completedAt ?? '') >= (startedAt ?? '~'))
+      t.true((duration ?? -1) >= 900 && (duration ?? -1) < near, `${duration} ms`)
+    }
+    isNear(t, ended.createdAt, 'createdAt')
+    const said = (await entries(b, taskId)).map(({ data }) => data).toSorted()
+    t.deepEqual(said, ['web1\n', 'web2\n', 'web3\n'])
+  }
+  for (const server of servers) {
+    const { content } = await server.data('GET', '/api/tasks')
+    t.deepEqual(
+      content.map(({ taskId }: { taskId: string }) => taskId),
+      made.toReversed(),
+    )
+  }
+
+  // What waits for its time: a host that does not come, the pause between batches, a script that takes too long.
+  const away = (await c.enroll('away')).hostId
+  for (const server of servers) {
+    const began = performance.now()
+    const waits = { queueSeconds: 3 }
+    const pauses = { strategy: 'ROLLING', batchSize: 1, pauseSeconds: 2 }
+    const [late, paused, long] = [
+      await startTask(server, [away], waits),
+      await startTask(server, hostIds, pauses),
+      await startTask(server, hostIds, { script: { content: 'sleep 60' }, timeout: 2 }),
+    ]
+    t.deepEqual(statusesOf(await finished(c, long)), all('TIMEOUT'))
+    t.deepEqual(statusesOf(await finished(c, paused)), all('SUCCESS'))
+    t.deepEqual(statusesOf(await finished(c, late)), ['UNREACHABLE'])
+    const took = performance.now() - began
+    t.true(took > 2900 && took < 30_000, `${took} ms`)
+    for (const taskId of [late, paused, long]) {
+      const { duration } = await task(c, taskId)
+      t.true((duration ?? 0) >= 1900 && (duration ?? 0) < 30_000, `${duration} ms`)
+    }
+  }
+
+  // A token of one server counts at the others, and ends when it should.
+  const { token } = await a.data('POST', '/api/tokens', { name: 'day', expiresInDays: 1 })
+  for (const server of servers) {
+    const asked = await server.api('GET', '/api/hosts', undefined, { authorization: `Bearer ${token}` })
+    t.is(asked.status, 200)
+  }
+
+  // Nobody takes over from who is ahead or behind, and whoever is killed is followed by the others.
+  const others = hostIds.slice(1)
+  const sleeps = { script: { content: 'sleep 5' } }
+  const kept = await startTask(b, others, { script: { content: 'sleep 15' } })
+  const left = await startTask(a, others, { ...sleeps, strategy: 'SEQUENTIAL' })
+  await running(c, kept, 2)
+  await running(c, left, 1)
+  t.is((await task(c, left)).server, 'server1')
+  await a.kill()
+  await until('another has its task', async () => {
+    const { server } = await task(c, left)
+    return server === 'server2' || server === 'server3'
+  })
+  t.is((await task(c, kept)).server, 'server2')
+  for (const taskId of [left, kept]) {
+    const { results } = await finished(c, taskId)
+    t.deepEqual(
+      results.map(({ status, error }) => ({ status, error })),
+      others.map(() => ({ status: 'SUCCESS', error: null })),
+    )
+  }
+
+  const { content } = await c.data('GET', '/api/audit?size=500')
+  const times = content.map(({ at }: { at: string }) => at)
+  t.true(times.length > 20)
+  t.deepEqual(times, times.toSorted().toReversed())
+  await soundAudit(t, c)
+})

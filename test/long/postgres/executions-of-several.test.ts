@@ -1,0 +1,323 @@
+import type { ExecutionContext } from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import { isFinal, type ResultStatus } from '../../../src/core/task/task.ts'
+import { createLocalHints } from '../../../src/server/local-hints.ts'
+import type { Execution, Offer } from '../../../src/server/seams/executions.ts'
+import type { Hints } from '../../../src/server/seams/hints.ts'
+import type { LinkClaim } from '../../../src/server/seams/links.ts'
+import { lease, type Member } from '../../../src/server/seams/ownership.ts'
+import type { TaskRecord } from '../../../src/server/seams/records/task.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { type ExecutingServer, executingServer } from '../../helpers/servers/shared-executions.ts'
+import { sharedStore } from '../../helpers/servers/shared-store.ts'
+import { execution, task } from '../../helpers/servers/store-records.ts'
+import { until } from '../../helpers/until.ts'
+
+const postgres = sharedPostgres()
+const at = '2026-01-01T00:00:00.000Z'
+const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
+const offer = (claim: LinkClaim, capacity = 16): Offer => ({ claim, capacity, agent })
+const none = async () => null
+const why = (...ids: string[]) => ids.map((id) => ({ id, error: 'why' }))
+const statuses = (changed: readonly Execution[]) => changed.map(({ id, status }) => `${id} ${status}`)
+const elsewhere = { instanceOf: RsmError, code: 'unavailable' }
+const end = (taskId: string, exitCode = 0) => ({
+  complete: { taskId, exitCode, duration: 1, startedAt: at, completedAt: at },
+  incomplete: false,
+})
+const piece = (taskId: string, sequence: number, data: string) =>
+  ({ taskId, stream: 'stdout', sequence, data }) as const
+
+interface Server extends ExecutingServer {
+  member: Member
+  link: (hostId: number) => Promise<LinkClaim>
+  /** As when it stands still: it renews its lease no more. */
+  stand: () => void
+}
+
+/** Servers of one store. Of each other's hints they hear nothing, unless all get the same. */
+async function site(t: ExecutionContext, names: readonly string[], hints?: Hints) {
+  const shared = await sharedStore(await postgres, (ending) => t.teardown(ending))
+  const servers: Server[] = []
+  for (const name of names) {
+    const server = await executingServer(shared, name, hints ?? createLocalHints())
+    t.teardown(() => server.close())
+    const member = await server.ownership.join(name)
+    const link = async (hostId: number) => {
+      // Links that change so often would stand for two agents with one identity.
+      await shared.ask('api', `update rsm.links set replaced_at = '{}'`)
+      const by = { server: member, agentId: `agent-${hostId}` }
+      const claimed = await server.links.claim(hostId, by, () => undefined)
+      if (!claimed) throw new Error('the claim is refused')
+      return claimed.claim
+    }
+    const renewing = setInterval(() => void server.ownership.renew(member).catch(() => undefined), 2000)
+    const stand = () => clearInterval(renewing)
+    t.teardown(stand)
+    servers.push({ ...server, member, link, stand })
+  }
+  return { shared, servers }
+}
+
+/** A task of this server on these hosts, all of which are due. */
+async function post(
+  { ownership, executions, member }: Server,
+  hostIds: readonly number[],
+  more: Partial<TaskRecord> = {},
+  id = 't1',
+) {
+  await ownership.claim(member, [id])
+  const all = hostIds.map((hostId, position) => ({ ...execution(id, hostId), position, dueAt: at }))
+  await executions.create(task(id, { hostCount: all.length, ...more }), all, none)
+}
+
+/** As long as so many statements take. */
+async function pause({ database }: Server, statements: number): Promise<void> {
+  for (let n = 0; n < statements; n++) await database.ask('write', 'select')
+}
+
+async function textOf({ outputs }: Server, taskId: string): Promise<string> {
+  let text = ''
+  for (let after = 0; ; ) {
+    const read = await outputs.read(taskId, { after, limit: 500 })
+    if (read.next === after) return text
+    after = read.next
+    text += read.entries.map(({ data }) => data).join('')
+  }
+}
+
+test('who has lost a task to another server writes nothing of it', async (t) => {
+  const { shared, servers } = await site(t, ['a', 'b'])
+  const [a, b] = servers as [Server, Server]
+  await post(a, [1, 2, 3])
+  const claim = await b.link(1)
+  t.deepEqual(statuses(await b.executions.take([offer(claim)])), ['t1/1 RUNNING'])
+  a.stand()
+  await shared.forward(lease + 1000)
+  t.true(await b.ownership.renew(b.member))
+  t.deepEqual(await b.ownership.claim(b.member, ['t1']), ['t1'])
+  const steps = [
+    () => a.executions.skip(a.member, ['t1/2'], 'why'),
+    () => a.executions.unreachable(a.member, why('t1/2')),
+    () => a.executions.lose(a.member, why('t1/1')),
+    () => a.executions.begin(a.member, ['t1/2']),
+  ]
+  for (const step of steps) t.deepEqual(await step(), [])
+  await a.executions.pause(a.member, 't1', at)
+  t.is((await b.store.get('tasks', 't1'))?.pauseUntil, null)
+  await b.executions.unreachable(b.member, why('t1/2', 't1/3'))
+  await b.executions.settle('t1/1', end('t1'))
+  t.is(await a.executions.finish(a.member, 't1'), null)
+  t.like(await b.executions.finish(b.member, 't1'), { counts: { SUCCESS: 1, UNREACHABLE: 2 } })
+  t.deepEqual(await a.executions.ofTask('t1'), [])
+})
+
+test('who has lost a link to another server writes nothing for it: no start, no output, no end', async (t) => {
+  const { servers } = await site(t, ['a', 'b'])
+  const [a, b] = servers as [Server, Server]
+  await post(a, [1])
+  await post(a, [1], {}, 't2')
+  const former = await a.link(1)
+  t.deepEqual(statuses(await a.executions.take([offer(former, 1)])), ['t1/1 RUNNING'])
+  t.is(await a.executions.append('t1/1', piece('t1', 0, 'one;'), undefined, true), 0)
+  const claim = await b.link(1)
+  t.deepEqual(await a.executions.take([offer(former, 2)]), [])
+  t.deepEqual(await a.executions.lose(former, why('t1/1')), [])
+  // Until it is taken over the agent may still be heard over the link that it was sent over.
+  t.is(await a.executions.append('t1/1', piece('t1', 1, 'two;'), undefined, true), 1)
+  const [sent] = await b.executions.takeOver(claim, new Set())
+  t.like(sent?.output, { storedSequence: 1, stdoutBytes: 8 })
+  t.deepEqual(await a.executions.takeOver(former, new Set()), [])
+  t.deepEqual(await a.executions.returnUnsent(former, ['t1/1']), [])
+  t.deepEqual(await a.executions.refuse(former, why('t1/1')), [])
+  await t.throwsAsync(a.executions.append('t1/1', piece('t1', 2, 'wrong'), undefined, true), elsewhere)
+  await t.throwsAsync(a.executions.append('t1/1', piece('t1', 3, 'wrong'), undefined, true), elsewhere)
+  await t.throwsAsync(a.executions.settle('t1/1', end('t1', 9)), elsewhere)
+  t.is(await b.executions.append('t1/1', piece('t1', 2, 'three'), undefined, true), 2)
+  t.deepEqual(statuses(await b.executions.settle('t1/1', end('t1', 3))), ['t1/1 FAILED'])
+  t.deepEqual(await a.executions.settle('t1/1', end('t1', 9)), [], 'it has ended')
+  t.is(await textOf(a, 't1'), 'one;two;three')
+  t.deepEqual(statuses(await b.executions.take([offer(claim, 1)])), ['t2/1 RUNNING'])
+})
+
+test('what is marked for a link while another one comes is seen by that one, or is never marked', async (t) => {
+  const { servers } = await site(t, ['a', 'b'])
+  const [a, b] = servers as [Server, Server]
+  for (let n = 0; n < 20; n++) {
+    const id = `t${n}`
+    await post(a, [1], {}, id)
+    const former = await a.link(1)
+    await a.executions.takeOver(former, new Set())
+    const taking = pause(a, n % 5).then(() => a.executions.take([offer(former)]))
+    const claim = await b.link(1)
+    const seen = (await b.executions.takeOver(claim, new Set())).map((running) => running.execution.id)
+    const marked = (await taking).map((one) => one.id)
+    t.deepEqual(seen, marked)
+    const taken = await b.executions.take([offer(claim)])
+    t.is(seen.length + taken.length, 1)
+    await b.executions.settle(`${id}/1`, end(id))
+  }
+})
+
+test('output that two links of a host bring is stored once, in order, and whole', async (t) => {
+  const { servers } = await site(t, ['a', 'b'])
+  await post(servers[0] as Server, [1])
+  const whole = Array.from({ length: 300 }, (_, n) => `${n};`)
+  let isMarked = false
+  // The agent changes servers again and again, and what it has sent over a former link may still be under way.
+  for (let turn = 0; ; turn++) {
+    const server = servers[turn % 2] as Server
+    const { executions, link } = server
+    const claim = await link(1)
+    if (!isMarked) await executions.take([offer(claim)])
+    isMarked = true
+    const [running] = await executions.takeOver(claim, new Set())
+    const from = (running?.output.storedSequence ?? -1) + 1
+    if (from === whole.length) break
+    for (const [n, data] of whole.slice(from, from + 40).entries()) {
+      const appending = executions.append('t1/1', piece('t1', from + n, data), undefined, true)
+      appending.catch(() => undefined)
+      if (n % 10 === turn % 10) await pause(server, 1)
+    }
+  }
+  t.is(await textOf(servers[0] as Server, 't1'), whole.join(''))
+})
+
+test('a cursor in output that three servers write misses nothing and repeats nothing', async (t) => {
+  const { servers } = await site(t, ['a', 'b', 'c'])
+  const [reader] = servers as [Server]
+  await post(reader, [1, 2, 3])
+  const pieces = 200
+  let isWriting = true
+  const writing = servers.map(async ({ executions, link }, at) => {
+    const hostId = at + 1
+    await executions.take([offer(await link(hostId))])
+    for (let n = 0; n < pieces; n += 5)
+      await Promise.all(
+        [0, 1, 2, 3, 4].map((more) =>
+          executions.append(`t1/${hostId}`, piece('t1', n + more, `${n + more};`), undefined, true),
+        ),
+      )
+  })
+  const ended = Promise.all(writing).finally(() => {
+    isWriting = false
+  })
+  const seen = new Map<number, string>()
+  let last = 0
+  for (let isLast = false; !isLast; ) {
+    isLast = !isWriting
+    for (let more = true; more; ) {
+      const { entries, next } = await reader.outputs.read('t1', { after: last, limit: 50 })
+      for (const { hostId, data, id } of entries) {
+        t.true(id > last)
+        seen.set(hostId, (seen.get(hostId) ?? '') + data)
+      }
+      more = next !== last
+      last = next
+    }
+  }
+  await ended
+  const whole = Array.from({ length: pieces }, (_, n) => `${n};`).join('')
+  t.deepEqual([...seen.values()], [whole, whole, whole])
+})
+
+test('who reads what has changed misses nothing of what three servers write', async (t) => {
+  const { servers } = await site(t, ['a', 'b', 'c'])
+  const [reader] = servers as [Server]
+  const hostIds = Array.from({ length: 90 }, (_, n) => n + 1)
+  await post(reader, hostIds)
+  const known = new Map<string, ResultStatus>()
+  const working = servers.map(async ({ executions, link }, at) => {
+    for (const hostId of hostIds.filter((id) => id % 3 === at)) {
+      await executions.take([offer(await link(hostId))])
+      void executions.settle(`t1/${hostId}`, end('t1', hostId % 2))
+    }
+  })
+  let cursor = 0
+  const look = async () => {
+    const news = await reader.executions.changes('t1', cursor)
+    cursor = news.cursor
+    for (const { id, status } of news.executions) known.set(id, status)
+  }
+  await Promise.all([
+    ...working,
+    until('all have ended', async () => {
+      await look()
+      return known.size === hostIds.length && [...known.values()].every(isFinal)
+    }),
+  ])
+  for (const { execution: one } of await reader.executions.ofTask('t1')) t.is(known.get(one.id), one.status)
+  // What has changed is told again while any transaction of the database server, of other tests too, is older than it.
+  await until('nothing is told twice', async () => {
+    const news = await reader.executions.changes('t1', cursor)
+    cursor = news.cursor
+    return news.executions.length === 0
+  })
+})
+
+test('a cancel that its server has left is carried out by another one, and until then nothing is taken', async (t) => {
+  const { shared, servers } = await site(t, ['a', 'b'])
+  const [a, b] = servers as [Server, Server]
+  await post(a, [1, 2])
+  await a.executions.take([offer(await a.link(1))])
+  const claim = await b.link(2)
+  await shared.ask('api', `insert into rsm.cancels(task_id, at) values ('t1', $1)`, [at])
+  t.deepEqual(await b.executions.take([offer(claim)]), [])
+  await shared.ask('api', `update rsm.cancels set since = since - interval '1 minute'`)
+  await until('it is carried out', async () => (await b.executions.counts('t1'))?.CANCELLED === 1)
+  await until('the other server knows', async () => {
+    const found = await a.executions.find('t1', 1)
+    return found?.execution.cancelRequested === true
+  })
+  t.deepEqual(await shared.ask('api', 'select * from rsm.cancels'), [])
+})
+
+test('a cancel of many that servers take meanwhile starts none after it, and asks all that run to end', async (t) => {
+  const { servers } = await site(t, ['a', 'b', 'c'])
+  const [a] = servers as [Server]
+  const hostIds = Array.from({ length: 60 }, (_, n) => n + 1)
+  await post(a, hostIds)
+  const claims = await Promise.all(hostIds.map((hostId) => (servers[hostId % 3] as Server).link(hostId)))
+  const taking = Promise.all(
+    claims.map(async (claim, n) => {
+      await pause(a, n / 2)
+      return (servers[claim.hostId % 3] as Server).executions.take([offer(claim)])
+    }),
+  )
+  await pause(a, 15)
+  await a.executions.cancel('t1')
+  const after = (await a.executions.ofTask('t1')).map((running) => running.execution)
+  for (const { status, cancelRequested } of after) t.true(status === 'CANCELLED' || cancelRequested)
+  const taken = (await taking).flat()
+  t.deepEqual(
+    taken.map(({ id }) => id).toSorted(),
+    after.flatMap((one) => (isFinal(one.status) ? [] : one.id)).toSorted(),
+  )
+})
+
+test('what one server holds no other one starts, gives up or ends', async (t) => {
+  const { servers } = await site(t, ['a', 'b'])
+  const [a, b] = servers as [Server, Server]
+  await post(a, [1])
+  const claim = await b.link(1)
+  await a.executions.hold(['t1'])
+  t.deepEqual(await b.executions.take([offer(claim)]), [])
+  t.deepEqual(await b.executions.waiting([1]), [])
+  await until('the other server knows', () => b.executions.held.has('t1'))
+  await b.executions.release()
+  t.deepEqual(statuses(await b.executions.take([offer(claim)])), ['t1/1 RUNNING'])
+  await until('the first knows', () => !a.executions.held.has('t1'))
+})
+
+test('F28 what another server has changed is known at once by its hints, and by itself without', async (t) => {
+  for (const hints of [createLocalHints(), undefined]) {
+    const { servers } = await site(t, ['a', 'b'], hints)
+    const [a, b] = servers as [Server, Server]
+    await post(a, [1])
+    await b.executions.take([offer(await b.link(1))])
+    await a.executions.cancel('t1')
+    const isKnown = async () => (await b.executions.find('t1', 1))?.execution.cancelRequested === true
+    if (hints) t.true(await isKnown())
+    else await until('it is known', isKnown)
+  }
+})

@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { createLog } from '../../../src/server/log.ts'
+import { readStoreAddress } from '../../../src/server/postgres/connection/address.ts'
+import { createDatabase } from '../../../src/server/postgres/connection/database.ts'
+import { findPrimary } from '../../../src/server/postgres/connection/primary.ts'
+import {
+  atExit,
+  startPostgres,
+  startStandby,
+  postgresTest as test,
+  urlOf,
+} from '../../helpers/servers/postgres.ts'
+import { until } from '../../helpers/until.ts'
+
+test('F26 a host that says nothing keeps nobody from the next one, and of two that take writes the first is taken', async (t) => {
+  const [first, second] = [await startPostgres(atExit), await startPostgres(atExit)]
+  await Promise.all([first.database(), second.database()])
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const url = `${urlOf([{ port }, first, second], 'rsm_1')}?connect_timeout=60`
+  const began = performance.now()
+  t.is((await findPrimary(readStoreAddress(url, undefined), 'test')).port, first.port)
+  t.true(performance.now() - began < 30_000)
+})
+
+test('F26 of the hosts in the URL the one that takes writes is found, also after a standby was promoted', async (t) => {
+  const primary = await startPostgres(atExit)
+  await primary.database()
+  const standby = await startStandby(atExit, primary, { synchronous: true })
+  const database = createDatabase(
+    readStoreAddress(urlOf([standby, primary], 'rsm_1'), undefined),
+    'test',
+    createLog('ERROR'),
+  )
+  t.teardown(() => database.close())
+  await database.ask('api', 'create table kept(value int)')
+  await database.ask('api', 'insert into kept values (1)')
+  primary.stop('immediate')
+  await t.throwsAsync(database.ask('api', 'select 1'), { code: 'unavailable' })
+  await t.throwsAsync(database.ask('api', 'select 1'), {
+    code: 'unavailable',
+    message: /standby or read-only/,
+  })
+  standby.promote()
+  await until('the promoted standby is found', async () => {
+    const rows = await database.ask<{ value: number }>('api', 'select value from kept').catch(() => [])
+    return rows[0]?.value === 1
+  })
+  await database.ask('write', 'insert into kept values (2)')
+  t.deepEqual(await database.ask('api', 'select value from kept order by 1'), [{ value: 1 }, { value: 2 }])
+})

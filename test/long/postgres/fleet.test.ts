@@ -1,0 +1,46 @@
+import { createLog } from '../../../src/server/log.ts'
+import type { Views } from '../../../src/server/seams/presence.ts'
+import type { Store } from '../../../src/server/seams/store.ts'
+import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
+import { openStore } from '../../helpers/servers/open-store.ts'
+import { sharedPostgres, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { cluster, host } from '../../helpers/servers/store-records.ts'
+
+const postgres = sharedPostgres()
+
+/** Of hosts that nobody has heard of. */
+const silent: Views = {
+  views: async () => [],
+  standings: async (hostIds) => hostIds.map(() => ({ status: 'OFFLINE', reachable: false })),
+  revision: 0,
+}
+
+const fleetOf = (store: Store) => createFleet(store, silent, createLog('ERROR'))
+
+test('what another server has acknowledged counts at once where hosts are chosen or shown', async (t) => {
+  const url = await (await postgres).database()
+  const [{ store: a }, { store: b }] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
+  const fleet = fleetOf(b)
+  t.deepEqual((await fleet.directory()).hosts, [])
+  for (let id = 1; id <= 10; id++) {
+    await a.transact((tx) => {
+      tx.put('hosts', host(id, `web${id}`))
+      tx.put('clusters', cluster(id, `c${id}`, { selector: `web[1-${id}]` }))
+    })
+    t.is((await fleet.select(`@c${id}`, 'selector')).length, id)
+    const [shown] = await fleet.showHosts([host(id, `web${id}`)])
+    t.deepEqual(shown?.clusterIds, [id])
+    t.is((await fleet.targets(cluster(99, 'all', { selector: '*' }), 'clusterId')).length, id)
+  }
+})
+
+test('while PostgreSQL is away hosts are chosen from what is known', async (t) => {
+  const server = await startPostgres((end) => t.teardown(end))
+  const { store } = await openStore(t, await server.database())
+  const fleet = fleetOf(store)
+  await store.transact((tx) => tx.put('hosts', host(1, 'web1')))
+  t.deepEqual(await fleet.select('web1', 'selector'), [1])
+  server.stop('immediate')
+  t.deepEqual(await fleet.select('web1', 'selector'), [1])
+  await t.throwsAsync(store.refresh(), { code: 'unavailable' })
+})

@@ -1,0 +1,40 @@
+import type { ExecutionContext } from 'ava'
+import type { Store } from '../../../src/server/seams/store.ts'
+import { openStore } from '../../helpers/servers/open-store.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { host } from '../../helpers/servers/store-records.ts'
+import { until } from '../../helpers/until.ts'
+
+const postgres = sharedPostgres()
+
+/** Two servers of one store, and what each hears of hosts. */
+async function pair(t: ExecutionContext) {
+  const url = await (await postgres).database()
+  const [a, b] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
+  const heard = [a, b].map(({ store }) => {
+    const own: (number | null)[] = []
+    store.watch('hosts', (id) => own.push(id))
+    return own
+  }) as [(number | null)[], (number | null)[]]
+  return { a: a.store, b: b.store, heard }
+}
+
+const put = (store: Store, id: number) => store.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
+
+test('what one server changes the other hears within a second', async (t) => {
+  const { a, heard } = await pair(t)
+  const from = performance.now()
+  await put(a, 1)
+  t.deepEqual(heard, [[1], []])
+  await until('the other has heard', () => heard[1].length > 0)
+  t.true(performance.now() - from < 2000)
+})
+
+test('who is hinted looks at once', async (t) => {
+  const { a, b, heard } = await pair(t)
+  await put(a, 1)
+  const from = performance.now()
+  b.look()
+  await until('it has heard', () => heard[1].length > 0)
+  t.true(performance.now() - from < 900)
+})

@@ -1,0 +1,243 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ExecutionContext } from 'ava'
+import type { Channel } from '../../../src/server/postgres/hints/channel.ts'
+import { openChannel } from '../../../src/server/postgres/hints/channel.ts'
+import { createHints } from '../../../src/server/postgres/hints/hints.ts'
+import { openOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
+import { openPresence } from '../../../src/server/postgres/presence/presence.ts'
+import type { LinkClaim } from '../../../src/server/seams/links.ts'
+import { type Member, renewEvery } from '../../../src/server/seams/ownership.ts'
+import type { PresenceView } from '../../../src/server/seams/presence.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
+import { atExit, type Postgres, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { type SharedStore, sharedStore } from '../../helpers/servers/shared-store.ts'
+import { until } from '../../helpers/until.ts'
+
+const greeting = { runAs: 'deploy', runsAsRoot: false, sandbox: 'none', containment: 'cgroup' } as const
+
+let shared: Promise<Postgres> | undefined
+
+/** As when every NOTIFY of others is lost. */
+const deaf = (channel: Channel): Channel => ({ ...channel, hear: () => undefined })
+
+async function server(
+  t: ExecutionContext,
+  store: SharedStore,
+  name: string,
+  { heartbeatInterval = 30, isDeaf = false } = {},
+) {
+  const network = await startCutLink(t, store.url.replace('postgres:', 'http:'))
+  const parts = await store.server(name, network.url)
+  const channel = await openChannel(parts)
+  const hints = createHints(channel, parts.log)
+  const ownership = await openOwnership({ ...parts, hints, version: '0.1.0' })
+  const { neighbours } = ownership
+  const presence = await openPresence({
+    ...parts,
+    channel: isDeaf ? deaf(channel) : channel,
+    hints,
+    neighbours,
+    version: '0.1.0',
+    heartbeatInterval,
+  })
+  const member = await ownership.join(name)
+  const renewing = setInterval(() => void ownership.renew(member).catch(() => undefined), renewEvery)
+  t.teardown(async () => {
+    clearInterval(renewing)
+    await presence.close()
+    hints.close()
+    await ownership.close()
+    await channel.close()
+  })
+  return {
+    network,
+    presence,
+    hints,
+    member,
+    view: async (hostId: number) => (await presence.views([hostId]))[0] as PresenceView,
+    kill() {
+      clearInterval(renewing)
+      return network.close()
+    },
+  }
+}
+type Sharing = Awaited<ReturnType<typeof server>>
+
+async function started(t: ExecutionContext, options: { heartbeatInterval?: number; isDeaf?: boolean } = {}) {
+  shared ??= startPostgres(atExit)
+  const store = await sharedStore(await shared, (end) => t.teardown(end))
+  const a = await server(t, store, 'a', { ...options, isDeaf: false })
+  const b = await server(t, store, 'b', options)
+  return { store, a, b }
+}
+
+const shows = (sharing: Sharing, hostId: number, expected: Partial<PresenceView>) =>
+  until(`${JSON.stringify(expected)} is shown`, async () => {
+    const view = await sharing.view(hostId)
+    return Object.entries(expected).every(([name, value]) => view[name as keyof PresenceView] === value)
+  })
+
+let epochs = 0
+const claimBy = (agentId: string, hostId: number, by: Member): LinkClaim => ({
+  hostId,
+  agentId,
+  server: by,
+  epoch: ++epochs,
+  since: '2026-03-02T09:30:00.000Z',
+})
+
+test('what one server hears of a host, every server shows', async (t) => {
+  const { a, b } = await started(t)
+  const told: number[] = []
+  b.hints.subscribe('host', 1, ({ id }) => told.push(id))
+  a.presence.registered(1)
+  a.presence.greeted(1, greeting)
+  a.presence.connected(1, true, undefined, claimBy('agent', 1, a.member))
+  a.presence.heartbeat(1, {
+    status: 'DEGRADED',
+    uptime: 77.5,
+    says: { statusReason: 'no room' },
+    timestamp: new Date(Date.now() + 60_000).toISOString(),
+  })
+  const report = metrics(new Date().toISOString(), { disks: { '/': 40, '/ä': 97.5 } })
+  a.presence.metrics(1, report)
+  await shows(b, 1, { status: 'WARNING', connected: true })
+  t.true(told.length > 0)
+  await until('the report is there', async () => (await b.view(1)).metrics !== null)
+  const [atA, atB] = [await a.view(1), await b.view(1)]
+  const timed = { lastHeartbeatAt: null, uptime: null, clockOffsetSeconds: null }
+  t.deepEqual({ ...atB, ...timed }, { ...atA, ...timed })
+  t.is(atB.statusReason, 'the agent reports DEGRADED: no room, disk /ä 97 %')
+  t.true(Math.abs(Date.parse(atB.lastHeartbeatAt ?? '') - Date.parse(atA.lastHeartbeatAt ?? '')) < 1500)
+  t.true(Math.abs((atB.clockOffsetSeconds ?? 0) - 60) < 3)
+  t.deepEqual(await b.presence.standings([1, 2]), [
+    { status: 'WARNING', reachable: true },
+    { status: 'OFFLINE', reachable: false },
+  ])
+  a.presence.heartbeat(1, { status: 'HEALTHY', uptime: 80 })
+  a.presence.metrics(1, metrics(new Date().toISOString(), { disks: { '/': 40 } }))
+  await shows(b, 1, { status: 'ONLINE', statusReason: null })
+  a.presence.duplicate(1, true)
+  await shows(b, 1, { status: 'WARNING', statusReason: 'two agents use the identity of this host' })
+  a.presence.duplicate(1, false)
+  a.presence.connected(1, false, 'the agent was stopped at 2026-03-02T09:30:00.000Z')
+  await shows(b, 1, {
+    connected: false,
+    reachable: false,
+    statusReason: 'no link for 0 s (the agent was stopped)',
+  })
+  a.presence.revoked(1)
+  await shows(b, 1, { status: 'OFFLINE', statusReason: 'its agent token was revoked' })
+  a.presence.forget(1)
+  await shows(b, 1, { status: 'OFFLINE', statusReason: 'never heard', greeting: null })
+})
+
+test('a host is heard by all servers as long as one of them hears it, and all tell when none does', async (t) => {
+  const { a, b } = await started(t, { heartbeatInterval: 2 })
+  for (const { presence } of [a, b]) presence.registered(1)
+  a.presence.registered(2)
+  for (let beats = 0; beats < 5; beats++) {
+    for (const hostId of [1, 2]) a.presence.heartbeat(hostId, { status: 'HEALTHY', uptime: 10 + 2 * beats })
+    await delay(2000)
+    for (const hostId of [1, 2]) t.like(await b.view(hostId), { status: 'ONLINE', reachable: true })
+  }
+  t.true(((await b.view(2)).uptime ?? 0) >= 16, 'it goes on with the heartbeats')
+  for (const sharing of [a, b]) await shows(sharing, 2, { status: 'OFFLINE' })
+})
+
+test('a link at a server that dies is none any more at the others', async (t) => {
+  const { a, b } = await started(t)
+  await delay(5_500)
+  a.presence.registered(1)
+  a.presence.greeted(1, greeting)
+  a.presence.connected(1, true, undefined, claimBy('agent', 1, a.member))
+  await shows(b, 1, { connected: true, linkLostAt: null })
+  await a.kill()
+  const began = performance.now()
+  await shows(b, 1, { connected: false, reachable: false, status: 'ONLINE' })
+  t.true(performance.now() - began < 2500, `${performance.now() - began} ms`)
+  t.truthy((await b.view(1)).linkLostAt)
+})
+
+test('P12 of two links of a host the newer claim counts, in whichever order servers hear of them', async (t) => {
+  const { a, b } = await started(t)
+  a.presence.registered(1)
+  a.presence.greeted(1, greeting)
+  const former = claimBy('agent', 1, a.member)
+  const newer = claimBy('agent', 1, b.member)
+  a.presence.connected(1, true, undefined, former)
+  await shows(b, 1, { connected: true })
+  b.presence.connected(1, false, undefined, newer)
+  b.presence.connected(1, true, undefined, newer)
+  a.presence.connected(1, false, undefined, former)
+  await shows(a, 1, { connected: true })
+  await delay(500)
+  for (const sharing of [a, b]) t.like(await sharing.view(1), { connected: true, reachable: true })
+  b.presence.connected(1, false, undefined, newer)
+  await shows(a, 1, { connected: false })
+})
+
+test('F28 a server to which no hint comes reads what others have heard, and calls nobody OFFLINE for its own deafness', async (t) => {
+  const { a, b } = await started(t, { heartbeatInterval: 5, isDeaf: true })
+  for (const hostId of [1, 2]) a.presence.registered(hostId)
+  a.presence.greeted(1, greeting)
+  const seen = new Set<string>()
+  b.hints.subscribe('host', 1, () => void b.view(1).then(({ status }) => seen.add(status)))
+  const beating = setInterval(() => a.presence.heartbeat(1, { status: 'HEALTHY' }), 2000)
+  t.teardown(() => clearInterval(beating))
+  await shows(b, 1, { status: 'ONLINE' })
+  await delay(17_000)
+  t.like(await b.view(1), { status: 'ONLINE', greeting: { ...greeting } })
+  t.false(seen.has('OFFLINE'))
+  a.presence.heartbeat(1, { status: 'UNHEALTHY' })
+  clearInterval(beating)
+  await shows(b, 1, { status: 'WARNING' })
+  await shows(b, 2, { status: 'OFFLINE' })
+})
+
+test('while the store is away nobody falls silent that others may hear, and afterwards all is as it was', async (t) => {
+  const postgres = await startPostgres(atExit)
+  const store = await sharedStore(postgres, (end) => t.teardown(end))
+  const [a, b] = [
+    await server(t, store, 'a', { heartbeatInterval: 3 }),
+    await server(t, store, 'b', { heartbeatInterval: 3 }),
+  ]
+  a.presence.registered(1)
+  a.presence.greeted(1, greeting)
+  a.presence.connected(1, true, undefined, claimBy('agent', 1, a.member))
+  await shows(b, 1, { status: 'ONLINE', connected: true })
+  const seen = new Set<string>()
+  b.hints.subscribe('host', 1, () => void b.view(1).then(({ status }) => seen.add(status)))
+  const beating = setInterval(() => a.presence.heartbeat(1, { status: 'HEALTHY' }), 1000)
+  t.teardown(() => clearInterval(beating))
+  postgres.stop('immediate')
+  await delay(13_000)
+  t.like(await b.view(1), { status: 'ONLINE', connected: true })
+  postgres.start()
+  await delay(6_000)
+  t.false(seen.has('OFFLINE'))
+  t.like(await b.view(1), { status: 'ONLINE', connected: true })
+  await until(
+    'the tables are written anew',
+    async () => (await store.ask('api', 'select from rsm.presence')).length === 1,
+  )
+})
+
+test('a server that starts beside others knows what they know, and takes silence for what it is', async (t) => {
+  const { store, a } = await started(t, { heartbeatInterval: 4 })
+  for (const hostId of [1, 2]) a.presence.registered(hostId)
+  a.presence.greeted(1, greeting)
+  a.presence.connected(1, true, undefined, claimBy('agent', 1, a.member))
+  a.presence.metrics(1, metrics(new Date().toISOString(), { cpu: 12 }))
+  const beating = setInterval(() => a.presence.heartbeat(1, { status: 'HEALTHY' }), 1000)
+  t.teardown(() => clearInterval(beating))
+  await delay(10_000)
+  const c = await server(t, store, 'c', { heartbeatInterval: 4 })
+  t.like(await c.view(1), { status: 'ONLINE', connected: true, greeting: { ...greeting } })
+  t.is((await c.view(1)).metrics?.cpu.usagePercent, 12)
+  const began = performance.now()
+  await shows(c, 2, { status: 'OFFLINE' })
+  t.true(performance.now() - began < 9000, 'it was silent before this server started')
+  t.like(await c.view(1), { status: 'ONLINE' })
+})

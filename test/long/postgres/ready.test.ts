@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { lease } from '../../../src/server/seams/ownership.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
+import { until } from '../../helpers/until.ts'
+
+const started = sharedPostgres()
+
+/** A server whose way to PostgreSQL a test holds in its hands. */
+async function serverOn(t: ExecutionContext) {
+  const postgres = await started
+  const store = await postgres.database()
+  const way = await startCutLink(t, `http://127.0.0.1:${postgres.port}`)
+  const through = store.replace(`:${postgres.port}/`, `:${new URL(way.url).port}/`)
+  const keysDir = join(temporaryDirectory(t), 'keys')
+  const server = await startServerProcess(t, { options: { store: through, keysDir, serverName: 'a' } })
+  const ready = async () => {
+    const response = await fetch(`${server.url}/api/ready`)
+    const { message, data } = (await response.json()) as { message: string; data: any }
+    return { status: response.status, message, data, retryAfter: response.headers.get('retry-after') }
+  }
+  return { server, way, ready }
+}
+
+test('a server that is ready says its name, how long its lease holds, its pools, and how it hears hints', async (t) => {
+  const { ready } = await serverOn(t)
+  await until('it has heard itself', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  const { status, data } = await ready()
+  t.is(status, 200)
+  const { server, ...rest } = data
+  t.deepEqual(rest, { status: 'UP' })
+  const { leaseSeconds, pools, hints, ...named } = server
+  t.deepEqual(named, { name: 'a' })
+  t.true(leaseSeconds > 0 && leaseSeconds <= lease / 1000, `${leaseSeconds}`)
+  t.deepEqual(
+    Object.entries(pools as Record<string, { size: number; waiting: number }>).map(
+      ([name, { size, waiting }]) => ({ name, size, waiting }),
+    ),
+    [
+      { name: 'write', size: 3, waiting: 0 },
+      { name: 'api', size: 8, waiting: 0 },
+    ],
+  )
+  t.true(pools.api.busy >= 0 && pools.api.busy <= 8)
+  t.true(hints.isListening)
+  t.true(hints.lagSeconds >= 0 && hints.lagSeconds < 3, `${hints.lagSeconds}`)
+  t.true(hints.heardSecondsAgo >= 0 && hints.heardSecondsAgo < 15, `${hints.heardSecondsAgo}`)
+})
+
+test('F23 a server that PostgreSQL does not answer is not ready, says so, and that its lease is over once it is', async (t) => {
+  const { server, way, ready } = await serverOn(t)
+  await until('it has heard itself', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  way.freeze()
+  await until('its lease is over', async () => (await ready()).data.server.leaseSeconds === 0)
+  const { status, message, data, retryAfter } = await ready()
+  t.is(status, 503)
+  t.is(retryAfter, '5')
+  const reasons = [
+    'PostgreSQL can not be reached',
+    'its lease is over: others may take over its tasks and links',
+  ]
+  t.is(data.status, 'DOWN')
+  t.deepEqual(data.reasons, reasons)
+  t.is(message, `The server takes no work just now: ${reasons.join('; ')}`)
+  t.is(data.server.name, 'a')
+  await until('nothing is heard any more', async () => {
+    const { isListening, lagSeconds } = (await ready()).data.server.hints
+    return !isListening && lagSeconds === null
+  })
+  way.thaw()
+  await until('it is ready again', async () => (await ready()).status === 200)
+  await until('it hears itself again', async () => (await ready()).data.server.hints.lagSeconds !== null)
+  const back = (await ready()).data
+  t.true(back.server.leaseSeconds > 0)
+  t.true(back.server.hints.isListening)
+  t.is((await server.api('GET', '/api/health')).status, 200)
+})
+
+test('F23 a server whose connections to PostgreSQL are cut, and none is made again, says so before its lease is over', async (t) => {
+  const { way, ready } = await serverOn(t)
+  way.freeze()
+  way.cut()
+  await until('it is not ready', async () => (await ready()).status === 503)
+  const { data } = await ready()
+  t.deepEqual(data.reasons, ['PostgreSQL can not be reached'])
+  t.true(data.server.leaseSeconds > 0)
+  way.thaw()
+  await until('it is ready again', async () => (await ready()).status === 200)
+})

@@ -1,0 +1,226 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import { knownSchema, migrationLock } from '../../../src/server/postgres/schema/migrations.ts'
+import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { type Identity, ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { soundAudit } from '../../helpers/audit/sound-audit.ts'
+import { entries, finished, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
+import { formerServer } from '../../helpers/servers/former-server.ts'
+import { openDatabase } from '../../helpers/servers/open-database.ts'
+import {
+  atExit,
+  type SharedPostgres,
+  sharedPostgres,
+  postgresTest as test,
+} from '../../helpers/servers/postgres.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
+import { recordingOf } from '../../helpers/terminals/terminals.ts'
+import { until } from '../../helpers/until.ts'
+
+/** What test/fixtures/write-schema-1.ts has left. */
+interface Facts {
+  web1: Identity
+  web2: Identity
+  /** Ended on both, with 0 and 3. */
+  both: string
+  /** Runs on web1. */
+  open: string
+  sessionId: string
+  keys: Record<string, string>
+}
+
+const fixture = (name: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../../test/fixtures/schema-1/${name}`, import.meta.url)), 'utf8')
+const facts = JSON.parse(fixture('facts.json')) as Facts
+
+let postgres: Promise<SharedPostgres> | undefined
+let former: string | undefined
+
+/** The store of schema 1, and servers of before and after on it. */
+async function restored(t: ExecutionContext) {
+  postgres ??= sharedPostgres()
+  former ??= formerServer(atExit)
+  const store = await (await postgres).database({ migrated: false })
+  const database = openDatabase(t, store)
+  const client = await database.connect(true)
+  await client.query(fixture('store.sql'))
+  await client.end()
+  // Transactions have higher numbers than those that the store names, as they had where it comes from.
+  await database.ask(
+    'api',
+    'do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$',
+  )
+  const keysDir = mkdtempSync(join(tmpdir(), 'rsm-keys-'))
+  t.teardown(() => rmSync(keysDir, { recursive: true, force: true }))
+  for (const [name, key] of Object.entries(facts.keys))
+    writeFileSync(join(keysDir, name), Buffer.from(key, 'base64'), { mode: 0o600 })
+  const program = former
+  const start = (serverName: string, more: { program?: string }) =>
+    startServerProcess(t, { ...more, logLevel: 'INFO', options: { store, keysDir, serverName } })
+  return {
+    database,
+    store,
+    keysDir,
+    before: (name: string) => start(name, { program }),
+    after: (name: string) => start(name, {}),
+    schema: async () => {
+      const [row] = await database.ask<{ schema: number }>('api', 'select schema from rsm.cluster')
+      return row?.schema
+    },
+    indexes: async () => {
+      const text = `select indexname as name from pg_indexes where schemaname = 'rsm' and tablename = 'remains' order by 1`
+      return (await database.ask<{ name: string }>('api', text)).map(({ name }) => name)
+    },
+  }
+}
+
+test.serial(
+  'F29 servers of the version before and of this one work on one store while it is upgraded',
+  async (t) => {
+    const { database, before, after, schema, indexes } = await restored(t)
+    const old = await before('server1')
+    t.is(await schema(), 1)
+    const running = (last: number) => ({
+      tasks: [{ taskId: facts.open, state: 'RUNNING' as const, lastSequence: last }],
+    })
+    const one = await ScriptedAgent.link(old, facts.web1, running(0))
+    one.output(facts.open, 1, 'by the old server\n')
+    await one.acknowledged(facts.open, 1)
+
+    // Both wait for their turn to look at schema 1: were each to change it, one would fail.
+    const turn = await database.connect(true)
+    await turn.query('select pg_advisory_lock($1)', [migrationLock])
+    const starting = Promise.all([after('server2'), after('server3')])
+    await until('two servers wait', async () => {
+      const text = `select from pg_locks where locktype = 'advisory' and objid = $1 and not granted
+        and database = (select oid from pg_database where datname = current_database())`
+      return (await database.ask('api', text, [migrationLock])).length === 2
+    })
+    t.is(await schema(), 1)
+    await turn.end()
+    const [first, second] = await starting
+    t.is(await schema(), knownSchema)
+    t.deepEqual(await indexes(), ['remains_aside', 'remains_pkey', 'remains_there'])
+
+    t.deepEqual(statusesOf(await task(first, facts.both)), ['SUCCESS', 'FAILED'])
+    t.deepEqual((await entries(second, facts.both)).map(({ data }) => data).toSorted(), [
+      'ended with 0\n',
+      'ended with 3\n',
+    ])
+    t.true((await recordingOf(first, facts.sessionId)).output.startsWith('recorded'))
+
+    one.output(facts.open, 2, 'by the old server on the new schema\n')
+    await one.acknowledged(facts.open, 2)
+    await one.cut()
+    const again = await ScriptedAgent.link(first, facts.web1, running(2))
+    again.output(facts.open, 3, 'by the new server\n')
+    await again.acknowledged(facts.open, 3)
+    const written = async (server: typeof old) => (await entries(server, facts.open)).map(({ data }) => data)
+    const all = [
+      'of schema 1\n',
+      'by the old server\n',
+      'by the old server on the new schema\n',
+      'by the new server\n',
+    ]
+    t.deepEqual(await written(old), all)
+    t.deepEqual(await written(second), all)
+
+    const two = await ScriptedAgent.link(old, facts.web2)
+    two.serve(() => ({ output: 'two\n' }))
+    // The old server would leave out what follows on a script.
+    const gates = { script: { content: 'deploy' }, verify: { script: { content: 'true' } } }
+    const gated = await startTask(first, [facts.web2.hostId], gates)
+    const sent = await two.execution(gated)
+    t.is(sent.verify, undefined)
+    t.regex(sent.script, /this server is too old to verify or roll back/)
+    await finished(first, gated)
+    for (const server of [old, first]) {
+      const taskId = await startTask(server, [facts.web2.hostId])
+      t.deepEqual(statusesOf(await finished(server, taskId)), ['SUCCESS'])
+      for (const reader of [old, first, second])
+        t.deepEqual(
+          (await entries(reader, taskId)).map(({ data }) => data),
+          ['two\n'],
+        )
+    }
+
+    // The task of the old server goes on at a new one.
+    await old.kill()
+    again.complete(facts.open, 0, { lastSequence: 3 })
+    t.deepEqual(statusesOf(await finished(second, facts.open)), ['SUCCESS'])
+
+    // The schema says that servers of number 1 may work with it.
+    await old.start()
+    t.deepEqual(statusesOf(await task(old, facts.open)), ['SUCCESS'])
+    const back = await ScriptedAgent.link(old, facts.web2)
+    back.serve()
+    const taskId = await startTask(old, [facts.web2.hostId])
+    t.deepEqual(statusesOf(await finished(first, taskId)), ['SUCCESS'])
+    await soundAudit(t, second)
+
+    // And now that they may not.
+    await old.kill()
+    await database.ask('api', 'update rsm.cluster set oldest_server = $1', [knownSchema])
+    await t.throwsAsync(old.start(), {
+      message: new RegExp(`its schema is number ${knownSchema}, of a newer rsm; this one knows 1`),
+    })
+    await first.restart()
+    t.deepEqual(statusesOf(await task(first, taskId)), ['SUCCESS'])
+  },
+)
+
+test.serial(
+  'F29 a migration that fails in the middle changes nothing, and says what PostgreSQL says',
+  async (t) => {
+    const { database, before, after, schema, indexes } = await restored(t)
+    const old = await before('server1')
+    // What the second statement of migration 2 makes.
+    await database.ask('api', 'create table rsm.remains_aside()')
+    await t.throwsAsync(after('server2'), {
+      message: /PostgreSQL refuses migration 2 of its schema: relation "remains_aside" already exists/,
+    })
+    t.is(await schema(), 1)
+    t.deepEqual(await indexes(), ['remains_pkey'])
+    const agent = await ScriptedAgent.link(old, facts.web2)
+    agent.serve()
+    const taskId = await startTask(old, [facts.web2.hostId])
+    t.deepEqual(statusesOf(await finished(old, taskId)), ['SUCCESS'])
+    await database.ask('api', 'drop table rsm.remains_aside')
+    const now = await after('server2')
+    t.is(await schema(), knownSchema)
+    t.deepEqual(statusesOf(await task(now, taskId)), ['SUCCESS'])
+  },
+)
+
+test.serial('F29 a server that runs ends in order when a newer one has left it behind', async (t) => {
+  const { database, store, keysDir } = await restored(t)
+  const home = temporaryDirectory(t)
+  const where = ['--store', store, '--keys', keysDir, '--server-name', 'server1', '--data-dir', home]
+  const server = startRsm(['server', 'start', '--port', '0', ...where], cleanEnv(home))
+  t.teardown(() => server.child.kill('SIGKILL'))
+  await server.shows('listening on')
+  const [, url = ''] = /listening on (\S+)/.exec(server.out.stdout) ?? []
+  const tasks = [{ taskId: facts.open, state: 'RUNNING' as const, lastSequence: 0 }]
+  const agent = await ScriptedAgent.link({ url }, facts.web1, { tasks })
+  await until(
+    'it owns the task',
+    async () => (await database.ask('api', 'select from rsm.task_owners')).length === 1,
+  )
+  const newer = knownSchema + 1
+  await database.ask('api', 'update rsm.cluster set schema = $1, oldest_server = $1', [newer])
+  t.is((await agent.closed).code, 1001)
+  const { exit, stderr } = await server.done
+  t.is(exit, 6)
+  const said = `its schema is number ${newer}, of a newer rsm; this one knows ${knownSchema}`
+  t.regex(stderr, new RegExp(`"msg":"\\S+: ${said}: this server ends"`))
+  t.regex(stderr, new RegExp(`^rsm: \\S+: ${said}\n +start the newer rsm`, 'm'))
+  t.deepEqual(await database.ask('api', 'select name from rsm.servers'), [], 'its tasks are free at once')
+  const [last] = await database.ask<{ line: string }>(
+    'api',
+    'select line from rsm.audit order by id desc limit 1',
+  )
+  t.is(JSON.parse(last?.line ?? '').action, 'server.stop')
+})

@@ -1,0 +1,165 @@
+import type { ExecutionContext } from 'ava'
+import { sweepChanges } from '../../../src/server/postgres/store/look.ts'
+import type { Store } from '../../../src/server/seams/store.ts'
+import { openStore } from '../../helpers/servers/open-store.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+import { host, token, user } from '../../helpers/servers/store-records.ts'
+import { until } from '../../helpers/until.ts'
+
+const postgres = sharedPostgres()
+
+/** Two servers of one store, and what each hears of hosts. */
+async function pair(t: ExecutionContext) {
+  const url = await (await postgres).database()
+  const [a, b] = [await openStore(t, url, 'a'), await openStore(t, url, 'b')]
+  const heard = [a, b].map(({ store }) => {
+    const own: (number | null)[] = []
+    store.watch('hosts', (id) => own.push(id))
+    return own
+  }) as [(number | null)[], (number | null)[]]
+  return { a: a.store, b: b.store, database: a.database, heard }
+}
+
+const put = (store: Store, id: number, name = `web${id}`) =>
+  store.transact((tx) => tx.put('hosts', host(id, name)))
+
+test('servers of one database are one store', async (t) => {
+  const { a, b } = await pair(t)
+  t.is(a.storeId, b.storeId)
+  t.regex(a.storeId, /^[\w-]{22}$/)
+})
+
+test('what one server changes the other hears, once, and the writer at once, once', async (t) => {
+  const { a, b, heard } = await pair(t)
+  await put(a, 1)
+  t.deepEqual(heard, [[1], []])
+  await until('the other has heard', () => heard[1].length > 0)
+  await a.transact((tx) => tx.remove('hosts', 1))
+  await Promise.all([a.refresh(), b.refresh()])
+  await put(b, 2)
+  await until('what comes later is heard', () => heard[0].includes(2))
+  t.deepEqual(heard, [
+    [1, 1, 2],
+    [1, 1, 2],
+  ])
+})
+
+test('who refreshes has heard of all that other servers had acknowledged', async (t) => {
+  const { a, b, heard } = await pair(t)
+  for (let id = 1; id <= 50; id++) {
+    await put(a, id)
+    await b.refresh()
+    t.is(heard[1].at(-1), id)
+  }
+})
+
+test('a change that commits long after later ones is heard, and heard once', async (t) => {
+  const { a, b, database, heard } = await pair(t)
+  const slow = await database.connect()
+  t.teardown(() => slow.end())
+  await slow.query('begin')
+  await slow.query(`insert into rsm.changes(noun, id) values ('hosts', '77')`)
+  await put(a, 1)
+  await b.refresh()
+  t.deepEqual(heard[1], [1])
+  await b.refresh()
+  await slow.query('commit')
+  await b.refresh()
+  await b.refresh()
+  t.deepEqual(heard[1], [1, 77])
+})
+
+test('old changes are swept by one server, and one that has missed some hears that anything may have changed', async (t) => {
+  const { a, b, database, heard } = await pair(t)
+  await put(a, 1)
+  await b.refresh()
+  const left = async () => (await database.ask('api', 'select 1 as one from rsm.changes')).length
+  await sweepChanges(database)
+  await sweepChanges(database)
+  t.is(await left(), 1)
+  // What any transaction of this PostgreSQL may not have seen yet stays.
+  await until('they are swept', async () => {
+    await sweepChanges(database, 0)
+    return (await left()) === 0
+  })
+  // Sweeps that follow each other like this leave a server behind.
+  await b.refresh()
+  heard[1].length = 0
+  await put(a, 2)
+  await b.refresh()
+  t.deepEqual(heard[1], [2])
+  // As if it had slept while they were swept.
+  await database.ask(
+    'api',
+    'update rsm.feed set below = (pg_current_xact_id()::text::bigint + 1)::text::xid8',
+  )
+  await b.refresh()
+  t.deepEqual(heard[1], [2, null])
+})
+
+test('of two ADMINs whom two servers demote at the same time one stays', async (t) => {
+  const { a, b } = await pair(t)
+  for (let round = 0; round < 10; round++) {
+    await a.transact((tx) => {
+      for (const id of [1, 2]) tx.put('users', { ...user(id, `admin-${id}`), role: 'ADMIN' })
+    })
+    const demote = (store: Store, id: number) =>
+      store.transact(async (tx) => {
+        await tx.lock('admins')
+        const { total } = await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 2 })
+        if (total === 1) throw new Error('the last one')
+        tx.put('users', user(id, `admin-${id}`))
+      })
+    const done = await Promise.allSettled([demote(a, 1), demote(b, 2)])
+    t.is(done.filter(({ status }) => status === 'fulfilled').length, 1)
+    t.is((await a.query('users', { where: { equals: { role: 'ADMIN' } } })).total, 1)
+  }
+})
+
+test('of two hosts that two servers give one name at the same time one is a conflict', async (t) => {
+  const { a, b } = await pair(t)
+  for (let round = 1; round <= 20; round++) {
+    const done = await Promise.allSettled([
+      put(a, 2 * round, `web${round}`),
+      put(b, 2 * round + 1, `WEB${round}`),
+    ])
+    const refused = done.filter(({ status }) => status === 'rejected')
+    t.is(refused.length, 1)
+    t.regex(
+      String((refused[0] as PromiseRejectedResult).reason),
+      /another of the hosts has this hostname already \(id \d+\)/,
+    )
+  }
+})
+
+test('who meets a key that another server writes just now decides as if that had come before', async (t) => {
+  const { a, b } = await pair(t)
+  const enter = (store: Store) =>
+    store.transact(async (tx) => {
+      const [found] = await tx.find('hosts', 'hostname', 'web1')
+      if (found) return found.id
+      const id = await tx.nextId('hosts')
+      tx.put('hosts', host(id, 'web1'))
+      return id
+    })
+  for (let round = 0; round < 20; round++) {
+    const ids = await Promise.all([enter(a), enter(b), enter(a)])
+    t.is(new Set(ids).size, 1)
+    await a.transact((tx) => tx.remove('hosts', ids[0]))
+  }
+})
+
+test('no use of what all servers count is lost, and no id is given out twice', async (t) => {
+  const { a, b } = await pair(t)
+  await a.transact((tx) => tx.put('tokens', token(1, 0)))
+  const count = (store: Store) =>
+    store.transact(async (tx) => {
+      const held = await tx.get('tokens', 1)
+      if (!held) throw new Error('there is one')
+      tx.put('tokens', { ...held, userId: held.userId + 1 })
+      return tx.nextId('hosts')
+    })
+  const ids = await Promise.all(Array.from({ length: 300 }, (_, at) => count(at % 2 === 0 ? a : b)))
+  t.is((await a.get('tokens', 1))?.userId, 300)
+  t.is(new Set(ids).size, 300)
+})

@@ -1,0 +1,54 @@
+import { createServerTurns } from '../../../src/server/postgres/turns-of-servers.ts'
+import { openDatabase } from '../../helpers/servers/open-database.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
+
+const postgres = sharedPostgres()
+
+test('housekeeping is one server’s at a time; another that comes meanwhile leaves it', async (t) => {
+  const url = await (await postgres).database()
+  const [a, b] = [createServerTurns(openDatabase(t, url)), createServerTurns(openDatabase(t, url))]
+  let end = () => undefined as void
+  const ends = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  let begun = () => undefined as void
+  const beginning = new Promise<void>((resolve) => {
+    begun = resolve
+  })
+  const working = a.alone(() => {
+    begun()
+    return ends
+  })
+  await beginning
+  t.false(await b.alone(() => Promise.reject(new Error('it is the other’s turn'))))
+  end()
+  t.true(await working)
+  let done = 0
+  t.true(await b.alone(async () => void done++))
+  t.is(done, 1)
+  await t.throwsAsync(
+    a.alone(() => Promise.reject(new Error('broken'))),
+    { message: 'broken' },
+  )
+  t.true(await b.alone(async () => void done++), 'a turn that failed is over')
+})
+
+test('what servers do at their start they do one after the other', async (t) => {
+  const url = await (await postgres).database()
+  const database = openDatabase(t, url)
+  const turns = Array.from({ length: 4 }, () => createServerTurns(openDatabase(t, url)))
+  let inside = 0
+  let made: string | null = null
+  const found = await Promise.all(
+    turns.map((turn, at) =>
+      turn.inTurn(async () => {
+        t.is(++inside, 1)
+        for (let n = 0; n < 10; n++) await database.ask('api', 'select')
+        made ??= `of ${at}`
+        inside--
+        return made
+      }),
+    ),
+  )
+  t.is(new Set(found).size, 1)
+})

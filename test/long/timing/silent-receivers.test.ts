@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { createJudge } from '../../../src/server/webhooks/judge.ts'
+import { inTurn } from '../../../src/server/webhooks/lookup.ts'
+import { createPost } from '../../../src/server/webhooks/post.ts'
+import { startReceiver } from '../../helpers/servers/webhook-receiver.ts'
+
+/** A server that speaks TCP as `serve` does; answers its URL. */
+async function raw(t: ExecutionContext, serve: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    serve(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+test('S14 a receiver that never answers, or trickles, is given 10 s; a stop ends a try at once', async (t) => {
+  const silent = await raw(t, () => undefined)
+  const trickling = await raw(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n')
+    const timer = setInterval(() => socket.write('x-more: 1\r\n'), 200)
+    socket.once('close', () => clearInterval(timer))
+  })
+  const poster = createPost(createJudge({ insecure: true, allow: ['127.0.0.0/8'] }))
+  t.teardown(async () => poster.close())
+  const post = (url: string, stop = new AbortController().signal) =>
+    poster({ url, headers: {}, body: '{}' }, stop)
+  const stopping = new AbortController()
+  const stopped = post(silent, stopping.signal)
+  stopping.abort()
+  t.is(await stopped, null)
+  const outcomes = await Promise.all([post(silent), post(trickling)])
+  for (const outcome of outcomes) t.deepEqual(outcome, { status: null, error: 'no answer within 10 s' })
+})
+
+test('a name that is not looked up in time is said to be the reason, and the next try does not wait for it', async (t) => {
+  const receiver = await startReceiver(t)
+  const post = createPost(createJudge({ insecure: true, allow: ['127.0.0.0/8', '::1'] }))
+  t.teardown(async () => post.close())
+  const url = receiver.url.replace('127.0.0.1', 'localhost')
+  const sending = { url, headers: {}, body: '{}' }
+  const running = new AbortController().signal
+  const ends: (() => void)[] = []
+  const stuck = [1, 2].map(() => inTurn(() => new Promise<void>((resolve) => ends.push(resolve)), running))
+  t.deepEqual(await post(sending, running), {
+    status: null,
+    error: 'the name could not be looked up in time',
+  })
+  for (const end of ends) end()
+  await Promise.all(stuck)
+  t.deepEqual(await post(sending, running), { status: 204, error: null })
+  t.is(receiver.got.length, 1)
+})
