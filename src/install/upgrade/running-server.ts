@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { openSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
-import { findSystemd } from '../systemd.ts'
+import { findSystemd, type Systemd } from '../systemd.ts'
 
 /** Milliseconds that a server takes to end in order: 10 s, and what a slow machine adds. */
 const stopPatience = 30_000
@@ -14,7 +14,7 @@ export interface Operated {
   /** The line that starts it; null where only its own words do. */
   readonly startLine: string | null
   stop(): Promise<void>
-  /** Resolves once it is on its way; `ended` settles if it has ended again, where that is known. */
+  /** Resolves once it is on its way; `ended` settles with the reason if it ends again. */
   start(): Promise<{ ended: Promise<string> }>
 }
 
@@ -50,11 +50,43 @@ async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Oper
     startLine: `systemctl ${isUsers ? '--user ' : ''}start ${unit}`,
     stop: async () => void (await systemd.ctl('stop', unit)),
     async start() {
-      // A former try may have used up its starts.
+      // Previous tries may have used up its starts; this also resets NRestarts.
       await systemd.ctl('reset-failed', unit).catch(() => undefined)
-      await systemd.ctl('start', unit)
-      return { ended: new Promise(() => undefined) }
+      try {
+        await systemd.ctl('start', unit)
+      } catch (error) {
+        // systemd may see the end of the process before the success of its exec: the job fails then.
+        const why = await endOf(systemd, unit)
+        if (why === null) throw error
+        return { ended: Promise.resolve(why) }
+      }
+      return { ended: watchUnit(systemd, unit) }
     },
+  }
+}
+
+/** Why a unit's process has ended since it was started, also where systemd starts it again; null while it runs. */
+async function endOf(systemd: Systemd, unit: string): Promise<string | null> {
+  const shown = await systemd.ctl(
+    'show',
+    '-p',
+    'ActiveState,SubState,NRestarts,ExecMainCode,ExecMainStatus',
+    unit,
+  )
+  const state = Object.fromEntries(shown.split('\n').map((line) => line.split('=', 2)))
+  const isDown = state.ActiveState === 'failed' || state.SubState === 'auto-restart'
+  if (!isDown && Number(state.NRestarts) === 0) return null
+  // CLD_EXITED of waitid(2). A process that runs again has no status yet.
+  if (state.ExecMainCode === '1') return `it ended with exit code ${state.ExecMainStatus}`
+  return isDown ? `it ended with signal ${state.ExecMainStatus}` : 'it ended, and was started again'
+}
+
+/** Settles when the process of a unit ends; does not keep this process alive. */
+async function watchUnit(systemd: Systemd, unit: string): Promise<string> {
+  for (;;) {
+    const why = await endOf(systemd, unit).catch(() => null)
+    if (why !== null) return why
+    await sleep(500, undefined, { ref: false })
   }
 }
 
