@@ -79,7 +79,7 @@ function take(event) {
   }
 }
 
-/** Runs files one way of ava.config.js. Resolves to what AVA says of failures, empty where there are none. */
+/** Runs files one way of ava.config.js, and shows what AVA says of failures. */
 async function run(way, names) {
   for (const name of names) {
     results.delete(name)
@@ -97,12 +97,11 @@ async function run(way, names) {
     })
   for await (const line of createInterface({ input: ava.stdio[3] })) take(JSON.parse(line))
   const [code, signal] = await ended
-  if (code === 0) return ''
+  if (code === 0) return
   if (names.every((name) => resultOf(name).failed.length === 0)) {
     console.log(said)
     for (const name of names) resultOf(name).failed.push(`(AVA ended with ${code ?? signal})`)
-  }
-  return said.slice(said.indexOf('\n  ─\n') + 1)
+  } else console.log(said.slice(said.indexOf('\n  ─\n') + 1))
 }
 
 /** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. */
@@ -132,9 +131,8 @@ async function repeat() {
   for (const name of files) {
     const first = results.get(name).failed.map((title) => `${name} › ${title}`)
     console.log(`\n  once more, alone: ${name}`)
-    const said = await run(inThreads.test(name) ? 'threads' : 'serial', [name])
-    if (results.get(name).failed.length === 0) flaky.push(...first)
-    else console.log(said)
+    await run(inThreads.test(name) ? 'threads' : 'serial', [name])
+    if (resultOf(name).failed.length === 0) flaky.push(...first)
   }
   return flaky
 }
@@ -195,7 +193,7 @@ async function long(asked) {
     const began = performance.now()
     preparations[family]?.()
     const names = sources.filter((name) => name.startsWith(`long/${family}/`))
-    console.log(await run('long', names))
+    await run('long', names)
     const of = (key) => names.reduce((sum, name) => sum + resultOf(name)[key].length, 0)
     lines.push(
       `  ${family}: ${of('passed')} passed, ${of('failed')} failed in ${seconds(performance.now() - began)}`,
