@@ -11,6 +11,7 @@ const ways = {
   serial: { serial: true, timeout: '60s' },
   /** All tests of a file at a time: they mostly wait. */
   long: { concurrency: 2, timeout: '10m' },
+  'long-serial': { serial: true, timeout: '10m' },
 }
 
 /** Sends what happens to .ci/test.js, as JSON lines on descriptor 3; output of tests as text. */
