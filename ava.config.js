@@ -1,5 +1,8 @@
 import { writeSync } from 'node:fs'
 
+/** A file runs for seconds: optimizing sooner than this does not pay. */
+const quick = ['--interrupt-budget=2000000']
+
 /**
  * Of both suites: `npm test` and `npm run test:long` (.ci/test.js) say by RSM_TESTS how the files that they name are run. Without it,
  * `npx ava FILE` runs any file of either suite.
@@ -7,8 +10,8 @@ import { writeSync } from 'node:fs'
 const ways = {
   /** Tests that start nothing. Threads take no flags of V8. */
   threads: { workerThreads: true, nodeArguments: [], concurrency: 2, timeout: '60s' },
-  /** One test at a time. */
-  serial: { serial: true, timeout: '60s' },
+  /** One test at a time. A larger nursery saves a twentieth of the time; tests that measure memory are long ones. */
+  serial: { serial: true, nodeArguments: [...quick, '--min-semi-space-size=32', '--max-semi-space-size=64'], timeout: '60s' },
   /** All tests of a file at a time: they mostly wait. */
   long: { concurrency: 2, timeout: '10m' },
   'long-serial': { serial: true, timeout: '10m' },
@@ -30,8 +33,7 @@ export default {
   // Threads of one process share its descriptors: a late close in one would hit another's.
   workerThreads: false,
   concurrency: 2,
-  // A file runs for seconds: optimizing sooner does not pay, and a larger nursery saves a twentieth of the time.
-  nodeArguments: ['--interrupt-budget=2000000', '--min-semi-space-size=32', '--max-semi-space-size=64'],
+  nodeArguments: quick,
   timeout: '10m',
   environmentVariables: { NO_COLOR: '1', RSM_URL: '', RSM_TOKEN: '' },
   ...ways[way],
