@@ -7,7 +7,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { root } from './bundling/bundling.js'
@@ -17,7 +17,7 @@ const outputs = 'dist/test-output'
 /** Folders whose tests need no process, socket or descriptor of their own. */
 const inThreads = /^(core|ui\/(flags|output|selector|text))\//
 /** Files of processes that run at a time. */
-const lanes = Math.max(3, availableParallelism())
+const lanes = 3
 /** Where more files than this fail, the cause is not timing. */
 const mostRepeated = 8
 
@@ -30,10 +30,10 @@ const fileOf = (name) => `dist/test/${name}.test.js`
 const outputOf = (name) => join(outputs, `${name}.log`)
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`
 
-/** Results of the last run of each file: its tests that passed, with their milliseconds, and its failures. */
+/** Results of the last run of each file: its tests that passed, with their milliseconds, its failures, and whether it came to its end. */
 const results = new Map()
 const resultOf = (name) => {
-  if (!results.has(name)) results.set(name, { passed: [], failed: [], skipped: 0 })
+  if (!results.has(name)) results.set(name, { passed: [], failed: [], skipped: 0, isOver: false })
   return results.get(name)
 }
 
@@ -72,6 +72,9 @@ function take(event) {
         console.log(`  - ${name} › ${event.title}`)
       }
       return
+    case 'worker-finished':
+      resultOf(name).isOver = true
+      return
     case 'worker-stdout':
     case 'worker-stderr':
       mkdirSync(dirname(outputOf(name)), { recursive: true })
@@ -97,11 +100,12 @@ async function run(way, names) {
     })
   for await (const line of createInterface({ input: ava.stdio[3] })) take(JSON.parse(line))
   const [code, signal] = await ended
+  // AVA may have ended before it came to the others.
+  for (const { failed, isOver } of names.map(resultOf))
+    if (!isOver && failed.length === 0) failed.push(`(not run to its end: AVA ended with ${code ?? signal})`)
   if (code === 0) return
-  if (names.every((name) => resultOf(name).failed.length === 0)) {
-    console.log(said)
-    for (const name of names) resultOf(name).failed.push(`(AVA ended with ${code ?? signal})`)
-  } else console.log(said.slice(said.indexOf('\n  ─\n') + 1))
+  const report = said.indexOf('\n  ─\n')
+  console.log(report === -1 ? said : said.slice(report + 1))
 }
 
 /** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. */
@@ -196,9 +200,9 @@ async function long(asked) {
     // Other tests beside them would take the time that they measure.
     await run(family === 'timing' ? 'long-serial' : 'long', names)
     const of = (key) => names.reduce((sum, name) => sum + resultOf(name)[key].length, 0)
-    lines.push(
-      `  ${family}: ${of('passed')} passed, ${of('failed')} failed in ${seconds(performance.now() - began)}`,
-    )
+    const skipped = names.reduce((sum, name) => sum + resultOf(name).skipped, 0)
+    const counts = `${of('passed')} passed, ${of('failed')} failed, ${skipped} skipped`
+    lines.push(`  ${family}: ${counts} in ${seconds(performance.now() - began)}`)
     console.log(lines.at(-1))
   }
   console.log(`\n${lines.join('\n')}`)
