@@ -9,7 +9,7 @@ import { harmlessText, hostileTexts } from '../../helpers/faults/hostile-text.ts
 /** What fits into the headers of a request beside the others, and what of a body any field would have to refuse. */
 const headSigns = 15_000
 const bodySigns = 65_536
-const inputs = Number(process.env['RSM_BAD_INPUTS'] ?? 300)
+const inputs = Number(process.env['RSM_BAD_INPUTS'] ?? 1500)
 /** Of the hostile texts each header of each operation gets so many, in turns; the continuous run takes more. */
 const textsOfAHeader = Math.ceil(inputs / 100)
 /** As many each field of a query or body gets. */
