@@ -1,10 +1,13 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
 import { usualCost } from '../../../src/server/access/passwords.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { readEvents } from '../../helpers/clients/events.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { startTask } from '../../helpers/clients/tasks.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { restCaller, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 
 /** A user of this role, and a session of theirs. */
 async function loggedIn(server: TestServer, username: string, role: string) {
@@ -68,5 +71,31 @@ test('a followed log closes within a second when its token ends', async (t) => {
     if (end === 'delete') await server.data('DELETE', `/api/users/${id}`)
     await following
     t.true(Date.now() - ended < 1000, end)
+  }
+})
+
+test('P40 S01 a terminal is closed within a second of the end of its login, role, user, agent or host', async (t) => {
+  const server = await startTestServer(t)
+  type Ends = (of: { id: number; hostId: number; own: TestServer['api'] }) => Promise<unknown>
+  const ends: Record<string, Ends> = {
+    logout: ({ own }) => own('POST', '/api/auth/logout'),
+    role: ({ id }) => server.data('PATCH', `/api/users/${id}`, { role: 'VIEWER' }),
+    disabled: ({ id }) => server.data('PATCH', `/api/users/${id}`, { enabled: false }),
+    agent: ({ hostId }) => server.data('DELETE', `/api/hosts/${hostId}/agent`),
+    host: ({ hostId }) => server.data('DELETE', `/api/hosts/${hostId}`),
+  }
+  for (const [what, end] of Object.entries(ends)) {
+    const identity = await server.enroll(what)
+    const agent = await ScriptedAgent.link(server, identity, withTerminals)
+    const { id, token } = await loggedIn(server, what, 'OPERATOR')
+    const own = restCaller(() => ({ url: server.url, token }))
+    const { sessionId } = await openTerminal(own, agent, identity.hostId)
+    const client = await ScriptedTerminal.attach(server, sessionId, { token })
+    await client.next('TERMINAL_ATTACHED')
+    const began = performance.now()
+    await end({ id, hostId: identity.hostId, own: own.api })
+    t.is((await client.closed).code, 4401, what)
+    const took = performance.now() - began
+    t.true(took < 1_000, `${what}: ${took} ms`)
   }
 })
