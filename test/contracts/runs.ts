@@ -22,7 +22,7 @@ export function runsContract(
   test: TestFn,
   open: (t: ExecutionContext) => Promise<{ start: () => Promise<Start> }>,
 ): void {
-  test('A02 a store knows the marks of all its starts up to their ends, and no later ones', async (t) => {
+  test('A02 P49 a store knows the marks of all its starts up to their ends, and no later ones', async (t) => {
     const { start } = await open(t)
     const marks: RunMark[] = []
     for (let starts = 1; starts <= 3; starts++) {
@@ -42,7 +42,7 @@ export function runsContract(
     t.is(new Set(marks.map(({ run }) => run)).size, 3)
   })
 
-  test('A02 a mark is above those that were handed out before a write, and is the recent one', async (t) => {
+  test('A02 P49 a mark is above those that were handed out before a write, and is the recent one', async (t) => {
     const { runs, write, end } = await (await open(t)).start()
     const before = await markOf(runs)
     await write()

@@ -27,7 +27,7 @@ async function startBaseAgent(t: ExecutionContext, server: TestServer, hostname:
   return lines
 }
 
-test('an agent written from docs/reference/base-api.md alone gets its pending task, runs it, and its result is right', async (t) => {
+test('P10 an agent written from docs/reference/base-api.md alone gets its pending task, runs it, and its result is right', async (t) => {
   const server = await startTestServer(t)
   const messages = await startBaseAgent(t, server, 'old1')
   const host = (await server.data('GET', '/api/hosts')).content[0]

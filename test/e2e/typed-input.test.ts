@@ -40,7 +40,7 @@ async function relayed(t: ExecutionContext) {
 
 const inputs = (frame: Frame) => frame.type === 'TERMINAL_INPUT'
 
-test('A10 what a relay between server and agent types or repeats never reaches the shell, and is told; what the user types does, over a new link too', async (t) => {
+test('A10 P47 what a relay between server and agent types or repeats never reaches the shell, and is told; what the user types does, over a new link too', async (t) => {
   const { server, relay, open, note, noted, typed, linked } = await relayed(t)
   const { user, sessionId } = await open()
   user.type(note('first'))
@@ -82,7 +82,7 @@ test('A10 what a relay between server and agent types or repeats never reaches t
   t.regex(JSON.stringify(told), /signature missing or not of the server \(TERMINAL_INPUT/)
 })
 
-test('A10 a relay that leaves out or swaps what was typed ends the session instead of changing what it says', async (t) => {
+test('A10 P47 a relay that leaves out or swaps what was typed ends the session instead of changing what it says', async (t) => {
   const { relay, open, note, noted, typed } = await relayed(t)
   const dropped = await open()
   dropped.user.type(note('first'))
@@ -121,7 +121,7 @@ test('A10 a relay that leaves out or swaps what was typed ends the session inste
   t.deepEqual(noted(), ['first'])
 })
 
-test('A10 a relay that puts its own key in the place of the agent’s, or takes that away, can have nothing typed, and can type nothing', async (t) => {
+test('A10 P47 a relay that puts its own key in the place of the agent’s, or takes that away, can have nothing typed, and can type nothing', async (t) => {
   const { relay, attach, open, note, noted } = await relayed(t)
   const keys = new Map<string, InputKey>()
   const offered = new Map<string, string>()
@@ -155,7 +155,7 @@ test('A10 a relay that puts its own key in the place of the agent’s, or takes 
   t.deepEqual(noted(), ['last'])
 })
 
-test('A10 a relay that takes the key out of a TERMINAL_OPEN opens nothing', async (t) => {
+test('A10 P47 a relay that takes the key out of a TERMINAL_OPEN opens nothing', async (t) => {
   const { relay, open } = await relayed(t)
   relay.change = (frame) => {
     const { inputKey: _, ...rest } = frame.payload

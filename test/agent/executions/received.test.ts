@@ -7,7 +7,7 @@ import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/age
 
 const mark = { run: 'run-1', sequence: 7 }
 
-test('A01 an agent says that it has an execution before its first output, and how far its journal goes', async (t) => {
+test('A01 P50 an agent says that it has an execution before its first output, and how far its journal goes', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const before = server.hellos[0]?.journal?.sequence ?? -1
   t.true(before >= 0)
@@ -20,14 +20,14 @@ test('A01 an agent says that it has an execution before its first output, and ho
   t.is(about.filter(({ type }) => type === 'SCRIPT_RECEIVED').length, 1)
 })
 
-test('A01 an agent says nothing new to a server that gives no mark', async (t) => {
+test('A01 P50 an agent says nothing new to a server that gives no mark', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.execute(agent.agentId, { taskId: 'one', script: 'echo out' })
   await server.completed('one')
   t.false(server.messages.some(({ type }) => type === 'SCRIPT_RECEIVED'))
 })
 
-test('A01 what waits for its turn in the agent is received, too', async (t) => {
+test('A01 P50 what waits for its turn in the agent is received, too', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { maxExecutions: 1 })
   const script = `until [ -e ${dataDir}/go ]; do sleep 0.05; done`
   server.execute(agent.agentId, { taskId: 'one', script, mark })
@@ -42,7 +42,7 @@ test('A01 what waits for its turn in the agent is received, too', async (t) => {
   await server.completed('two')
 })
 
-test('A01 each process of an agent has an id of its own, and each of its links has that; its journal never goes back', async (t) => {
+test('A01 P48 P49 each process of an agent has an id of its own, and each of its links has that; its journal never goes back', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const { server, agent } = await linkedAgent(t, { dataDir })
   server.execute(agent.agentId, { taskId: 'one', mark })
@@ -65,9 +65,10 @@ test('A01 each process of an agent has an id of its own, and each of its links h
     server.hellos.map(({ mark: said }) => said),
     [undefined, mark, mark],
   )
+  await server.until(() => server.heartbeats.at(-1)?.mark?.run === mark.run, 'a heartbeat says it, too')
 })
 
-test('A02 an agent that moves to another server says nothing there of the former one’s mark, and takes that server’s', async (t) => {
+test('A02 P49 an agent that moves to another server says nothing there of the former one’s mark, and takes that server’s', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const { server, agent } = await linkedAgent(t, { dataDir })
   server.execute(agent.agentId, { taskId: 'one', mark })
@@ -90,7 +91,7 @@ test('A02 an agent that moves to another server says nothing there of the former
   t.deepEqual(server.hellos[2]?.mark, its)
 })
 
-test('A02 a mark that a journal holds without its server’s key is no mark', async (t) => {
+test('A02 P49 a mark that a journal holds without its server’s key is no mark', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const line = { e: 'received', taskId: 'a', runMark: mark }
   writeFileSync(path, `{"e":"store","storeId":"s","format":1}\n${JSON.stringify(line)}\n`)
@@ -102,7 +103,7 @@ test('A02 a mark that a journal holds without its server’s key is no mark', as
   journal.close()
 })
 
-test('A01 the number of a journal’s last line survives restarts and compaction, and goes back with its file', async (t) => {
+test('A01 P48 P50 the number of a journal’s last line survives restarts and compaction, and goes back with its file', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const open = () => new Journal(path, () => 0)
   const journal = open()

@@ -85,7 +85,7 @@ test('a task that the server does not know is let go', async (t) => {
   )
 })
 
-test('HELLO is first, and the link offers rsm.1', async (t) => {
+test('P10 P11 HELLO is first, and the link offers rsm.1', async (t) => {
   const { server } = await linkedAgent(t)
   t.is(server.messages[0]?.type, 'AGENT_HELLO')
   t.is(server.socket?.protocol, 'rsm.1')

@@ -6,7 +6,7 @@ import { isDistrust } from '../../../src/core/signing.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
-test('unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
+test('P19 P37 unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const script = `touch ${dataDir}/ran`
   const good = (taskId: string) => server.request(agent.agentId, { taskId, script })
@@ -29,10 +29,12 @@ test('unsigned, altered, expired, or for another agent: nothing runs, and the an
     t.regex(complete.error ?? '', reason)
     t.true(isDistrust(complete.error), 'servers audit it by its first word')
   }
+  const journal = readFileSync(join(dataDir, 'journal'), 'utf8')
+  for (const [{ taskId }] of messages) t.false(journal.includes(`"taskId":"${taskId}"`), taskId)
   t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
-test('a forged message does not keep the true one from running', async (t) => {
+test('P37 a forged message does not keep the true one from running', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const request = server.request(agent.agentId, { taskId: 'true-one', script: 'echo ran' })
   server.of('true-one')
@@ -99,7 +101,7 @@ test('an agent that registers anew with another token goes by the key that it le
   t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
-test('S05 who answers 401 in the place of the server brings no other key: the enrollment token has been used before', async (t) => {
+test('P38 S05 who answers 401 in the place of the server brings no other key: the enrollment token has been used before', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
@@ -132,7 +134,7 @@ test('S05 who answers 401 in the place of the server brings no other key: the en
   )
 })
 
-test('S05 what was sent over one link is a replay over the next, whatever time it is there', async (t) => {
+test('P36 P37 S05 what was sent over one link is a replay over the next, whatever time it is there', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const linkId = () => server.hellos.at(-1)?.linkId ?? ''
   const first = linkId()
@@ -157,15 +159,18 @@ test('S05 what was sent over one link is a replay over the next, whatever time i
   server.socket?.terminate()
   await server.linked(3)
   await server.until(() => server.errors.length >= 2, 'the next link hears of both')
+  server.socket?.terminate()
+  await server.linked(4)
+  await server.until(() => server.errors.length >= 4, 'and so does the one after it')
   t.true(server.errors.every(({ code, message }) => code === 403 && isDistrust(message)))
-  t.regex(server.errors[0]?.message ?? '', /EXECUTE_SCRIPT captured/)
+  for (const at of [0, 2]) t.regex(server.errors[at]?.message ?? '', /EXECUTE_SCRIPT captured/)
   server.execute(agent.agentId, { taskId: 'good', script: 'true', linkId: linkId() })
   t.is((await server.completed('good')).status, 'SUCCESS')
   server.socket?.terminate()
-  await server.linked(4)
+  await server.linked(5)
   server.execute(agent.agentId, { taskId: 'more', script: 'true', linkId: linkId() })
   await server.completed('more')
-  t.is(server.errors.length, 2, 'who signs well has heard, and is not told again')
+  t.is(server.errors.length, 4, 'who signs well has heard, and is not told again')
 })
 
 test('with allowUnsigned a server that does not sign is served', async (t) => {

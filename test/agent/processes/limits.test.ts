@@ -82,7 +82,7 @@ when('memoryMB', 'processes')('the lower of the agent’s own limit and the task
   t.regex((await server.completed('none')).error ?? '', /limit of 64 MB/)
 })
 
-test('HELLO names the limits that can be enforced', async (t) => {
+test('P09 HELLO names the limits that can be enforced', async (t) => {
   const { server } = await linkedAgent(t)
   t.deepEqual(server.hellos[0]?.capabilities.limits, [...enforced])
 })

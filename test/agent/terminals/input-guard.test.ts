@@ -1,3 +1,4 @@
+import { createHmac, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import test from 'ava'
 import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
 import { InputKey } from '../../../src/server/terminals/input-key.ts'
@@ -13,7 +14,7 @@ function agreed(sessionId = 's1') {
   return { key, guard, input, size }
 }
 
-test('A10 what the server marks is taken once, in the order in which it was typed', (t) => {
+test('A10 P47 what the server marks is taken once, in the order in which it was typed', (t) => {
   const { guard, input, size } = agreed()
   const [first, second, third] = [input('a'), size(100), input('\0b\ud800漢')]
   t.is(guard.judge('TERMINAL_INPUT', first), 'next')
@@ -23,7 +24,7 @@ test('A10 what the server marks is taken once, in the order in which it was type
   t.is(guard.judge('TERMINAL_INPUT', third), 'next')
 })
 
-test('A10 nothing else is: other text, another place in the row, another session or type, another key, no mark', (t) => {
+test('A10 P47 nothing else is: other text, another place in the row, another session or type, another key, no mark', (t) => {
   const { guard, input, size } = agreed()
   const good = input('ls\n')
   const { mac = '', counter = 0, data } = good
@@ -45,7 +46,7 @@ test('A10 nothing else is: other text, another place in the row, another session
   t.is(guard.judge('TERMINAL_INPUT', good), 'next')
 })
 
-test('A10 each message of the server gets a key of its own, and one that is no point is refused', (t) => {
+test('A10 P47 each message of the server gets a key of its own, and one that is no point is refused', (t) => {
   const { key, guard, input } = agreed()
   const again = new InputGuard('s1', key.publicKey)
   t.not(again.publicKey, guard.publicKey)
@@ -55,7 +56,26 @@ test('A10 each message of the server gets a key of its own, and one that is no p
   t.throws(() => new InputKey('s1').agree(zero))
 })
 
-test('A10 a second answer begins no counter anew: what was left out before would not be missed', (t) => {
+test('P47 key and marks are made as the protocol says, from nothing but the two keys and the session', (t) => {
+  const own = generateKeyPairSync('x25519')
+  const serverKey = own.publicKey.export({ format: 'jwk' }).x ?? ''
+  const guard = new InputGuard('s1', serverKey)
+  const agentKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: guard.publicKey }, format: 'jwk' })
+  const secret = diffieHellman({ privateKey: own.privateKey, publicKey: agentKey })
+  const info = ['rsm typed input 1', 's1', serverKey, guard.publicKey].join('\0')
+  const key = Buffer.from(hkdfSync('sha256', secret, '', info, 32))
+  const macOf = (...parts: string[]) => createHmac('sha256', key).update(parts.join('\0')).digest('base64url')
+  const input = { sessionId: 's1', data: 'ls -l\n', counter: 0 }
+  const mac = macOf('TERMINAL_INPUT', 's1', '0', 'ls -l\n')
+  t.is(guard.judge('TERMINAL_INPUT', { ...input, mac }), 'next')
+  const size = { sessionId: 's1', cols: 100, rows: 24, counter: 1 }
+  t.is(
+    guard.judge('TERMINAL_RESIZE', { ...size, mac: macOf('TERMINAL_RESIZE', 's1', '1', '100x24') }),
+    'next',
+  )
+})
+
+test('A10 P47 a second answer begins no counter anew: what was left out before would not be missed', (t) => {
   const { key, guard, input } = agreed()
   t.is(guard.judge('TERMINAL_INPUT', input('a')), 'next')
   input('left out')
@@ -65,7 +85,7 @@ test('A10 a second answer begins no counter anew: what was left out before would
   }
 })
 
-test('A10 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
+test('A10 P47 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
   const { server, agent } = await linkedAgent(t)
   const old = await new LiveTerminal(server, agent.agentId).open()
   old.type('echo old-$((1 + 1))\n')

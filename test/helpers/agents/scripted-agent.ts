@@ -28,6 +28,7 @@ interface LinkOptions {
   instanceId?: string
   journal?: AgentHello['journal']
   mark?: AgentHello['mark']
+  linkId?: string
   tasks?: AgentHello['tasks']
   terminals?: AgentHello['terminals']
   agentVersion?: string
@@ -86,13 +87,14 @@ export class ScriptedAgent extends Listener<FromServer> {
     storeId: string,
     { maxExecutions = 16, tasks = [], terminals, capabilities = {}, ...more }: LinkOptions = {},
   ): void {
-    const { instanceId, journal, mark, agentVersion = 'test' } = more
+    const { instanceId, journal, mark, linkId, agentVersion = 'test' } = more
     this.send('AGENT_HELLO', {
       agentVersion,
       storeId,
       ...(instanceId === undefined ? {} : { instanceId }),
       ...(journal === undefined ? {} : { journal }),
       ...(mark === undefined ? {} : { mark }),
+      ...(linkId === undefined ? {} : { linkId }),
       capabilities: {
         maxExecutions,
         scriptTypes: ['BASH'],

@@ -31,7 +31,7 @@ runsContract(test, async (t) => {
   }
 })
 
-test('A02 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {
+test('A02 P49 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {
   const root = temporaryDirectory(t)
   const [directory, copy] = [join(root, 'store'), join(root, 'copy')]
   const first = await openJsonStore({ directory })
@@ -53,7 +53,7 @@ test('A02 a store that was copied, and went on, is known by its marks where the 
   for (const mark of marks) t.false(again.knows(mark))
 })
 
-test('A02 a mark counts what is on disk only', async (t) => {
+test('A02 P49 a mark counts what is on disk only', async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
   let isHeld = false
   let release: (() => void) | undefined

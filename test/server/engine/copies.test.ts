@@ -20,7 +20,7 @@ async function sent(t: ExecutionContext, hello: Parameters<typeof ScriptedAgent.
 const executions = (agent: ScriptedAgent) =>
   agent.heard.filter(({ type }) => type === 'EXECUTE_SCRIPT').length
 
-test('A01 a copy of an agent that links while a script runs silently is not sent that script, and the next one runs once', async (t) => {
+test('A01 P48 P50 a copy of an agent that links while a script runs silently is not sent that script, and the next one runs once', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   await agent.settled()
@@ -35,7 +35,7 @@ test('A01 a copy of an agent that links while a script runs silently is not sent
   t.is(executions(second), 1)
 })
 
-test('A01 a copy of an agent is not sent what the original was sent and has not said a word of', async (t) => {
+test('A01 P48 a copy of an agent is not sent what the original was sent and has not said a word of', async (t) => {
   const { server, identity, taskId } = await sent(t)
   const second = await ScriptedAgent.link(server, identity, copy)
   const [result] = (await finished(server, taskId)).results
@@ -54,7 +54,7 @@ const again = [
   ['an agent of 0.1.0 on the same journal', {}, 'LOST'],
 ] as const
 for (const [who, hello, becomes] of again)
-  test(`A01 what was sent, and neither received nor named: ${who} → ${becomes}`, async (t) => {
+  test(`A01 P48 what was sent, and neither received nor named: ${who} → ${becomes}`, async (t) => {
     const { server, identity, agent, taskId } = await sent(t)
     await agent.cut()
     const next = await ScriptedAgent.link(server, identity, hello)
@@ -69,7 +69,7 @@ for (const [who, hello, becomes] of again)
     }
   })
 
-test('A01 an agent of 0.1.0, which says nothing of its process, is sent again what it has not named, as ever', async (t) => {
+test('A01 P48 an agent of 0.1.0, which says nothing of its process, is sent again what it has not named, as ever', async (t) => {
   const { server, identity, agent, taskId } = await sent(t, {})
   await agent.cut()
   const next = await ScriptedAgent.link(server, identity)
@@ -78,7 +78,7 @@ test('A01 an agent of 0.1.0, which says nothing of its process, is sent again wh
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
-test('A01 a journal that has gone back behind what its process said of another task is not trusted with the rest', async (t) => {
+test('A01 P48 a journal that has gone back behind what its process said of another task is not trusted with the rest', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   const other = await startTask(server, [identity.hostId])
   await agent.execution(other)
@@ -92,7 +92,7 @@ test('A01 a journal that has gone back behind what its process said of another t
   t.is(executions(next), 0)
 })
 
-test('A01 what a HELLO names goes on, whoever says it', async (t) => {
+test('A01 P48 what a HELLO names goes on, whoever says it', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   const second = await ScriptedAgent.link(server, identity, {
@@ -104,7 +104,7 @@ test('A01 what a HELLO names goes on, whoever says it', async (t) => {
   t.is(executions(second), 0)
 })
 
-test('A01 that an agent has an execution is on disk a second later: a server that was restarted knows it', async (t) => {
+test('A01 P50 that an agent has an execution is on disk a second later: a server that was restarted knows it', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.received(taskId, 11)
   await agent.settled()
@@ -116,7 +116,7 @@ test('A01 that an agent has an execution is on disk a second later: a server tha
   t.is(executions(next), 0)
 })
 
-test('A01 SCRIPT_RECEIVED of a task that is not there, not this host’s, or has ended', async (t) => {
+test('A01 P50 SCRIPT_RECEIVED of a task that is not there, not this host’s, or has ended', async (t) => {
   const { server, agent, taskId } = await sent(t)
   const other = await server.enroll('web2')
   const stranger = await ScriptedAgent.link(server, other, copy)
@@ -131,7 +131,7 @@ test('A01 SCRIPT_RECEIVED of a task that is not there, not this host’s, or has
   t.false(agent.heard.some(({ type, payload }) => type === 'ERROR' && payload.refId === late))
 })
 
-test('A01 a hundred receipts cost the server one commit, and none where the scripts end before', async (t) => {
+test('A01 P50 a hundred receipts cost the server one commit, and none where the scripts end before', async (t) => {
   const server = await startTestServer(t, { metricsOpen: true })
   const commits = async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text()

@@ -1,9 +1,10 @@
 import { createPublicKey, verify } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
-import { signedBytes } from '../../../src/core/signing.ts'
+import { type SignedType, signedBytes } from '../../../src/core/signing.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 
 async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
   const server = await startTestServer(t)
@@ -13,57 +14,88 @@ async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
   return { server, identity, agent }
 }
 
-test('P19 every execution is signed for this agent, over every field, and expires in 5 minutes', async (t) => {
-  const server = await startTestServer(t)
+/** A host whose agent knows the key of its server. */
+async function trusting(server: TestServer, agentId: string) {
   const { token: enrollment } = await server.data('POST', '/api/enrollment-tokens', {})
   const { body } = await server.api(
     'POST',
     '/api/agent/register',
-    { agentId: 'signed', hostname: 'signed' },
+    { agentId, hostname: agentId },
     { authorization: `Bearer ${enrollment}` },
   )
   const { hostId, token, serverKey, keyId } = body.data
-  const agent = await ScriptedAgent.link(server, { hostId, agentId: 'signed', token })
-  const taskId = await startTask(server, [hostId], {
+  const spki = Buffer.concat([
+    Buffer.from('302a300506032b6570032100', 'hex'),
+    Buffer.from(serverKey, 'base64'),
+  ])
+  const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+  const isSigned = (type: SignedType, payload: { signature?: string; linkId?: string }, receiver = agentId) =>
+    verify(null, signedBytes(type, receiver, payload), key, Buffer.from(payload.signature ?? '', 'base64'))
+  return { identity: { hostId, agentId, token }, keyId, isSigned }
+}
+
+test('P16 P19 every execution is signed for this agent, over every field, and expires in 5 minutes', async (t) => {
+  const server = await startTestServer(t)
+  const { identity, keyId, isSigned } = await trusting(server, 'signed')
+  const agent = await ScriptedAgent.link(server, identity, { linkId: 'of-this-link' })
+  const taskId = await startTask(server, [identity.hostId], {
     script: { content: 'echo $A', type: 'PYTHON' },
     params: { A: 'ü "x"' },
     secretParams: { S: 'hidden' },
     timeout: 7,
     runAs: 'app',
     workDir: '/tmp',
+    maxOutputBytes: 4096,
   })
   const execution = await agent.execution(taskId)
   t.is(execution.keyId, keyId)
   t.like(execution.params, { A: 'ü "x"', S: 'hidden' })
-  const { scriptType, timeout, runAs, workDir, script } = execution
-  t.deepEqual(
-    { scriptType, timeout, runAs, workDir, script },
-    { scriptType: 'PYTHON', timeout: 7, runAs: 'app', workDir: '/tmp', script: 'echo $A' },
-  )
+  t.like(execution, {
+    scriptType: 'PYTHON',
+    timeout: 7,
+    runAs: 'app',
+    workDir: '/tmp',
+    script: 'echo $A',
+    maxOutputBytes: 4096,
+    linkId: 'of-this-link',
+  })
   const life = Date.parse(execution.expiry ?? '') - Date.now()
   t.true(life > 290_000 && life <= 300_000)
-  const spki = Buffer.concat([
-    Buffer.from('302a300506032b6570032100', 'hex'),
-    Buffer.from(serverKey, 'base64'),
-  ])
-  const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
-  const holds = (agentId: string, payload: object) =>
-    verify(
-      null,
-      signedBytes('EXECUTE_SCRIPT', agentId, payload),
-      key,
-      Buffer.from(execution.signature ?? '', 'base64'),
-    )
-  t.true(holds('signed', execution))
-  t.false(holds('other', execution))
+  t.true(isSigned('EXECUTE_SCRIPT', execution))
+  t.false(isSigned('EXECUTE_SCRIPT', execution, 'other'))
   for (const field of Object.keys(execution))
-    if (field !== 'signature') t.false(holds('signed', { ...execution, [field]: 'altered' }), field)
+    if (field !== 'signature')
+      t.false(isSigned('EXECUTE_SCRIPT', { ...execution, [field]: 'altered' }), field)
   agent.complete(taskId, 0, { lastSequence: -1 })
   const shown = JSON.stringify([
     await finished(server, taskId),
     await server.data('GET', `/api/tasks/${taskId}/script`),
   ])
   t.false(shown.includes('hidden'))
+})
+
+test('P36 what is sent over a link carries the linkId of its HELLO, signed; where that has none, none', async (t) => {
+  const server = await startTestServer(t)
+  const { identity, isSigned } = await trusting(server, 'web1')
+  const link = (more: object) => ScriptedAgent.link(server, identity, { ...withTerminals, ...more })
+  const taskId = await startTask(server, [identity.hostId], {})
+  const first = await link({ linkId: 'first' })
+  t.is((await first.execution(taskId)).linkId, 'first')
+  await first.cut()
+  const second = await link({ linkId: 'second' })
+  const execution = await second.execution(taskId)
+  const { frame } = await openTerminal(server, second, identity.hostId)
+  for (const [type, payload] of [
+    ['EXECUTE_SCRIPT', execution],
+    ['TERMINAL_OPEN', frame],
+  ] as const) {
+    t.is(payload.linkId, 'second', type)
+    t.true(isSigned(type, payload), type)
+    t.false(isSigned(type, { ...payload, linkId: 'first' }), type)
+  }
+  await second.cut()
+  const third = await link({})
+  t.false('linkId' in (await third.execution(taskId)))
 })
 
 test('P11 an agent of ours says HELLO first, or the link is closed with 4400', async (t) => {

@@ -5,7 +5,7 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-test('limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
+test('P09 limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const all: LimitName[] = ['memoryMB', 'processes', 'cpuPercent']
@@ -22,7 +22,7 @@ test('limits go to an agent that enforces each of them, signed with the rest, an
   t.deepEqual({ limits: kept, runAs }, { limits, runAs: 'app' })
 })
 
-test('an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
+test('P09 an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
   const server = await startTestServer(t)
   const old = await server.enroll('web1')
   const partly = await server.enroll('web2')
@@ -81,7 +81,7 @@ test('limits outside their bounds, or with another name, are a 400 that names th
   }
 })
 
-test('a host shows how its agent runs scripts, after a restart of the server too; null for one that never said', async (t) => {
+test('P09 a host shows how its agent runs scripts, after a restart of the server too; null for one that never said', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const shown = async () => ((await server.data('GET', `/api/hosts/${identity.hostId}`)) as Host).agent

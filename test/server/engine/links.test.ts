@@ -141,7 +141,7 @@ test('P13 F12 three replacements within a minute: new links are refused, the one
   await next.settled()
 })
 
-test("P15 a link is opened by the agent's own token only", async (t) => {
+test("P04 P15 a link is opened by the agent's own token only", async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const other = await server.enroll('web2')

@@ -108,7 +108,7 @@ test('A14 @reachable selects who a script gets to, whatever warns; nobody else',
   t.is(refused.body.errors?.[0]?.field, 'name')
 })
 
-test('a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
+test('P07 a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
@@ -118,8 +118,14 @@ test('a waiting task is counted in heartbeats, listed in the configuration, and 
   const config = await server.api('GET', `/api/agent/config?agentId=${identity.agentId}`, undefined, {
     authorization: `Bearer ${identity.token}`,
   })
-  t.deepEqual(config.body.data.pendingTasks, [{ taskId, type: 'EXECUTE_SCRIPT' }])
-  t.is(config.body.data.configVersion, ack.body.data.configVersion)
+  const { configVersion } = ack.body.data
+  t.deepEqual(config.body.data, {
+    heartbeatInterval: 30,
+    metricsInterval: 60,
+    logLevel: 'INFO',
+    configVersion,
+    pendingTasks: [{ taskId, type: 'EXECUTE_SCRIPT' }],
+  })
   const agent = await ScriptedAgent.link(server, identity)
   await agent.execution(taskId)
   t.is((await beat(server, identity)).body.data.pendingTasks, 0)

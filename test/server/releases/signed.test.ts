@@ -7,9 +7,13 @@ import { readReleaseSignature } from '../../../src/core/release.ts'
 import { isReleaseSigned } from '../../../src/disk/release-key.ts'
 import { openReleases } from '../../../src/server/releases/releases.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished } from '../../helpers/clients/tasks.ts'
 import { said } from '../../helpers/programs/said.ts'
 import { makeBuild } from '../../helpers/releases/build.ts'
 import { newReleaseKey, ownArch, signedBy } from '../../helpers/releases/release-key.ts'
+import { handOut } from '../../helpers/servers/hand-out.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 const bytes = '#!/bin/sh\nexit 0\n'
 const name = `rsm-linux-${ownArch}`
@@ -115,6 +119,35 @@ test('a build without a release key keeps signatures unchecked; one that is of a
   t.deepEqual(await again.signed(), [])
   t.like((await again.list())[0], { version: null, signature: null })
   t.deepEqual((await readdir(directory)).sort(), [name, `${name}.sig`])
+})
+
+test('P53 an upgrade is ordered with the signed builds of its version; the script beside says that an agent is too old; the next version tells the end', async (t) => {
+  const server = await startTestServer(t)
+  const release = signedBy(newReleaseKey(), '0.2.0', bytes)
+  await handOut(server, bytes, name, release)
+  const identity = await server.enroll('web1')
+  const former = await ScriptedAgent.link(server, identity, { agentVersion: '0.1.0' })
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    upgrade: { allowDowngrade: true },
+    target: { hostIds: [identity.hostId] },
+  })
+  const { upgrade, script } = await former.execution(taskId)
+  const { arch, sha256, signature } = release
+  t.deepEqual(upgrade, {
+    version: '0.2.0',
+    allowDowngrade: true,
+    builds: [{ arch, size: bytes.length, sha256, signature }],
+  })
+  const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+  t.is(status, 126)
+  t.regex(stderr, /^the agent of this host can not upgrade itself yet/)
+  await former.cut()
+  const next = await ScriptedAgent.link(server, identity, {
+    agentVersion: '0.2.0',
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
+  })
+  next.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
 })
 
 // Skipped where openssl is missing, which makes the key as docs/operate/packages.md says.

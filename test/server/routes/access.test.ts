@@ -230,7 +230,7 @@ test('S01 every route of the application has a row in the table, and every row a
   t.deepEqual(routes.sort(), Object.keys(table).sort())
 })
 
-test('S01 every route answers every kind of caller as the table says, before it looks at path or body', async (t) => {
+test('P04 S01 every route answers every kind of caller as the table says, before it looks at path or body', async (t) => {
   const server = await startTestServer(t)
   const callers = await tokens(server)
   // Last, because it ends the session that asks.
@@ -262,7 +262,7 @@ test('S01 every route answers every kind of caller as the table says, before it 
     }
 })
 
-test('S01 an agent speaks for itself only: another agentId in body or query is 403', async (t) => {
+test('P04 S01 an agent speaks for itself only: another agentId in body or query is 403', async (t) => {
   const server = await startTestServer(t)
   const first = await server.enroll('web1')
   const second = await server.enroll('web2')

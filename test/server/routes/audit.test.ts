@@ -561,7 +561,7 @@ test('S03 an attempt to take over a host by its agentId is refused, and recorded
   })
 })
 
-test('S05 refused upgrades, frames for a task of another host, what an agent distrusts, and the end of a task are recorded', async (t) => {
+test('P37 S05 refused upgrades, frames for a task of another host, what an agent distrusts, and the end of a task are recorded', async (t) => {
   const server = await startTestServer(t)
   const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: 'rsm_agt_wrong' }), { message: /401/ })

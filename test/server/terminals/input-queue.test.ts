@@ -31,7 +31,7 @@ test('P44 while the host is away 64 KiB of input are kept, and what exceeds them
   t.is(sent.length, 4)
 })
 
-test('A10 input is marked for an agent that gave a key, from 0 for each message, and goes as it is to an older one', (t) => {
+test('A10 P47 input is marked for an agent that gave a key, from 0 for each message, and goes as it is to an older one', (t) => {
   const queue = new InputQueue('s1', () => null)
   const { link, sent } = notedLink()
   queue.offer()
@@ -55,7 +55,7 @@ test('A10 input is marked for an agent that gave a key, from 0 for each message,
   )
 })
 
-test('A10 what was typed before the agent’s key came is missed: who held that back can’t cut the beginning off', (t) => {
+test('A10 P47 what was typed before the agent’s key came is missed: who held that back can’t cut the beginning off', (t) => {
   const queue = new InputQueue('s1', () => null)
   const { link, sent } = notedLink()
   const guard = new InputGuard('s1', queue.offer())
