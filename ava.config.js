@@ -1,7 +1,11 @@
-import { writeSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 
 /** A file runs for seconds: optimizing sooner than this does not pay. */
 const quick = ['--interrupt-budget=2000000']
+
+/** The longest time that a test of this file is given, in milliseconds; 0 where all have the usual one. */
+const longest = (file) =>
+  Math.max(0, ...Array.from(readFileSync(file, 'utf8').matchAll(/t\.timeout\(([\d_]+)\)/g), ([, time]) => Number(time.replaceAll('_', ''))))
 
 /**
  * Of both suites: `npm test` and `npm run test:long` (.ci/test.js) say by RSM_TESTS how the files that they name are run. Without it,
@@ -12,8 +16,8 @@ const ways = {
   threads: { workerThreads: true, nodeArguments: [], concurrency: 2, timeout: '60s' },
   /** One test at a time. A larger nursery saves a twentieth of the time; tests that measure memory are long ones. */
   serial: { serial: true, nodeArguments: [...quick, '--min-semi-space-size=32', '--max-semi-space-size=64'], timeout: '60s' },
-  /** All tests of a file at a time: they mostly wait. */
-  long: { concurrency: 2, timeout: '10m' },
+  /** All tests of a file at a time: they mostly wait. What may take minutes begins first. */
+  long: { concurrency: 2, timeout: '10m', sortTestFiles: (one, other) => longest(other) - longest(one) },
   'long-serial': { serial: true, timeout: '10m' },
 }
 

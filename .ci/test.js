@@ -108,11 +108,11 @@ async function run(way, names) {
   console.log(report === -1 ? said : said.slice(report + 1))
 }
 
-/** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. */
+/** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. Each start of AVA takes a second. */
 async function inLanes(way, names) {
   const left = [...names]
   const lane = async () => {
-    while (left.length > 0) await run(way, left.splice(0, Math.ceil(left.length / (lanes * 4))))
+    while (left.length > 0) await run(way, left.splice(0, Math.ceil(left.length / (lanes * 2))))
   }
   await Promise.all(Array.from({ length: lanes }, lane))
 }
