@@ -12,7 +12,7 @@ import { usersContract } from '../contracts/users.ts'
 import { webhooksContract } from '../contracts/webhooks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
-/** The same suites as on the store, through the client and a real server. */
+/** Through the client and a real server, on the embedded store. */
 async function servicesOverHttp(t: ExecutionContext): Promise<Services> {
   const { url, token } = await startTestServer(t)
   return openClient({ url, token })

@@ -54,10 +54,6 @@ export interface Insides {
 }
 
 /** The server's own services on a real store, without HTTP, for its first user. */
-export async function servicesOnStore(t: ExecutionContext, openGround?: OpenGround): Promise<Services> {
-  return (await startInsides(t, openGround)).services
-}
-
 export async function startInsides(
   t: ExecutionContext,
   openGround: OpenGround = embeddedGround,

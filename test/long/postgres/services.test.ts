@@ -10,11 +10,11 @@ import { usersContract } from '../../contracts/users.ts'
 import { webhooksContract } from '../../contracts/webhooks.ts'
 import { postgresGround } from '../../helpers/servers/grounds.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
-import { servicesOnStore } from '../../helpers/servers/services.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 
 /** All tests of the file have their servers at once. */
 const ground = postgresGround(startPostgres(atExit, { max_connections: '400' }))
-const open: ServicesOf = (t) => servicesOnStore(t, ground)
+const open: ServicesOf = async (t) => (await startInsides(t, ground)).services
 
 for (const contract of [
   clustersContract,

@@ -1,10 +1,7 @@
 import test from 'ava'
 import type { ClusterRecord } from '../../../src/server/seams/records/cluster.ts'
-import { clustersContract } from '../../contracts/clusters.ts'
 import { rejects } from '../../contracts/rejects.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
-
-clustersContract(test, 'on the store,', servicesOnStore)
+import { startInsides } from '../../helpers/servers/services.ts'
 
 test('a stored cluster whose selector fails is shown without members, and takes no other answer with it', async (t) => {
   const { services, context } = await startInsides(t)

@@ -1,12 +1,9 @@
 import { once } from 'node:events'
 import test from 'ava'
 import { createHosts } from '../../../src/server/services/hosts.ts'
-import { hostsContract } from '../../contracts/hosts.ts'
 import { noted } from '../../helpers/agents/noted-link.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
-
-hostsContract(test, 'on the store,', servicesOnStore)
 
 test('the link of a removed host is closed before its history is removed, however long that takes', async (t) => {
   const { services, context } = await startInsides(t)

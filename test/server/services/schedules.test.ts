@@ -1,8 +1,5 @@
 import test from 'ava'
-import { schedulesContract } from '../../contracts/schedules.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
-
-schedulesContract(test, 'on the store,', servicesOnStore)
+import { startInsides } from '../../helpers/servers/services.ts'
 
 test('a slot that is queued while somebody renames the schedule stays queued', async (t) => {
   const { services, context } = await startInsides(t)

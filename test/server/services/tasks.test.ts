@@ -1,12 +1,9 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { fillHostSets } from '../../../src/server/services/tasks/host-sets.ts'
-import { tasksContract } from '../../contracts/tasks.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'
-
-tasksContract(test, 'on the store,', servicesOnStore)
 
 test('a task of an older server, which does not say on which hosts it ran, is found by its results from the next start on', async (t) => {
   const { services, context } = await startInsides(t)

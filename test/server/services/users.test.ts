@@ -1,8 +1,5 @@
 import test from 'ava'
-import { usersContract } from '../../contracts/users.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
-
-usersContract(test, 'on the store,', servicesOnStore)
+import { startInsides } from '../../helpers/servers/services.ts'
 
 test('S01 an ADMIN whose token ends while a password is hashed makes and changes nobody', async (t) => {
   const { services, context } = await startInsides(t)

@@ -1,9 +1,6 @@
 import test from 'ava'
 import type { WebhookPatch } from '../../../src/core/protocol/http/webhooks.ts'
-import { webhooksContract } from '../../contracts/webhooks.ts'
-import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
-
-webhooksContract(test, 'on the store,', servicesOnStore)
+import { startInsides } from '../../helpers/servers/services.ts'
 
 test('a webhook that is changed knows what it was told of hosts, unless it is to hear of something else', async (t) => {
   const { services, context } = await startInsides(t)
