@@ -33,7 +33,7 @@ async function report({ events }) {
 
 const way = process.env.RSM_TESTS
 export default {
-  files: ['dist/test/**/*.test.js'],
+  files: ['dist/test/**/*.test.js', ...(way ? ['dist/test-groups/*.test.js'] : [])],
   // Threads of one process share its descriptors: a late close in one would hit another's.
   workerThreads: false,
   concurrency: 2,

@@ -1,12 +1,20 @@
 #!/usr/bin/env node
 // Runs the gate, which is every test outside test/long (`npm test`), or families of test/long, each alone
 // (`npm run test:long -- FAMILY…`, without a name all of them). Needs `npm run build`.
-// A file of the gate that fails is run once more, alone; if it passes then, its tests are listed as flaky.
+// Files of the gate share processes by folder. One that fails is run once more, alone; if it passes then, its tests are listed as flaky.
 // What tests and their servers write goes to dist/test-output, and to the terminal where a test of the file fails.
 // Ends with one line: N passed, N failed.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,7 +27,9 @@ const inThreads = /^(core|ui\/(flags|output|selector|text))\//
 /** Files of processes that run at a time. */
 const lanes = 3
 /** Where more files than this fail, the cause is not timing. */
-const mostRepeated = 8
+const mostRepeated = 16
+/** Files that share a process: for most, to start one and to load what they test takes longer than their tests. */
+const mostTogether = 10
 
 const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
@@ -37,14 +47,41 @@ const resultOf = (name) => {
   return results.get(name)
 }
 
+/** Test files that are loaded as one, by the path of that one: `{names, titles}`, its titles in their order, with the file of each. */
+const groups = new Map()
+const groupFolder = 'dist/test-groups'
+
+/** The path of what AVA runs for files that share a process. A `todo` before the tests of each says whose they are. */
+function together(names) {
+  if (names.length === 1) return fileOf(names[0])
+  const path = join(groupFolder, `${names[0].replaceAll('/', '-')}.test.js`)
+  const lines = names.flatMap((name) => [`import './file.js?${name}'`, `import '../../${fileOf(name)}'`])
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  groups.set(join(root, path), { names, titles: new Map(), over: new Set() })
+  return path
+}
+
 function take(event) {
-  const name = event.testFile && nameOf(event.testFile)
+  const group = groups.get(event.testFile)
+  // Of what has no title of its own: the file whose test runs, which is the first that is not over.
+  const underWay = () =>
+    [...group.titles].find(([title]) => !group.over.has(title))?.[1] ?? group.names.at(-1)
+  const of = (title, file) => {
+    const shared = groups.get(file)
+    return shared ? (shared.titles.get(title) ?? underWay()) : nameOf(file)
+  }
+  const name = event.testFile && of(event.title, event.testFile)
   const fail = (title, at = name) => {
     resultOf(at).failed.push(title)
     console.log(`  ✘ ${at} › ${title}`)
   }
   switch (event.type) {
+    case 'declared-test':
+      if (group && event.todo) group.file = event.title
+      else group?.titles.set(event.title, group.file)
+      return
     case 'test-passed':
+      group?.over.add(event.title)
       resultOf(name).passed.push([event.title, event.duration])
       console.log(
         `  ✔ ${name} › ${event.title}${event.duration < 1000 ? '' : ` (${seconds(event.duration)})`}`,
@@ -53,6 +90,7 @@ function take(event) {
       return
     case 'test-failed':
     case 'hook-failed':
+      group?.over.add(event.title)
       return fail(event.title)
     case 'uncaught-exception':
     case 'unhandled-rejection':
@@ -64,16 +102,17 @@ function take(event) {
       return fail(`(ended with ${event.signal ?? event.nonZeroExitCode ?? event.err?.message})`, name ?? '')
     case 'timeout':
       for (const [file, titles] of event.pending)
-        for (const title of titles) fail(`${title} (no end within ${event.period} ms)`, nameOf(file))
+        for (const title of titles) fail(`${title} (no end within ${event.period} ms)`, of(title, file))
       return
     case 'selected-test':
       if (event.skip) {
+        group?.over.add(event.title)
         resultOf(name).skipped += 1
         console.log(`  - ${name} › ${event.title}`)
       }
       return
     case 'worker-finished':
-      resultOf(name).isOver = true
+      for (const each of group?.names ?? [name]) resultOf(each).isOver = true
       return
     case 'worker-stdout':
     case 'worker-stderr':
@@ -82,13 +121,15 @@ function take(event) {
   }
 }
 
-/** Runs files one way of ava.config.js, and shows what AVA says of failures. */
-async function run(way, names) {
+/** Runs files one way of ava.config.js, those of a list within the list in one process, and shows what AVA says of failures. */
+async function run(way, files) {
+  const names = files.flat()
   for (const name of names) {
     results.delete(name)
     rmSync(outputOf(name), { force: true })
   }
-  const ava = spawn(process.execPath, ['node_modules/ava/entrypoints/cli.mjs', ...names.map(fileOf)], {
+  const paths = files.map((file) => (Array.isArray(file) ? together(file) : fileOf(file)))
+  const ava = spawn(process.execPath, ['node_modules/ava/entrypoints/cli.mjs', ...paths], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...process.env, RSM_TESTS: way },
   })
@@ -100,19 +141,39 @@ async function run(way, names) {
     })
   for await (const line of createInterface({ input: ava.stdio[3] })) take(JSON.parse(line))
   const [code, signal] = await ended
-  // AVA may have ended before it came to the others.
-  for (const { failed, isOver } of names.map(resultOf))
-    if (!isOver && failed.length === 0) failed.push(`(not run to its end: AVA ended with ${code ?? signal})`)
+  for (const { failed, passed, skipped, isOver } of names.map(resultOf)) {
+    if (failed.length > 0) continue
+    // AVA may have ended before it came to the others.
+    if (!isOver) failed.push(`(not run to its end: AVA ended with ${code ?? signal})`)
+    else if (passed.length + skipped === 0) failed.push('(no test in it)')
+  }
   if (code === 0) return
   const report = said.indexOf('\n  ─\n')
   console.log(report === -1 ? said : said.slice(report + 1))
 }
 
+/** The same files, those of a folder in lists of a few. Hooks are for one file. */
+function grouped(names) {
+  const alone = names.filter((name) =>
+    /^test\.(before|after)/m.test(readFileSync(`test/${name}.test.ts`, 'utf8')),
+  )
+  const folders = new Map()
+  for (const name of names.filter((each) => !alone.includes(each))) {
+    const folder = name.split('/').slice(0, -1).slice(0, 2).join('/')
+    folders.set(folder, [...(folders.get(folder) ?? []), name])
+  }
+  const lists = [...folders.values()].flatMap((all) => {
+    const size = Math.ceil(all.length / Math.ceil(all.length / mostTogether))
+    return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))
+  })
+  return [...alone, ...lists]
+}
+
 /** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. Each start of AVA takes a second. */
-async function inLanes(way, names) {
-  const left = [...names]
+async function inLanes(way, files) {
+  const left = [...files]
   const lane = async () => {
-    while (left.length > 0) await run(way, left.splice(0, Math.ceil(left.length / (lanes * 2))))
+    while (left.length > 0) await run(way, left.splice(0, Math.ceil(left.length / (lanes * 3))))
   }
   await Promise.all(Array.from({ length: lanes }, lane))
 }
@@ -153,15 +214,9 @@ function showOutput(name) {
 
 async function gate() {
   const names = sources.filter((name) => !name.startsWith('long/'))
-  await run(
-    'threads',
-    names.filter((name) => inThreads.test(name)),
-  )
+  await run('threads', grouped(names.filter((name) => inThreads.test(name))))
   await startPostgres()
-  await inLanes(
-    'serial',
-    names.filter((name) => !inThreads.test(name)),
-  )
+  await inLanes('serial', grouped(names.filter((name) => !inThreads.test(name))))
   const flaky = await repeat()
   const slowest = [...results]
     .flatMap(([name, { passed }]) => passed.map(([title, took]) => [took, `${name} › ${title}`]))
@@ -214,7 +269,12 @@ for (const [signal, number] of [
   ['SIGTERM', 15],
 ])
   process.once(signal, () => process.exit(128 + number))
-rmSync(outputs, { recursive: true, force: true })
+for (const folder of [outputs, groupFolder]) rmSync(folder, { recursive: true, force: true })
+mkdirSync(groupFolder, { recursive: true })
+writeFileSync(
+  join(groupFolder, 'file.js'),
+  "import test from 'ava'\n\ntest.todo(new URL(import.meta.url).search.slice(1))\n",
+)
 const [first, ...asked] = process.argv.slice(2)
 if (first === '--long') await long(asked)
 else await gate()
