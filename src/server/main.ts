@@ -19,6 +19,8 @@ export interface RunningServer {
   readonly fingerprint: string | null
   /** Whether nobody but itself has signed that certificate: clients have to pin it. */
   readonly selfSigned: boolean
+  /** Answers a request as one that comes over HTTP, without a connection. Rejects where the server is not open. */
+  readonly inject: Doors['inject']
   /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
   reloadCertificate(): Promise<void>
   /** The first user, if this start made one and chose its password. */
@@ -189,6 +191,7 @@ function running(parts: Parts, options: ServerOptions, port: number, first: Firs
     get selfSigned() {
       return doors.serving.selfSigned
     },
+    inject: (request) => doors.inject(request),
     reloadCertificate: () => doors.serving.reload(),
     createdAdmin: first?.generated ? { username: first.username, password: first.password } : null,
     closed,

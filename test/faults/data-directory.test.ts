@@ -1,40 +1,12 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import test, { type ExecutionContext } from 'ava'
+import { chmod, chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
-import { said } from '../helpers/programs/said.ts'
+import { openElsewhere, temporary } from '../helpers/servers/opened-directory.ts'
 
-const program = 'dist/test/fixtures/open-data-directory.js'
 const isRoot = process.getuid?.() === 0
 const nobody = 65534
-
-async function temporary(t: ExecutionContext): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'rsm data-'))
-  t.teardown(async () => {
-    await chmod(directory, 0o700)
-    await rm(directory, { recursive: true, force: true })
-  })
-  return directory
-}
-
-async function openElsewhere(t: ExecutionContext, path: string, options: { env?: NodeJS.ProcessEnv } = {}) {
-  const child = spawn(process.execPath, [resolve(program), path], {
-    stdio: 'pipe',
-    cwd: '/',
-    ...options,
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const outcome = JSON.parse(await said(child)) as {
-    path?: string
-    code?: string
-    message?: string
-    hint?: string
-  }
-  return { child, outcome }
-}
 
 test('F05 a directory that is not there is made, mode 0700, also on a path with spaces', async (t) => {
   const path = join(await temporary(t), 'deep er', 'da ta')

@@ -4,7 +4,7 @@ import test from 'ava'
 import { noteElsewhere, refuseElsewhere, refuseOther, refuseStoreInside } from '../../src/server/elsewhere.ts'
 import { backupAlone, examine } from '../../src/server/offline.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { startTestServer } from '../helpers/servers/server.ts'
+import { startInjectedServer } from '../helpers/servers/server.ts'
 
 const first = { store: 'postgres://rsm@pg1:5432/rsm', storeId: 'first' }
 
@@ -32,11 +32,11 @@ test('commands and starts that work on files refuse a directory whose store is e
   const refused = { code: 'conflict', message: /whose store is postgres:\/\/rsm@pg1/ }
   await t.throwsAsync(backupAlone(path, undefined, { withOutput: true }), refused)
   await t.throwsAsync(examine(path, undefined, { running: null, host: '127.0.0.1', port: 0 }), refused)
-  await t.throwsAsync(startTestServer(t, { dataDir: path }), refused)
+  await t.throwsAsync(startInjectedServer(t, { dataDir: path }), refused)
 })
 
 test('a directory that holds a store is not for a server with --store', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   await t.throwsAsync(refuseStoreInside(server.dataDir), { code: 'conflict', message: /a store of its own/ })
   await t.notThrowsAsync(refuseStoreInside(temporaryDirectory(t)))
 })

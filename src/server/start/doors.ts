@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import { recordRequests } from '../audit/recorder.ts'
 import { type Control, serveControl } from '../control/control.ts'
@@ -30,6 +31,8 @@ const idleLook = 50
 /** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
 export interface Doors {
   readonly serving: Serving
+  /** Answers a request without a connection, as Fastify's `inject` does. */
+  inject(request: InjectOptions): Promise<LightMyRequestResponse>
   /** Listens; all but health and ready answers 503 until `accept`. Answers the port. Throws `unavailable`. */
   open(): Promise<number>
   /** `start`: what `rsm server status` says of it. */
@@ -91,6 +94,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
 
   return {
     serving: serveCertificate(base.tls, listener, log),
+    inject: (request) => app.inject(request),
     async open() {
       hub.attach(app.server)
       await app

@@ -1,54 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { startTimeOf } from '../../../src/agent/processes/machine.ts'
 import {
   groupsWithin,
   membersOf,
   type Process,
   ProcessTable,
-  type Tree,
 } from '../../../src/agent/processes/processes.ts'
 import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
 import { endTree, levelOf } from '../../../src/agent/processes/tree.ts'
 import { said } from '../../helpers/programs/said.ts'
+import { alive, newMark, running, started, treeOf } from '../../helpers/programs/trees.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
-const own = process.getuid?.() ?? 0
 const times = { grace: 300, patience: 20_000 }
-
-function started(t: ExecutionContext, argv: string[], env: Record<string, string> = {}): ChildProcess {
-  const [program = '', ...words] = argv
-  const child = spawn(program, words, {
-    detached: true,
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => {
-    try {
-      process.kill(-(child.pid ?? 0), 'SIGKILL')
-    } catch {
-      // The whole group has ended.
-    }
-  })
-  return child
-}
-
-function treeOf(mark: string, child: ChildProcess | null): Tree {
-  const pid = child?.pid ?? 0
-  const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
-  return { mark, root, uids: [own], cgroup: null, isBoxed: false }
-}
-
-const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
-
-async function running(mark: string): Promise<number> {
-  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
-}
-
-let count = 0
-const newMark = () => `tree-${process.pid}-${Date.now()}-${count++}`
 
 test('F14 without a cgroup what left the session, ignores TERM and is stopped is ended too', async (t) => {
   const mark = newMark()

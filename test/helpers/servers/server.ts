@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { ServerOptions } from '../../../src/server/options.ts'
 import { type RunningServer, startServer } from '../../fixtures/server-main.ts'
@@ -14,7 +15,7 @@ export const adminLogin = { username: 'admin', password: adminPassword }
 /** What an answer of the REST API looks like to a test: its status, headers and envelope. */
 export interface Answer {
   status: number
-  headers: Headers
+  headers: { get(name: string): string | null }
   body: { code: number; message: string; data: any; errors?: { field: string; message: string }[] }
 }
 
@@ -35,11 +36,22 @@ export interface TestServer {
 
 type RestCaller = Pick<TestServer, 'api' | 'data' | 'enroll'>
 
-/** Calls of a server by whoever holds the token just then. */
-export function restCaller(state: () => { url: string; token: string }): RestCaller {
+interface Request {
+  method: string
+  headers: Record<string, string>
+  body?: string
+}
+
+type Send = (path: string, request: Request) => Promise<Omit<Answer, 'body'> & { text(): Promise<string> }>
+
+/** Calls of a server by whoever holds the token just then; over HTTP, where it is not said how else. */
+export function restCaller(
+  state: () => { url: string; token: string },
+  send: Send = (path, request) => fetch(`${state().url}${path}`, request),
+): RestCaller {
   const caller: RestCaller = {
     async api(method, path, body, headers = {}) {
-      const response = await fetch(`${state().url}${path}`, {
+      const response = await send(path, {
         method,
         headers: {
           ...(state().token ? { authorization: `Bearer ${state().token}` } : {}),
@@ -78,9 +90,43 @@ export function restCaller(state: () => { url: string; token: string }): RestCal
   return caller
 }
 
-export async function startTestServer(
+/** Without a connection. A loop of calls lets what is under way go on, as it would with one. */
+function injecting(server: () => RunningServer): Send {
+  return async (path, { method, headers, body }) => {
+    await setImmediate()
+    const answer = await server().inject({
+      method: method as 'GET',
+      url: path,
+      headers,
+      ...(body === undefined ? {} : { payload: body }),
+    })
+    return {
+      status: answer.statusCode,
+      headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
+      text: async () => answer.payload,
+    }
+  }
+}
+
+export function startTestServer(
   t: ExecutionContext,
   options: Partial<ServerOptions> = {},
+): Promise<TestServer> {
+  return startServerOf(t, options)
+}
+
+/** A server whose `api` takes no connection, for tests that need no socket. */
+export function startInjectedServer(
+  t: ExecutionContext,
+  options: Partial<ServerOptions> = {},
+): Promise<TestServer> {
+  return startServerOf(t, options, injecting)
+}
+
+async function startServerOf(
+  t: ExecutionContext,
+  options: Partial<ServerOptions>,
+  send?: (server: () => RunningServer) => Send,
 ): Promise<TestServer> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'rsm-server-')))
   const settings: ServerOptions = {
@@ -109,7 +155,10 @@ export async function startTestServer(
     url: server.url,
     dataDir,
     token: '',
-    ...restCaller(() => started),
+    ...restCaller(
+      () => started,
+      send?.(() => server),
+    ),
     async restart() {
       await server.close()
       server = await startServer(settings)

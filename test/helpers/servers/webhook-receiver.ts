@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import type { ExecutionContext } from 'ava'
 import { until } from '../until.ts'
 
 /** What a receiver got, as it came. */
@@ -67,4 +68,23 @@ export async function startReceiver(t: { teardown: (end: () => Promise<void>) =>
     },
     close,
   }
+}
+
+/** A server that speaks TCP as `serve` does; answers its URL. */
+export async function startRawReceiver(
+  t: ExecutionContext,
+  serve: (socket: Socket) => void,
+): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    serve(socket)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }

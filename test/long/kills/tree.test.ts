@@ -1,54 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
-import { startTimeOf } from '../../../src/agent/processes/machine.ts'
-import { ProcessTable, type Tree } from '../../../src/agent/processes/processes.ts'
+import { ProcessTable } from '../../../src/agent/processes/processes.ts'
 import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
 import { endTree } from '../../../src/agent/processes/tree.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { openProgram } from '../../helpers/programs/open-program.ts'
 import { said } from '../../helpers/programs/said.ts'
+import { alive, newMark, running, started, treeOf } from '../../helpers/programs/trees.ts'
 import { until } from '../../helpers/until.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
-const own = process.getuid?.() ?? 0
-
-function started(t: ExecutionContext, argv: string[], env: Record<string, string> = {}): ChildProcess {
-  const [program = '', ...words] = argv
-  const child = spawn(program, words, {
-    detached: true,
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  t.teardown(() => {
-    try {
-      process.kill(-(child.pid ?? 0), 'SIGKILL')
-    } catch {
-      // The whole group has ended.
-    }
-  })
-  return child
-}
-
-function treeOf(mark: string, child: ChildProcess | null): Tree {
-  const pid = child?.pid ?? 0
-  const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
-  return { mark, root, uids: [own], cgroup: null, isBoxed: false }
-}
-
-const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
-
-async function running(mark: string): Promise<number> {
-  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
-}
-
-let count = 0
-const newMark = () => `tree-${process.pid}-${Date.now()}-${count++}`
 
 asRoot('A18 F14 what an agent that is not root may not end is named with pid and program', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])

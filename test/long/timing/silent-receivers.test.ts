@@ -1,30 +1,12 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
 import { inTurn } from '../../../src/server/webhooks/lookup.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
-import { startReceiver } from '../../helpers/servers/webhook-receiver.ts'
-
-/** A server that speaks TCP as `serve` does; answers its URL. */
-async function raw(t: ExecutionContext, serve: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    serve(socket)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-}
+import { startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 
 test('S14 a receiver that never answers, or trickles, is given 10 s; a stop ends a try at once', async (t) => {
-  const silent = await raw(t, () => undefined)
-  const trickling = await raw(t, (socket) => {
+  const silent = await startRawReceiver(t, () => undefined)
+  const trickling = await startRawReceiver(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     const timer = setInterval(() => socket.write('x-more: 1\r\n'), 200)
     socket.once('close', () => clearInterval(timer))

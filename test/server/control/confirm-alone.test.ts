@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { systemClock } from '../../../src/server/clock.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const day = 86_400
 
@@ -11,7 +11,7 @@ const rsm = (t: ExecutionContext, server: TestServer, ...words: string[]) =>
 
 test('A03 rsm server confirm-clock without a server confirms the clock for the next one', async (t) => {
   const clock = { ...systemClock, now: () => Date.now() - 40 * day * 1000 }
-  const server = await startTestServer(t, { clock })
+  const server = await startInjectedServer(t, { clock })
   await server.stop()
   const confirmed = await rsm(t, server, 'confirm-clock', '--json')
   t.is(confirmed.exit, 0, confirmed.stderr)

@@ -4,14 +4,14 @@ import test from 'ava'
 import { systemClock } from '../../../src/server/clock.ts'
 import { control } from '../../../src/ui/command/control.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 
 const day = 86_400
 
 test('A03 rsm server confirm-clock ends the doubt: what is past its time by then is past it, and the audit log says who', async (t) => {
   let ahead = 0
   const clock = { ...systemClock, now: () => Date.now() + ahead }
-  const server = await startTestServer(t, { clock, logLevel: 'ERROR' })
+  const server = await startInjectedServer(t, { clock, logLevel: 'ERROR' })
   const { hostId } = await server.enroll('web1')
   const body = { script: { content: 'true' }, target: { hostIds: [hostId] }, queueSeconds: 0 }
   const start = async () => {
@@ -41,7 +41,7 @@ test('A03 rsm server confirm-clock ends the doubt: what is past its time by then
 })
 
 test('A03 a clock that nobody doubts may be confirmed', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const rsm = await runRsm(
     ['server', 'confirm-clock', '--data-dir', server.dataDir],
     cleanEnv(temporaryDirectory(t)),
@@ -55,7 +55,7 @@ for (const written of ['presence.json', 'audit/audit.log', 'store/journal', null
     const hour = 3_600_000
     let ahead = 0
     const clock = { ...systemClock, now: () => Date.now() + ahead }
-    const server = await startTestServer(t, { clock, logLevel: 'ERROR' })
+    const server = await startInjectedServer(t, { clock, logLevel: 'ERROR' })
     await server.stop()
     await rm(join(server.dataDir, 'clock.json'))
     const names = (await readdir(server.dataDir, { recursive: true })).filter((name) =>

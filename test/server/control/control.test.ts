@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import test from 'ava'
 import { control } from '../../../src/ui/command/control.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 
 const nothing = { cancelPending: false }
 
 test('A02 a server answers on a socket in its data directory, which nobody but its user may open, without a token', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { dataDir } = server
   const found = await stat(join(dataDir, 'control.sock'))
   t.true(found.isSocket())
@@ -38,14 +38,14 @@ test('A02 a socket that a killed server left behind is in nobody’s way', async
   await once(spawn(process.execPath, ['-e', code]), 'exit')
   t.true((await lstat(path)).isSocket())
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), { code: 'unreachable' })
-  await startTestServer(t, { dataDir })
+  await startInjectedServer(t, { dataDir })
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), { message: /nothing is held/ })
 })
 
 test('A02 the path of a data directory may be longer than that of a socket', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'x'.repeat(90), 'y'.repeat(90))
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const server = await startTestServer(t, { dataDir })
+  const server = await startInjectedServer(t, { dataDir })
   t.true((await lstat(join(dataDir, 'control.sock'))).isSocket())
   await t.throwsAsync(control(dataDir, 'confirm-restore', nothing), { message: /nothing is held/ })
   await server.stop()
@@ -54,7 +54,7 @@ test('A02 the path of a data directory may be longer than that of a socket', asy
 
 test('A02 rsm server confirm-restore says what it found, and where it looked', async (t) => {
   const home = temporaryDirectory(t)
-  const { dataDir } = await startTestServer(t)
+  const { dataDir } = await startInjectedServer(t)
   const run = (dir: string) => runRsm(['server', 'confirm-restore', '--data-dir', dir], cleanEnv(home))
   const idle = await run(dataDir)
   t.is(idle.exit, 6)
@@ -65,7 +65,7 @@ test('A02 rsm server confirm-restore says what it found, and where it looked', a
 })
 
 test('A02 who speaks no HTTP to the socket, or leaves in mid-call, does the server no harm', async (t) => {
-  const { dataDir } = await startTestServer(t)
+  const { dataDir } = await startInjectedServer(t)
   for (const text of ['\0\0\0', 'POST /confirm-restore HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{']) {
     const socket = connect(join(dataDir, 'control.sock'))
     await once(socket, 'connect')

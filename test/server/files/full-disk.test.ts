@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { sendBytes } from '../../helpers/clients/files.ts'
 import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 const mounted = mountSmallDisk(16 * 1024 * 1024)
@@ -12,7 +12,7 @@ test.after.always(() => mounted?.unmount())
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable('F04 an upload that fills the disk leaves the server the room that it took', async (t) => {
-  const server = await startTestServer(t, { dataDir: join(String(mounted?.directory), 'data') })
+  const server = await startInjectedServer(t, { dataDir: join(String(mounted?.directory), 'data') })
   const bytes = randomBytes(32 * 1024 * 1024)
   const { data } = await sendBytes(server, 'POST', `/api/files?size=${bytes.length}`)
   const path = `/api/files/${data.fileId}`

@@ -10,7 +10,7 @@ import { opaqueId, timeOfId } from '../../../src/server/ids.ts'
 import type { TaskRecord } from '../../../src/server/seams/records/task.ts'
 import { followLog } from '../../../src/server/services/logs/follow.ts'
 import { believed } from '../../helpers/faults/believed-clock.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 
@@ -138,7 +138,7 @@ test('an id tells when it was made; what is no id tells nothing', (t) => {
 })
 
 test('what is asked of a task that is past its time is 410, in every answer that names it; an unknown one is 404', async (t) => {
-  const server = await startTestServer(t, { taskRetention: 7 })
+  const server = await startInjectedServer(t, { taskRetention: 7 })
   const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
   const idOf = (at: number) => {
     let text = ''

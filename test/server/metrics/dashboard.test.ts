@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import test from 'ava'
 import { scrape } from '../../helpers/metrics/scrape.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 
 interface Panel {
   title: string
@@ -17,7 +17,7 @@ const metricsIn = (text: string) =>
   )
 
 test('the dashboard names only metrics that a server has', async (t) => {
-  const { text } = await scrape(await startTestServer(t))
+  const { text } = await scrape(await startInjectedServer(t))
   const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
   const named = metricsIn(expressions.map(([, expression]) => expression).join('\n'))
   t.true(named.length > 25, String(named.length))

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import test from 'ava'
 import { hasPromtool, promtool } from '../../helpers/metrics/promtool.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer } from '../../helpers/servers/server.ts'
 
 const rules = resolve('examples/prometheus/rsm-rules.yml')
 const ruleTests = resolve('examples/prometheus/rsm-rules.test.yml')
@@ -34,7 +34,7 @@ whereChecked('each example rule fires for its fault, and not short of it', (t) =
 })
 
 test('the rules and docs/operate/monitoring.md name only metrics that a server has, and the docs every one of rsm', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { text } = await scrape(server)
   const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? ''))
   const named = (file: string) =>

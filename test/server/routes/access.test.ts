@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import test from 'ava'
 import { operationsOfTheApp } from '../../helpers/api/operations.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 type Right =
   | 'open'
@@ -231,7 +231,7 @@ test('S01 every route of the application has a row in the table, and every row a
 })
 
 test('P04 S01 every route answers every kind of caller as the table says, before it looks at path or body', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const callers = await tokens(server)
   // Last, because it ends the session that asks.
   const rows = Object.entries(table).sort(
@@ -263,7 +263,7 @@ test('P04 S01 every route answers every kind of caller as the table says, before
 })
 
 test('P04 S01 an agent speaks for itself only: another agentId in body or query is 403', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const first = await server.enroll('web1')
   const second = await server.enroll('web2')
   const headers = { authorization: `Bearer ${second.token}` }
@@ -285,7 +285,7 @@ test('P04 S01 an agent speaks for itself only: another agentId in body or query 
 })
 
 test('the tokens of a user whose role, password or being changes end at once', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const changes: [string, string, object | undefined][] = [
     ['role', 'PATCH', { role: 'VIEWER' }],
     ['password', 'PATCH', { password: 'another one' }],
@@ -332,7 +332,7 @@ async function begin(server: TestServer, token: string, method: string, path: st
 }
 
 test('S01 a right that ends while the body is on its way is gone when the body is there', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const user = async (username: string, role: string, rights: string[] = []) => {
     const password = 'long enough'
     const { id } = await server.data('POST', '/api/users', { username, password, role, rights })

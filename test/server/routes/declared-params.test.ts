@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type Answer, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { type Answer, startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const content = `#!/bin/bash
 # rsm: param VERSION required pattern="\\d+(\\.\\d+)*" "like 1.2.3"
@@ -35,7 +35,7 @@ const secret = { DB_PASSWORD: 'hush' }
 const good: Options = { params: { VERSION: '1.2' }, secretParams: secret }
 
 test('A15 every call that executes a stored script refuses what is missing, unknown, exposed or unlike its pattern, names it, and starts nothing', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { ways } = await calls(server)
   const cases: [options: Options, faults: Record<string, RegExp>][] = [
     [
@@ -92,7 +92,7 @@ test('A15 every call that executes a stored script refuses what is missing, unkn
 })
 
 test('A15 a retry holds to what the script declared, too; a script that declares nothing, and a text of one’s own, take any params', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { hostId, ways } = await calls(server)
   const { body } = (await ways['POST /api/tasks']?.({ ...good })) ?? { body: { data: null } }
   const { taskId } = body.data
@@ -115,7 +115,7 @@ test('A15 a retry holds to what the script declared, too; a script that declares
 })
 
 test('A15 a text whose declarations can’t be read or enforced is refused where it is stored, with line and column', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const add = (text: string) =>
     server.api('POST', '/api/scripts', { name: 'bad', type: 'BASH', content: `${text}\ntrue\n` })
   const cases: [text: string, fault: RegExp][] = [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import type { HostMetrics } from '../../../src/core/protocol/http/hosts.ts'
 import { metrics } from '../../helpers/metrics/metrics.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const minute = 60_000
 const iso = (at: number) => new Date(at).toISOString()
@@ -27,7 +27,7 @@ const history = (server: TestServer, hostId: number, query = ''): Promise<HostMe
   server.data('GET', `/api/hosts/${hostId}/metrics${query}`)
 
 test('history has the reports of a buffer that is sent late, in order, and outlives a restart', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()
   t.like(await history(server, agent.hostId), { hostId: agent.hostId, samples: [] })
@@ -42,7 +42,7 @@ test('history has the reports of a buffer that is sent late, in order, and outli
 })
 
 test('history comes down-sampled to the points asked for, as averages of equal parts of the range', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const to = Date.now()
   const from = to - 100 * minute
@@ -62,7 +62,7 @@ test('history comes down-sampled to the points asked for, as averages of equal p
 })
 
 test('a range that goes back further than history does begins where history can begin', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const { from, to } = await history(server, agent.hostId, '?from=1970-01-01T00:00:00Z')
   t.is(Date.parse(to) - Date.parse(from), 7 * 24 * 60 * minute)
@@ -71,7 +71,7 @@ test('a range that goes back further than history does begins where history can 
 })
 
 test('a range that reaches into the future ends now, so that no points are spent on what has yet to come', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()
   for (const ago of [40, 30, 20, 10]) await report(server, agent, now - ago * minute)
@@ -84,7 +84,7 @@ test('a range that reaches into the future ends now, so that no points are spent
 })
 
 test('a query that makes no sense is a 400 that names the field', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   const cases = {
     'points=0': 'points',
@@ -112,7 +112,7 @@ test('a query that makes no sense is a 400 that names the field', async (t) => {
 })
 
 test('F04 a full disk for history disturbs neither heartbeats nor reports nor the end of the server', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const directory = join(server.dataDir, 'metrics', String(agent.hostId))
   await mkdir(directory, { recursive: true })
@@ -128,7 +128,7 @@ test('F04 a full disk for history disturbs neither heartbeats nor reports nor th
 })
 
 test('a host that is deleted takes its history with it', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   await report(server, agent, Date.now())
   await server.restart()
@@ -142,7 +142,7 @@ test('a host that is deleted takes its history with it', async (t) => {
 })
 
 test('S10 an hour of buffered reports is kept; of more than that, faster than asked, the rest is not', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const agent = await server.enroll('web1')
   const now = Date.now()
   for (let n = 0; n < 20; n++)

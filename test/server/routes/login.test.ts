@@ -1,9 +1,9 @@
 import test from 'ava'
 import { usualCost } from '../../../src/server/access/passwords.ts'
-import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
+import { adminLogin, startInjectedServer } from '../../helpers/servers/server.ts'
 
 test('S02 ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
-  const server = await startTestServer(t, { passwordCost: usualCost })
+  const server = await startInjectedServer(t, { passwordCost: usualCost })
   const login = (password: string, headers: Record<string, string> = {}) =>
     server.api('POST', '/api/auth/login', { username: 'ADMIN', password }, headers)
   const guesses = await Promise.all(
@@ -19,7 +19,7 @@ test('S02 ten failed logins of one user from one address give 429 with Retry-Aft
 })
 
 test('S02 an unknown user and a wrong password give the same answer', async (t) => {
-  const server = await startTestServer(t, { passwordCost: usualCost })
+  const server = await startInjectedServer(t, { passwordCost: usualCost })
   const [unknown, wrong] = await Promise.all(
     ['nobody', 'admin'].map((username) =>
       server.api('POST', '/api/auth/login', { username, password: 'nope' }),
@@ -30,7 +30,7 @@ test('S02 an unknown user and a wrong password give the same answer', async (t) 
 })
 
 test('many right logins at once all succeed', async (t) => {
-  const server = await startTestServer(t, { passwordCost: usualCost })
+  const server = await startInjectedServer(t, { passwordCost: usualCost })
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => server.api('POST', '/api/auth/login', adminLogin)),
   )
@@ -41,7 +41,7 @@ test('many right logins at once all succeed', async (t) => {
 })
 
 test('S02 a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
-  const server = await startTestServer(t, { passwordCost: usualCost })
+  const server = await startInjectedServer(t, { passwordCost: usualCost })
   const login = (username: string) =>
     server.api('POST', '/api/auth/login', { username, password: 'a guess of many' })
   const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => login(`user${index}`)))
@@ -52,7 +52,7 @@ test('S02 a flood of logins from one address leaves room: what is beyond its sha
 })
 
 test("one's own password is changed with the former one, and every session ends", async (t) => {
-  const server = await startTestServer(t, { passwordCost: usualCost })
+  const server = await startInjectedServer(t, { passwordCost: usualCost })
   const change = (currentPassword: string, newPassword: string) =>
     server.api('POST', '/api/auth/password', { currentPassword, newPassword })
   t.is((await change('wrong', 'a new password')).status, 403)

@@ -11,7 +11,7 @@ import {
   findUser,
   hostsByName,
 } from '../../../src/ui/names/names.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** Every list with names: how a record of that name is made, and where lists show it. */
 const lists: Record<string, { make: (name: string) => object; field: string }> = {
@@ -33,7 +33,7 @@ async function filled(server: TestServer): Promise<void> {
 
 for (const [path, { make, field }] of Object.entries(lists))
   test(`A16 GET ${path}?name= finds exactly that name, without regard to case, and nothing else`, async (t) => {
-    const server = await startTestServer(t)
+    const server = await startInjectedServer(t)
     await filled(server)
     const named = async (query: string) => {
       const page = await server.data('GET', `${path}?${query}`)
@@ -56,7 +56,7 @@ for (const [path, { make, field }] of Object.entries(lists))
   })
 
 test('A16 a name is looked up by one call that reads one record, however many there are', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   await filled(server)
   const client = await openClient({ url: server.url, token: server.token })
   const asked: unknown[] = []
@@ -123,7 +123,7 @@ async function overWire(t: ExecutionContext, server: TestServer) {
 }
 
 test('A16 a name costs one request and one record, whatever there is beside it', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   await filled(server)
   const content = `#!/bin/bash\n${'# as long as scripts are\n'.repeat(800)}`
   for (let at = 0; at < 30; at++)
@@ -151,7 +151,7 @@ test('A16 a name costs one request and one record, whatever there is beside it',
 })
 
 test('the first hosts by name are one page of the server, which keeps its order by id unless it is asked', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const names = Array.from({ length: 60 }, (_, index) => `n${60 - index}`)
   for (const hostname of names) await server.data('POST', '/api/hosts', { hostname, ip: '10.0.0.1' })
   const { client, gone } = await overWire(t, server)

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { adminLogin, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { adminLogin, startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 const password = 'long enough'
@@ -21,7 +21,7 @@ function caller(server: TestServer, token: string) {
 }
 
 test("A09 an ADMIN's personal access token makes nothing that outlasts it: no user, password, role, right, enrollment token or agent", async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const leaked = caller(server, token)
   const { id } = await server.data('GET', '/api/auth/me')
@@ -52,7 +52,7 @@ test("A09 an ADMIN's personal access token makes nothing that outlasts it: no us
 })
 
 test('A09 a token made with admin: true, from a session and of role ADMIN, writes users and enrollment tokens, registers agents, but sets no rights', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const made = await server.data('POST', '/api/tokens', { name: 'inventory', admin: true })
   t.true(made.admin)
   t.deepEqual(
@@ -84,7 +84,7 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
 })
 
 test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; it is given and taken at once', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const host = async (hostname: string) => {
     const { id } = await server.data('POST', '/api/hosts', { hostname, ip: '10.0.0.1' })
@@ -115,7 +115,7 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
 })
 
 test('whom the server trusts with the credentials of a host is for an ADMIN to say, and audited', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   const hostKey = `SHA256:${'k'.repeat(43)}`
@@ -147,7 +147,7 @@ test('whom the server trusts with the credentials of a host is for an ADMIN to s
 })
 
 test('A09 the agent is installed, and installed again, for an ADMIN with a session or a token that may administer', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const oskar = await user(server, 'oskar', 'OPERATOR')
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
@@ -174,7 +174,7 @@ test('A09 the agent is installed, and installed again, for an ADMIN with a sessi
 })
 
 test('an installation takes no options of scripts, and a task does one thing', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
   const target = { hostIds: [id] }
   const faults = async (body: object) => {

@@ -7,14 +7,19 @@ import { createKeys, newSigningKey, sealKeyBytes } from '../../../src/server/key
 import { createLogin } from '../../../src/server/services/login.ts'
 import { createTotp } from '../../../src/server/services/totp.ts'
 import { appShows, enableTotp } from '../../helpers/clients/totp.ts'
-import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import {
+  adminLogin,
+  adminPassword,
+  startInjectedServer,
+  type TestServer,
+} from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
 const login = (server: TestServer, code?: string) =>
   server.api('POST', '/api/auth/login', { ...adminLogin, ...(code !== undefined && { code }) })
 
 test('nothing changes before a code of the app was confirmed; then a login takes one, each once', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const wrong = await server.api('POST', '/api/auth/totp', { currentPassword: 'a guess' })
   t.is(wrong.status, 403)
   const { secret, uri } = await server.data('POST', '/api/auth/totp', { currentPassword: adminPassword })
@@ -60,7 +65,7 @@ test('a recovery code stands in for a code once; neither it nor the secret is st
 })
 
 test('two logins at once with one code: one gets in', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { secret } = await enableTotp(server, adminPassword)
   const code = appShows(secret)
   const answers = await Promise.all(Array.from({ length: 4 }, () => login(server, code)))
@@ -123,7 +128,7 @@ test('whose secret was sealed with a key that is lost is not let in by the passw
 })
 
 test('codes end with one of them, or by an ADMIN; nobody turns them on for another, nor with a token', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startInjectedServer(t)
   const { secret } = await enableTotp(server, adminPassword)
   const again = await server.api('POST', '/api/auth/totp', { currentPassword: adminPassword })
   t.is(again.status, 409)

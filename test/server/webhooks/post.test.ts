@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer, isIP, type Socket } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { generate } from 'selfsigned'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { newSecret, signed } from '../../../src/server/webhooks/sign.ts'
-import { isSigned, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
+import { isSigned, startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 import { until } from '../../helpers/until.ts'
 
 const body = JSON.stringify({
@@ -21,22 +21,6 @@ function posting(t: ExecutionContext) {
   t.teardown(async () => post.close())
   return (url: string, headers: Record<string, string> = {}, stop = running) =>
     post({ url, headers, body }, stop)
-}
-
-/** A server that speaks TCP as `serve` does; answers its URL. */
-async function raw(t: ExecutionContext, serve: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    serve(socket)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 test('what is sent arrives as it was signed', async (t) => {
@@ -74,7 +58,7 @@ test('S14 any other answer than a 2xx is a failure, and a redirect is not follow
 test('S14 of an answer without an end no more than its beginning is read, and its status counts', async (t) => {
   const sizes: number[] = []
   const chunk = Buffer.alloc(65_536, 'x')
-  const url = await raw(t, (socket) => {
+  const url = await startRawReceiver(t, (socket) => {
     let written = 0
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10737418240\r\n\r\n')
@@ -95,9 +79,11 @@ test('S14 of an answer without an end no more than its beginning is read, and it
 
 test('a receiver that breaks off, refuses or talks nonsense is a failure that says so', async (t) => {
   const post = posting(t)
-  const cut = await raw(t, (socket) => socket.once('data', () => socket.destroy()))
+  const cut = await startRawReceiver(t, (socket) => socket.once('data', () => socket.destroy()))
   t.regex((await post(cut))?.error ?? '', /socket hang up|ECONNRESET/)
-  const nonsense = await raw(t, (socket) => socket.once('data', () => socket.end('SSH-2.0-x\r\n\r\n')))
+  const nonsense = await startRawReceiver(t, (socket) =>
+    socket.once('data', () => socket.end('SSH-2.0-x\r\n\r\n')),
+  )
   t.regex((await post(nonsense))?.error ?? '', /Parse Error/)
   const receiver = await startReceiver(t)
   await receiver.close()
