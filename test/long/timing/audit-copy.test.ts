@@ -8,7 +8,7 @@ import { until } from '../../helpers/until.ts'
 
 async function world(t: ExecutionContext) {
   const home = temporaryDirectory(t)
-  const linesOf = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n')
+  const linesOf = async (path: string) => (await readFile(path, 'utf8')).split('\n').slice(0, -1)
   return { ...(await copying(t)), home, linesOf }
 }
 

@@ -10,12 +10,12 @@ import { finished } from '../../helpers/clients/tasks.ts'
 import { appShows } from '../../helpers/clients/totp.ts'
 import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
-/** The log on disk, oldest first. */
+/** The log on disk, oldest first; of an entry that is just being written nothing. */
 async function onDisk(server: TestServer): Promise<AuditEntry[]> {
   const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
   return text
-    .trimEnd()
     .split('\n')
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as AuditEntry)
 }
 

@@ -22,7 +22,7 @@ import { until } from '../../../helpers/until.ts'
 async function world(t: ExecutionContext) {
   const home = temporaryDirectory(t)
   const file = join(home, 'audit.jsonl')
-  const linesOf = async (path = file) => (await readFile(path, 'utf8')).trimEnd().split('\n')
+  const linesOf = async (path = file) => (await readFile(path, 'utf8')).split('\n').slice(0, -1)
   return { ...(await copying(t)), home, file, target: `file:${file}`, linesOf }
 }
 
