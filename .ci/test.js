@@ -152,17 +152,24 @@ async function run(way, files) {
   console.log(report === -1 ? said : said.slice(report + 1))
 }
 
-/** The same files, those of a folder in lists of a few. Hooks are for one file. */
-function grouped(names) {
-  const alone = names.filter((name) =>
-    /^test\.(before|after)/m.test(readFileSync(`test/${name}.test.ts`, 'utf8')),
-  )
+/** What is for one file only: hooks, and an `await` of the module, which would let the next file begin. */
+const isForOneFile = /^(test\.(before|after)|((const|let) .*= |for )?await )/m
+
+/** Names of test files, those of each folder in a list. */
+function byFolder(names) {
   const folders = new Map()
-  for (const name of names.filter((each) => !alone.includes(each))) {
+  for (const name of names) {
     const folder = name.split('/').slice(0, -1).slice(0, 2).join('/')
     folders.set(folder, [...(folders.get(folder) ?? []), name])
   }
-  const lists = [...folders.values()].flatMap((all) => {
+  return [...folders.values()]
+}
+
+/** The same files, those of a folder in lists of a few. */
+function grouped(names) {
+  const alone = names.filter((name) => isForOneFile.test(readFileSync(`test/${name}.test.ts`, 'utf8')))
+  const others = names.filter((name) => !alone.includes(name))
+  const lists = byFolder(others).flatMap((all) => {
     const size = Math.ceil(all.length / Math.ceil(all.length / mostTogether))
     return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))
   })
@@ -202,6 +209,19 @@ async function repeat() {
   return flaky
 }
 
+/** Fails what has a title that another file of its folder has: files that share a process share AVA's list of titles. */
+function failEqualTitles(names) {
+  for (const files of byFolder(names)) {
+    const firsts = new Map()
+    for (const name of files)
+      for (const [title] of resultOf(name).passed) {
+        const first = firsts.get(title)
+        if (first === undefined) firsts.set(title, name)
+        else if (first !== name) resultOf(name).failed.push(`${title} (a title of ${first} too)`)
+      }
+  }
+}
+
 function showOutput(name) {
   let text = ''
   try {
@@ -218,6 +238,7 @@ async function gate() {
   await startPostgres()
   await inLanes('serial', grouped(names.filter((name) => !inThreads.test(name))))
   const flaky = await repeat()
+  failEqualTitles(names)
   const slowest = [...results]
     .flatMap(([name, { passed }]) => passed.map(([title, took]) => [took, `${name} › ${title}`]))
     .toSorted(([one], [other]) => other - one)
