@@ -19,7 +19,7 @@ export default class ServerDoctor extends BaseCommand {
   ]
   static override flags = {
     host: string({
-      env: 'RSM_HOST',
+      env: 'RSM_LISTEN_HOST',
       default: '127.0.0.1',
       description: 'address that a server would listen on',
     }),

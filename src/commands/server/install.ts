@@ -62,7 +62,8 @@ export default class ServerInstall extends BaseCommand {
       if (path !== undefined) typed.set(name, resolve(path))
     }
     const all = mergedSettings(service, typed)
-    const [host, port] = [all.get('RSM_HOST') ?? '127.0.0.1', Number(all.get('RSM_PORT') ?? 18080)]
+    const host = all.get('RSM_LISTEN_HOST') ?? all.get('RSM_HOST') ?? '127.0.0.1'
+    const port = Number(all.get('RSM_PORT') ?? 18080)
     const isOn = (name: string) => /^(1|true|y|yes|on)$/i.test(all.get(name) ?? '')
     const tls = {
       certFile: all.get('RSM_TLS_CERT'),

@@ -24,7 +24,11 @@ export default class ServerStart extends BaseCommand {
   ]
   static override flags = {
     ...withVariables('RSM_', {
-      host: string({ default: '127.0.0.1', description: 'address to listen on' }),
+      host: string({
+        env: 'RSM_LISTEN_HOST',
+        default: '127.0.0.1',
+        description: 'address to listen on',
+      }),
       port: integer({
         default: 18080,
         min: 0,

@@ -30,9 +30,16 @@ function words(text: string, delimiter: string): string[] {
     .filter((word) => word !== '')
 }
 
+/** RSM_HOST is the previous name of RSM_LISTEN_HOST. Ignored in a script, where it names the script's host. */
+function sourceOf(variable: string): string {
+  const isSet = (name: string) => (process.env[name] ?? '').trim() !== ''
+  const isOldName = variable === 'RSM_LISTEN_HOST' && !isSet(variable) && !isSet('RSM_TASK_ID')
+  return isOldName ? 'RSM_HOST' : variable
+}
+
 function settable(name: string, flag: Flag, variables: Variables): Flag {
-  const variable = flag.env
-  if (variable === undefined) return flag
+  if (flag.env === undefined) return flag
+  const variable = sourceOf(flag.env)
   const { env: _, ...rest } = flag
   const text = process.env[variable]?.trim() ?? ''
   if (text === '') return rest
@@ -52,7 +59,7 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
     if (multiple !== true) return parseOne(text, context, options)
     return Promise.all(words(text, delimiter ?? ',').map((word) => parseOne(word, context, options)))
   }
-  return { ...flag, parse }
+  return { ...flag, env: variable, parse }
 }
 
 /**

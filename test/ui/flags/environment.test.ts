@@ -94,3 +94,21 @@ test.serial(
     await t.throwsAsync(parsed(terminals.name, terminals.flag, []), { message: /takes yes or no .*, not ja/ })
   },
 )
+
+test.serial('a server started inside a script ignores RSM_HOST, the name of the script’s host', async (t) => {
+  const flags = await settableFlags()
+  const host = flags.find(({ id, name }) => id === 'server:start' && name === 'host')?.flag
+  if (host === undefined) throw new Error('no flag host')
+  t.teardown(() => {
+    for (const name of ['RSM_HOST', 'RSM_LISTEN_HOST', 'RSM_TASK_ID']) delete env[name]
+  })
+  const value = async () => (await parsed('host', host, []))[0]
+  env['RSM_HOST'] = 'web1'
+  t.is(await value(), 'web1')
+  env['RSM_TASK_ID'] = '01J'
+  t.is(await value(), '127.0.0.1')
+  env['RSM_LISTEN_HOST'] = '10.0.0.1'
+  t.is(await value(), '10.0.0.1')
+  delete env['RSM_TASK_ID']
+  t.is(await value(), '10.0.0.1')
+})
