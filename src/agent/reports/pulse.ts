@@ -11,10 +11,23 @@ import type { Log } from '../log.ts'
 import { health } from './health.ts'
 import type { MetricsBuffer } from './metrics-buffer.ts'
 
+/** Bounds in seconds: below, the agent would poll without a pause; above, it would not pick up a later change. */
+const [shortest, longest] = [1, 86_400]
+
+interface Intervals {
+  readonly heartbeatInterval: number
+  readonly metricsInterval: number
+}
+
+function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
+  const within = (seconds: number) => Math.min(Math.max(Number(seconds) || shortest, shortest), longest)
+  return { heartbeatInterval: within(heartbeatInterval), metricsInterval: within(metricsInterval) }
+}
+
 /** Heartbeats between two polls of the configuration that nothing else called for. */
 const pollEvery = 10
 
-interface PulseOptions {
+export interface PulseOptions {
   readonly api: ServerApi
   readonly agentId: string
   readonly dataDir: string
@@ -22,7 +35,7 @@ interface PulseOptions {
   readonly random: () => number
   readonly buffer: MetricsBuffer
   readonly measure: () => Promise<Metrics>
-  readonly intervals: { heartbeatInterval: number; metricsInterval: number }
+  readonly intervals: Intervals
   /** Whether there is a link only while there is work: then every pending task calls for a poll. */
   readonly onDemand: boolean
   /** Why there is no link although one is wanted. */
@@ -50,7 +63,7 @@ export class Pulse {
   #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
   readonly #backoff: ReturnType<typeof agentBackoff>
   readonly #bootedAt: number
-  #intervals: { heartbeatInterval: number; metricsInterval: number }
+  #intervals: Intervals
   #isAway = true
   #isStopped = false
   #beats = 0
@@ -67,7 +80,7 @@ export class Pulse {
     this.#options = options
     this.#backoff = agentBackoff(options.random)
     this.#bootedAt = options.clock.monotonic()
-    this.#intervals = options.intervals
+    this.#intervals = bounded(options.intervals)
   }
 
   start(events: PulseEvents): void {
@@ -168,9 +181,9 @@ export class Pulse {
     const config = await this.#options.api.config(this.#options.agentId)
     this.#configVersion = config.configVersion
     if (this.#isStopped) return
-    const isFaster = config.metricsInterval !== this.#intervals.metricsInterval
-    this.#intervals = { heartbeatInterval: config.heartbeatInterval, metricsInterval: config.metricsInterval }
-    if (isFaster) this.#scheduleMetrics()
+    const before = this.#intervals
+    this.#intervals = bounded(config)
+    if (this.#intervals.metricsInterval !== before.metricsInterval) this.#scheduleMetrics()
     this.#events.configured(config)
   }
 

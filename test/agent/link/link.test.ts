@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import test from 'ava'
 import { type Clock, systemClock } from '../../../src/agent/clock.ts'
-import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { hasty, linkedAgent } from '../../helpers/agents/agent.ts'
 
 test('output is exact over a link that is cut again and again while acknowledgements are lost', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
@@ -119,8 +119,8 @@ test('a terminal is refused in words, not with silence', async (t) => {
 })
 
 test('on demand the link stands only while there is something to do', async (t) => {
-  const { server, agent } = await linkedAgent(t, { onDemand: true, idleLink: 200 })
-  server.intervals = { heartbeatInterval: 0.2, metricsInterval: 60 }
+  const { server, agent } = await linkedAgent(t, { onDemand: true, idleLink: 200, clock: hasty })
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   server.configVersion = 2
   await server.until(() => server.heartbeats.length > 0, 'a heartbeat')
   t.false(agent.linked())

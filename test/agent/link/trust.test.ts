@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { startAgent } from '../../../src/agent/main.ts'
 import { isDistrust } from '../../../src/core/signing.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 test('P19 P37 unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
@@ -71,10 +71,10 @@ for (const [how, skew] of [
 test('an agent that registers anew with another token goes by the key that it learns then, and not by the old one', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   let tokens = 0
   const enrollToken = () => `rsm_enr_${tokens++}`
-  const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken })
+  const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken, clock: hasty })
   t.teardown(async () => {
     await agent.stop()
     await server.close()
@@ -104,12 +104,12 @@ test('an agent that registers anew with another token goes by the key that it le
 test('P38 S05 who answers 401 in the place of the server brings no other key: the enrollment token has been used before', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   const lines: string[] = []
   const log = (_level: string, line: string, more?: object) => {
     lines.push(`${line} ${JSON.stringify(more)}`)
   }
-  const agent = await startAgent({ ...agentOptions(server, dataDir), log })
+  const agent = await startAgent({ ...agentOptions(server, dataDir), log, clock: hasty })
   t.teardown(async () => {
     await agent.stop()
     await server.close()

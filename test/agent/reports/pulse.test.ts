@@ -1,23 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import { MetricsBuffer } from '../../../src/agent/reports/metrics-buffer.ts'
-import { Pulse } from '../../../src/agent/reports/pulse.ts'
+import { Pulse, type PulseOptions } from '../../../src/agent/reports/pulse.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { Metrics } from '../../../src/core/host.ts'
 import type { AgentConfig } from '../../../src/core/protocol/http/agent.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { agentOptions, hasty, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { until } from '../../helpers/until.ts'
 
-test('heartbeats and metrics come at the intervals that the server sets', async (t) => {
+test('the first heartbeat carries status and agent id, and a reconnect keeps the host id', async (t) => {
   const { server, agent } = await linkedAgent(t)
   t.is(server.heartbeats[0]?.status, 'HEALTHY')
   t.is(server.heartbeats[0]?.agentId, agent.agentId)
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.1 }
-  server.configVersion = 2
   server.socket?.terminate()
   await server.linked(2)
   t.is(agent.hostId, 7)
@@ -26,9 +24,9 @@ test('heartbeats and metrics come at the intervals that the server sets', async 
 test('a heartbeat says why there is no link: what the server, or a proxy before it, answered', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   server.refusesLinks = 502
-  const agent = await startAgent(agentOptions(server, dataDir))
+  const agent = await startAgent({ ...agentOptions(server, dataDir), clock: hasty })
   t.teardown(async () => {
     await agent.stop()
     await server.close()
@@ -42,8 +40,8 @@ test('a heartbeat says why there is no link: what the server, or a proxy before 
 test('metrics are measured, and their percentages are percentages', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.15 }
-  const agent = await startAgent(agentOptions(server, dataDir))
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 1 }
+  const agent = await startAgent({ ...agentOptions(server, dataDir), clock: hasty })
   t.teardown(async () => {
     await agent.stop()
     await server.close()
@@ -58,45 +56,90 @@ test('metrics are measured, and their percentages are percentages', async (t) =>
   }
 })
 
+const ack = { serverTime: '', configVersion: 1, pendingTasks: 0 }
+const healthy: PulseOptions['api'] = {
+  register: () => Promise.reject(new Error('it is registered')),
+  heartbeat: async () => ack,
+  config: async () => ({ configVersion: 1 }) as AgentConfig,
+  metrics: async () => ack,
+}
+
+async function pulseOf(t: ExecutionContext, parts: Partial<PulseOptions>): Promise<Pulse> {
+  const pulse = new Pulse({
+    api: healthy,
+    agentId: 'a',
+    dataDir: await temporaryDirectory(t),
+    clock: systemClock,
+    random: Math.random,
+    buffer: await MetricsBuffer.open(join(await temporaryDirectory(t), 'metrics.jsonl')),
+    measure: async () => ({ timestamp: 'now' }) as Metrics,
+    intervals: { heartbeatInterval: 60, metricsInterval: 60 },
+    onDemand: false,
+    linkFault: () => null,
+    mark: () => null,
+    marked: () => {},
+    log: () => {},
+    ...parts,
+  })
+  t.teardown(() => pulse.stop())
+  return pulse
+}
+
+const deaf = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
+
+for (const [asked, taken] of [
+  [0, 1],
+  [-1, 1],
+  [1e-9, 1],
+  ['x', 1],
+  [null, 1],
+  [1e12, 86_400],
+] as const)
+  test(`an interval of ${asked} from the server becomes ${taken} s`, async (t) => {
+    const delays = new Set<number>()
+    const clock: Clock = {
+      ...systemClock,
+      monotonic: () => 0,
+      after(delay) {
+        delays.add(delay)
+        return () => {}
+      },
+    }
+    const config = { configVersion: 1, heartbeatInterval: asked, metricsInterval: asked }
+    const api = { ...healthy, config: async () => config as unknown as AgentConfig }
+    const pulse = await pulseOf(t, { api, clock })
+    pulse.start(deaf)
+    await until('it is configured', () => delays.has(taken * 1000) && delays.size === 2)
+    t.deepEqual([...delays], [60_000, taken * 1000])
+  })
+
 test('while a disk does not answer, no other measure begins', async (t) => {
-  const ack = { serverTime: '', configVersion: 1, pendingTasks: 0 }
-  const intervals = { heartbeatInterval: 60, metricsInterval: 0.01 }
+  const intervals = { heartbeatInterval: 60, metricsInterval: 1 }
   const sent: string[] = []
   const asked: ((sample: Metrics) => void)[] = []
   let intervalsOver = 0
   const clock: Clock = {
     ...systemClock,
     after: (delay, run) =>
-      systemClock.after(delay, () => {
+      systemClock.after(delay / 100, () => {
         if (delay === intervals.metricsInterval * 1000) intervalsOver += 1
         run()
       }),
   }
-  const pulse = new Pulse({
+  const pulse = await pulseOf(t, {
     api: {
-      register: () => Promise.reject(new Error('it is registered')),
-      heartbeat: async () => ack,
+      ...healthy,
       config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,
       async metrics({ timestamp }) {
         sent.push(timestamp)
         return ack
       },
     },
-    agentId: 'a',
-    dataDir: await temporaryDirectory(t),
     clock,
-    random: Math.random,
-    buffer: await MetricsBuffer.open(join(await temporaryDirectory(t), 'metrics.jsonl')),
     measure: () => new Promise((resolve) => asked.push(resolve)),
     intervals,
-    onDemand: false,
-    linkFault: () => null,
-    mark: () => null,
-    marked: () => {},
-    log: () => {},
   })
-  t.teardown(() => pulse.stop())
-  pulse.start({ reached() {}, missed() {}, configured() {}, revoked: async () => false })
+  pulse.start(deaf)
   await until('ten intervals are over', () => intervalsOver > 10)
   t.is(asked.length, 1)
   asked[0]?.({ timestamp: 'first' } as Metrics)
@@ -107,10 +150,10 @@ test('while a disk does not answer, no other measure begins', async (t) => {
 test('metrics of the time in which the server was away are kept on disk and sent in order', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
-  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.05 }
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 1 }
   let isAway = false
   server.intercept = () => (isAway ? { status: 503, message: 'away' } : undefined)
-  const first = await startAgent(agentOptions(server, dataDir))
+  const first = await startAgent({ ...agentOptions(server, dataDir), clock: hasty })
   await server.until(() => server.metrics.length >= 1, 'a report')
   isAway = true
   const buffered = () => {
@@ -123,7 +166,7 @@ test('metrics of the time in which the server was away are kept on disk and sent
   t.true(kept.length >= 4)
   isAway = false
   const before = server.metrics.length
-  const second = await startAgent(agentOptions(server, dataDir))
+  const second = await startAgent({ ...agentOptions(server, dataDir), clock: hasty })
   t.teardown(async () => {
     await second.stop()
     await server.close()
@@ -233,10 +276,10 @@ for (const [own, set, heard] of [
     const messages: string[] = []
     const server = await FakeServer.start()
     server.logLevel = set
-    server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+    server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
     const options = agentOptions(server, await temporaryDirectory(t))
     const log = (_level: string, message: string) => messages.push(message)
-    const agent = await startAgent({ ...options, logLevel: own, log })
+    const agent = await startAgent({ ...options, logLevel: own, log, clock: hasty })
     t.teardown(async () => {
       await agent.stop()
       await server.close()

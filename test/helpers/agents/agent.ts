@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
+import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { type AgentOptions, type RunningAgent, startAgent } from '../../../src/agent/main.ts'
 import { FakeServer } from '../servers/fake-server.ts'
 
@@ -28,6 +29,12 @@ export function agentOptions(server: { url: string }, dataDir: string): AgentOpt
     log: () => {},
     diskSize: async () => 100,
   }
+}
+
+/** Runs timers of up to 3 s ten times as fast, because intervals are at least 1 s. */
+export const hasty: Clock = {
+  ...systemClock,
+  after: (delay, run) => systemClock.after(delay <= 3_000 ? delay / 10 : delay, run),
 }
 
 interface Pair {
