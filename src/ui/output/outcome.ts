@@ -105,6 +105,21 @@ export function cutLines({ results }: Task): string[] {
   return cut.length === 0 ? [] : [`${sanitizeLine(foldNodeset(cut))}: ${cutOutput}`]
 }
 
+/** `web1: 4711 sh still holds …`, of hosts that succeeded; hosts that left the same programs running are one line. */
+export function warningLines({ results }: Task): string[] {
+  const alike = new Map<string, TaskResult[]>()
+  for (const result of results) {
+    if (result.status !== 'SUCCESS' || result.error === null) continue
+    const programs = result.survivors?.map(({ command }) => command).join(', ')
+    const key = programs ? `${programs}: still running with the output open` : result.error
+    alike.set(key, [...(alike.get(key) ?? []), result])
+  }
+  return [...alike].map(([key, hosts]) => {
+    const said = hosts.length === 1 ? hosts[0]?.error : key
+    return sanitizeLine(`${foldNodeset(hosts.map(({ hostname }) => hostname))}: ${said}`)
+  })
+}
+
 /** `2 hosts changed`, or would, of a copy; nothing of another task. */
 export function changedLines({ copy, results }: Task): string[] {
   if (copy === null) return []

@@ -6,7 +6,14 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { failureOf, reportFailure } from '../command/failure.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
-import { changedLines, cutLines, failureLines, foldFailures, summaryLine } from '../output/outcome.ts'
+import {
+  changedLines,
+  cutLines,
+  failureLines,
+  foldFailures,
+  summaryLine,
+  warningLines,
+} from '../output/outcome.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { followTask } from './follow.ts'
@@ -123,7 +130,7 @@ async function summarise(client: Client, task: Task, outputs: TaskDisplay): Prom
     if (explained.next !== undefined) outputs.next(explained.next)
   }
   for (const line of lines.slice(last + 1)) outputs.warn(line)
-  for (const line of cutLines(task)) outputs.notice(line)
+  for (const line of [...warningLines(task), ...cutLines(task)]) outputs.notice(line)
   for (const line of changedLines(task)) outputs.notice(line)
   outputs.notice(summaryLine(task))
 }

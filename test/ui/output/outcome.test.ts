@@ -7,6 +7,7 @@ import {
   failureLines,
   foldFailures,
   summaryLine,
+  warningLines,
 } from '../../../src/ui/output/outcome.ts'
 import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 
@@ -119,4 +120,19 @@ test('A16 output that was cut is told beside a success', (t) => {
     'web[1-2]: its output exceeded the limit; the middle is left out',
   ])
   t.deepEqual(cutLines(taskOf([resultOf('web3')])), [])
+})
+
+test('processes left running are reported beside a success, with the PID for a single host', (t) => {
+  const held = (pid: number) =>
+    `${pid} sh still holds the output: what comes after the end of the script is dropped`
+  const left = (name: string, pid: number) =>
+    resultOf(name, { error: held(pid), survivors: [{ pid, command: 'sh' }] })
+  t.deepEqual(warningLines(taskOf([left('web1', 71), resultOf('web3')])), [`web1: ${held(71)}`])
+  t.deepEqual(warningLines(taskOf([left('web1', 71), left('web2', 8)])), [
+    'web[1-2]: sh: still running with the output open',
+  ])
+  t.deepEqual(
+    warningLines(taskOf([resultOf('web3'), resultOf('web4', { status: 'FAILED', error: held(1) })])),
+    [],
+  )
 })
