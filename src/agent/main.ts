@@ -33,7 +33,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
   const accounts = await checkAccounts(options)
   const enrollToken = await tokenToEnroll(options)
-  const directory = await openDataDirectory(options.dataDir)
+  const directory = await openDataDirectory(options.dataDir, { othersMayPass: accounts.hasOthers })
   const opened: (() => unknown)[] = [() => directory.release(), () => connection.agent.destroy()]
   const stopping = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
@@ -41,7 +41,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   try {
     const entered = await enter({ ...ground, dataDir: directory.path })
     warnOfRoot(entered.script, log)
-    await warnOfUnknown(options.allowRunAs, log)
+    const { own, sandbox } = entered.script
+    const isReached = sandbox.mode === 'strict' || own.uid !== 0
+    await warnOfUnknown(options.allowRunAs, log, { dataDir: isReached ? null : directory.path })
     const parts = await openParts(entered)
     const conversation = converse(parts)
     await sweepTerminals(parts.sessions, parts)

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Connection } from '../net/connect.ts'
 import type { AgentOptions } from './agent-options.ts'
@@ -86,7 +86,11 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     log,
   })
   const spool = join(dataDir, 'executions')
-  mkdirSync(spool, { recursive: true, mode: 0o700 })
+  const sessions = join(dataDir, 'terminals')
+  for (const passed of [spool, sessions]) {
+    mkdirSync(passed, { recursive: true })
+    chmodSync(passed, script.hasOthers ? 0o711 : 0o700)
+  }
   const common = {
     journal,
     clock,
@@ -113,7 +117,6 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     files,
   })
   const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
-  const sessions = join(dataDir, 'terminals')
   const terminals = new Terminals({ ...common, directory: sessions, lack })
   const uplink = new Uplink(runner, new Trouble(clock, log))
   const sources = {

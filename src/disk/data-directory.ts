@@ -1,6 +1,6 @@
-import type { Stats } from 'node:fs'
+import { chmodSync, type Stats, statSync } from 'node:fs'
 import { chmod, readdir, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { lockFile } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
@@ -14,17 +14,23 @@ export interface DataDirectory {
 const lockName = 'lock'
 
 /**
- * Creates the directory (mode 0700) where there is none, checks that it is a fit place for secrets, and locks it.
+ * Creates the directory if it is missing (mode 0700, or 0711 with `othersMayPass`), checks that it is fit for secrets,
+ * and locks it.
  * @throws RsmError `conflict` when another process holds it; `invalid` when it is not a directory; `unavailable` when
  * it can't be used as it is. Each says what to do (reliability F05, F06). With `rootMayRead` root gets another user's too,
  * and makes nothing in it that would be root's.
  */
-export async function openDataDirectory(path: string, { rootMayRead = false } = {}): Promise<DataDirectory> {
+export async function openDataDirectory(
+  path: string,
+  { rootMayRead = false, othersMayPass = false } = {},
+): Promise<DataDirectory> {
   const directory = resolve(path)
   const what = `data directory ${directory}`
   try {
-    makeDirectory(directory, 0o700)
-    const owner = await checkPrivate(directory, what, rootMayRead)
+    const mode = othersMayPass ? 0o711 : 0o700
+    if (othersMayPass) openParent(directory)
+    makeDirectory(directory, mode)
+    const owner = await checkPrivate(directory, what, { rootMayRead, mode })
     const handle = await lockFile(join(directory, lockName), what)
     if (rootMayRead && process.getuid?.() === 0) await handle.chown(owner.uid, owner.gid)
     let released: Promise<void> | null = null
@@ -34,7 +40,20 @@ export async function openDataDirectory(path: string, { rootMayRead = false } = 
   }
 }
 
-async function checkPrivate(directory: string, what: string, rootMayRead: boolean): Promise<Stats> {
+/** The parent of the default directories of root is rsm's own; earlier versions, or a umask, may have closed it to other users. */
+function openParent(directory: string): void {
+  const parent = dirname(directory)
+  if (parent !== '/var/lib/rsm') return
+  makeDirectory(parent, 0o755)
+  const { mode } = statSync(parent)
+  if ((mode & 0o011) !== 0o011) chmodSync(parent, mode | 0o011)
+}
+
+async function checkPrivate(
+  directory: string,
+  what: string,
+  { rootMayRead, mode }: { rootMayRead: boolean; mode: number },
+): Promise<Stats> {
   const found = await stat(directory)
   if (!found.isDirectory()) throw notADirectory(what)
   const user = process.getuid?.() ?? found.uid
@@ -43,17 +62,24 @@ async function checkPrivate(directory: string, what: string, rootMayRead: boolea
       hint: `run rsm as that user, or: chown -R ${user} '${directory}'`,
     })
   }
-  if ((found.mode & 0o077) !== 0) await tighten(directory, found, what)
+  // Root inspecting another user's directory keeps its mode.
+  const fit = rootMayRead ? (found.mode & 0o066) === 0 : (found.mode & 0o077) === (mode & 0o077)
+  if (!fit) await setMode(directory, found, { what, mode })
   return found
 }
 
-/** Only what is plainly ours is tightened: a chmod of, say, /tmp would break the machine. */
-async function tighten(directory: string, found: Stats, what: string): Promise<void> {
+/** Changes only a directory that is clearly rsm's: a chmod of, say, /tmp would break the machine. */
+async function setMode(
+  directory: string,
+  found: Stats,
+  { what, mode }: { what: string; mode: number },
+): Promise<void> {
   const names = await readdir(directory)
-  if (names.length === 0 || names.includes(lockName)) return chmod(directory, 0o700)
-  const mode = (found.mode & 0o7777).toString(8)
-  throw new RsmError('unavailable', `${what} is open to other users (mode ${mode})`, {
-    hint: `choose a directory of its own, or if it is one: chmod 700 '${directory}'`,
+  if (names.length === 0 || names.includes(lockName)) return chmod(directory, mode)
+  if ((found.mode & 0o077) === 0) return
+  const now = (found.mode & 0o7777).toString(8)
+  throw new RsmError('unavailable', `${what} is open to other users (mode ${now})`, {
+    hint: `choose another directory; if only rsm uses this one: chmod ${mode.toString(8)} '${directory}'`,
   })
 }
 

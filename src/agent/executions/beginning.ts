@@ -9,10 +9,15 @@ import type { Started } from './journaled.ts'
 import { place } from './placement.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
+/** Fields of scripts only; the message schema does not reject unknown fields. */
+const scriptFields = ['scriptName', 'upgrade', 'verify', 'rollback', 'stdin', 'limits', 'workDir'] as const
+
 /** Checks what can be known before the start. An upgrade always comes signed, whatever else an agent takes. */
 export function refusalOf(request: Order, options: RunnerOptions): Refusal | null {
   const refuse = (error: string): Refusal => ({ exitCode: 126, error })
   if (isOfFiles(request)) {
+    const wrong = scriptFields.find((name) => request[name] !== undefined)
+    if (wrong !== undefined) return refuse(`invalid order: a file transfer has no field ${wrong}`)
     const barred = barredUser(request.runAs ?? options.runAs, options)
     if (barred !== null) return refuse(barred)
     return options.sandbox.mode === 'strict'
@@ -27,9 +32,8 @@ export function refusalOf(request: Order, options: RunnerOptions): Refusal | nul
 
 /** Of what follows on a script, too: it is refused before anything starts. */
 function scriptsRefusal(request: ExecuteScript, options: RunnerOptions): Refusal | null {
-  const types = [request, request.verify, request.rollback].flatMap((each) => each?.scriptType ?? [])
-  for (const scriptType of types) {
-    const refused = refusal({ ...request, scriptType }, options)
+  for (const each of [request, request.verify, request.rollback]) {
+    const refused = each && refusal({ ...request, script: each.script, scriptType: each.scriptType }, options)
     if (refused) return refused
   }
   return null

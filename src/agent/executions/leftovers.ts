@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { faultPoint } from '#fault-point'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { HeldOutput } from './held-output.ts'
 
 /**
  * Directories of acknowledged executions are removed some time later, together: ext4 gives no inode away again within
@@ -16,21 +17,23 @@ const mostWaiting = 1000
 export class Leftovers {
   readonly #clock: Clock
   readonly #log: Log
+  readonly #held: HeldOutput
   #waiting: string[] = []
   #cancelTimer: (() => void) | undefined
 
-  constructor(clock: Clock, log: Log) {
+  constructor(clock: Clock, log: Log, held: HeldOutput) {
     this.#clock = clock
     this.#log = log
+    this.#held = held
   }
 
   /** `bytes` of output lie in the directory. What is left when the agent ends, the next one removes at its start. */
   add(directory: string, bytes: number): void {
-    if (bytes > keepAtMost || this.#waiting.length >= mostWaiting) return this.#remove(directory)
+    if (bytes > keepAtMost || this.#waiting.length >= mostWaiting) return this.remove(directory)
     this.#waiting.push(directory)
     this.#cancelTimer ??= this.#clock.after(removeAfter, () => {
       this.#cancelTimer = undefined
-      for (const waiting of this.#waiting.splice(0)) this.#remove(waiting)
+      for (const waiting of this.#waiting.splice(0)) this.remove(waiting)
     })
   }
 
@@ -38,11 +41,15 @@ export class Leftovers {
     this.#cancelTimer?.()
   }
 
-  #remove(directory: string): void {
-    faultPoint('agent.removed.before')
-    rm(directory, { recursive: true, force: true }).then(
-      () => faultPoint('agent.removed.after'),
-      (error: unknown) => this.#log('WARN', 'could not remove a spool', { directory, error: String(error) }),
-    )
+  /** Removes the directory as soon as no process holds output in it. */
+  remove(directory: string): void {
+    this.#held.whenReleased(directory, () => {
+      faultPoint('agent.removed.before')
+      rm(directory, { recursive: true, force: true }).then(
+        () => faultPoint('agent.removed.after'),
+        (error: unknown) =>
+          this.#log('WARN', 'could not remove a spool', { directory, error: String(error) }),
+      )
+    })
   }
 }

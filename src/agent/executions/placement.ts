@@ -29,7 +29,7 @@ export function place(
   const identity = identityOf(taskId, step)
   const cgroup = containment.create(identity)
   const limits = lowerLimits(request.limits ?? {}, ceiling)
-  const limited = limiter.create(identity, limits, cgroup, ownProcesses({ account, sandbox }))
+  const limited = limiter.create(identity, limits, cgroup, ownProcesses(sandbox))
   const mark = markOf(journal.storeId, identity)
   const start = { directory, account, mark, sandbox, cgroup, limitGroups: limited.groups }
   const started: Started = {

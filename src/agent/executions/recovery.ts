@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
+import { readExit } from '../processes/exit-file.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
 import type { Tree } from '../processes/processes.ts'
-import { leftOver } from '../processes/survivors.ts'
+import { type Left, leftOver, nothingLeft } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
-import { readExit } from '../script/launch.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
-import { nothingLeft, type Outcome, outcome } from './run.ts'
+import { drainOutput, drainTimeout, type Outcome, outcome } from './run.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
 const lookEvery = 50
@@ -24,25 +24,43 @@ export function treeOf(
   return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true, directory }
 }
 
+interface Surroundings {
+  readonly machine: Machine
+  readonly containment: Containment
+  readonly clock: Clock
+  readonly isStopped: () => boolean
+}
+
 /** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
 export async function whatBecameOf(
   record: JournaledExecution,
   started: Started,
   directory: string,
-  { machine, containment }: { machine: Machine; containment: Containment },
+  { machine, containment, clock, isStopped }: Surroundings,
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
-  const left = readExit(directory)
+  const exitBefore = readExit(directory)
   const root = (isSameBoot && record.spawned) || null
-  if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
+  if (root && isAlive(root) && !(exitBefore !== null && record.ending)) return { root }
   const tree = treeOf(started, root, directory)
   // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
   // nobody would learn how the rest ends.
-  const isToEnd = isSameBoot && (left === null || record.ending !== undefined)
-  const ended = isToEnd ? await containment.end(tree) : nothingLeft
-  const exit = left ?? readExit(directory)
+  const isToEnd = isSameBoot && (exitBefore === null || record.ending !== undefined)
+  const since = (uptime: number) => (machine.uptime() - uptime) * 1000
+  let ended: Left = nothingLeft
+  if (isToEnd) ended = await containment.end(tree)
+  else if (isSameBoot && exitBefore !== null && !exitBefore.isNever)
+    ended = await drainOutput(directory, tree, {
+      clock,
+      age: since(started.uptime),
+      patience: drainTimeout - since(exitBefore.uptime),
+      isStopped,
+    })
+  const exit = exitBefore ?? readExit(directory)
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
-  if (exit !== null || record.ending)
+  // An unrecorded exit by signal before a reboot is attributed to the shutdown.
+  const diedInShutdown = !isSameBoot && exit !== null && exit.code >= 128
+  if ((exit !== null && !diedInShutdown) || record.ending)
     return { outcome: outcome(exit, { tree, reason: record.ending, duration, ended }) }
   const gone = isSameBoot
     ? 'its processes were gone when the agent came back, and left no exit code'

@@ -2,11 +2,12 @@ import { constants } from 'node:os'
 import { longestTimer } from '../../core/protocol/bounds.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
-import type { Containment, Ended } from '../processes/containment.ts'
+import type { Containment } from '../processes/containment.ts'
+import { type Exit, readExit } from '../processes/exit-file.ts'
 import type { Tree } from '../processes/processes.ts'
-import { leftOver } from '../processes/survivors.ts'
+import { type Left, leftOver, nothingLeft, stillWriting } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
-import { type Exit, readExit } from '../script/launch.ts'
+import { type Writer, writersOf } from '../processes/writers.ts'
 import type { EndReason } from './journaled.ts'
 
 /** How an execution ended, without its output. */
@@ -40,21 +41,24 @@ export function signalOf(code: number): string | null {
   return null
 }
 
+/** Milliseconds that other processes, such as a `>(filter)`, have to close the output after the script's end. */
+export const drainTimeout = 2_000
+const firstLook = 5
+const longestLook = 100
+
 /** What is known of an end beside the exit code. */
 interface End {
   readonly tree: Tree
   readonly reason: EndReason | undefined
   /** Milliseconds. */
   readonly duration: number
-  readonly ended: Ended
+  readonly ended: Left
 }
-
-/** Of a tree that was not to be ended. */
-export const nothingLeft: Ended = { remnants: [], isAllKnown: true }
 
 /** What the end of a script means (contract §4), and what of its tree could not be ended. */
 export function outcome(exit: Exit | null, { tree, reason, duration, ended }: End): Outcome {
-  const { left, told: error } = leftOver(ended)
+  const { left, told } = leftOver(ended)
+  const error = told ?? stillWriting(ended)
   const common = { duration, containment: levelOf(tree), ...left }
   if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
@@ -75,14 +79,45 @@ export function outcome(exit: Exit | null, { tree, reason, duration, ended }: En
   return { ...common, exitCode: exit.code, status, signal: signalOf(exit.code), error }
 }
 
+interface DrainOptions {
+  readonly clock: Clock
+  /** Milliseconds since the script began. */
+  readonly age: number
+  /** Milliseconds. */
+  readonly patience: number
+  readonly isStopped: () => boolean
+}
+
+/** Waits until no process holds the script's output open, at most `patience`; returns those that still do. */
+export async function drainOutput(directory: string, tree: Tree, options: DrainOptions): Promise<Left> {
+  const { clock, age, patience, isStopped } = options
+  const began = clock.monotonic()
+  let writers: readonly Writer[] = []
+  for (let pause = firstLook; ; pause = Math.min(pause * 2, longestLook)) {
+    const elapsed = clock.monotonic() - began
+    try {
+      writers = writersOf(directory, tree, { age: age + elapsed, known: writers })
+    } catch {
+      // The exit code is reported even if /proc cannot be read (EMFILE).
+      return { remnants: [], isAllKnown: false }
+    }
+    if (writers.length === 0 || elapsed >= patience || isStopped())
+      return { remnants: [], writers, isAllKnown: true }
+    await new Promise<void>((resolve) => clock.after(pause, resolve))
+  }
+}
+
 /** One script that runs, from its start, or from the moment in which a new agent found it, to its end. */
 export class Run {
   /** Settles once, when it has ended, and its tree too where that had to be ended. */
   readonly ended: Promise<Outcome>
+  /** Processes that still hold the output, once `ended` has settled. */
+  writers: readonly Writer[] = []
   readonly #options: RunOptions
   readonly #began: number
+  #isStopped = false
   #reason: EndReason | undefined
-  #killing: Promise<Ended> | undefined
+  #killing: Promise<Left> | undefined
   /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
   readonly #gaveUp: Promise<void>
   #giveUp: () => void = () => {}
@@ -116,6 +151,7 @@ export class Run {
 
   /** Leaves the script to the next agent. */
   leave(): void {
+    this.#isStopped = true
     this.#stopTimer()
     this.#stopNoting()
   }
@@ -133,14 +169,27 @@ export class Run {
     const exit = readExit(this.#options.directory)
     // Without its wrapper nobody would learn how the rest ends.
     if (exit === null && !this.#killing) this.#killing = this.#endTree()
-    const ended = await (this.#killing ?? nothingLeft)
+    const ended = await (this.#killing ?? (exit?.isNever ? nothingLeft : this.#drain()))
     this.#stopNoting()
     const { tree } = this.#options
     const end = { tree, reason: this.#reason, duration: this.#duration(exit), ended }
     return outcome(exit ?? readExit(this.#options.directory), end)
   }
 
-  async #endTree(): Promise<Ended> {
+  async #drain(): Promise<Left> {
+    const { directory, tree, clock } = this.#options
+    const age = clock.monotonic() - this.#began
+    const left = await drainOutput(directory, tree, {
+      clock,
+      age,
+      patience: drainTimeout,
+      isStopped: () => this.#isStopped,
+    })
+    this.writers = left.writers ?? []
+    return left
+  }
+
+  async #endTree(): Promise<Left> {
     const { containment, tree } = this.#options
     try {
       const ended = await containment.end(tree)

@@ -10,6 +10,7 @@ import { isSwapped } from '../upgrade/order.ts'
 import { refusalOf } from './beginning.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
+import { HeldOutput } from './held-output.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { Leftovers } from './leftovers.ts'
 import { Notes } from './notes.ts'
@@ -30,6 +31,7 @@ export class Runner {
   readonly #options: RunnerOptions
   readonly #queue: ExecutionQueue
   readonly #spools: SpoolWatch
+  readonly #held: HeldOutput
   readonly #leftovers: Leftovers
   readonly #trouble: Trouble
   readonly #notes: Notes
@@ -52,8 +54,9 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#queue = new ExecutionQueue(options.journal)
-    this.#leftovers = new Leftovers(options.clock, options.log)
     this.#trouble = new Trouble(options.clock, options.log)
+    this.#held = new HeldOutput(options.clock, this.#trouble)
+    this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
     this.#spools = new SpoolWatch(
       options.clock,
       (execution) => this.#tell(execution),
@@ -66,6 +69,7 @@ export class Runner {
       ...options,
       notes: this.#notes,
       trouble: this.#trouble,
+      held: this.#held,
       running: (execution) => {
         this.#spools.add(execution)
         this.#tell(execution)
@@ -90,7 +94,7 @@ export class Runner {
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
     const { journal, directory, machine } = this.#options
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    mkdirSync(directory, { recursive: true, mode: 0o711 })
     const adopted: [Execution, JournaledExecution, Started][] = []
     const between: Execution[] = []
     for (const record of journal.records.values()) {
@@ -116,8 +120,16 @@ export class Runner {
       execution.state = 'RUNNING'
       this.#phases.goOn(execution)
     }
-    for (const name of await readdir(directory))
-      if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
+    const entries = await readdir(directory, { withFileTypes: true })
+    const pathOf = ({ name }: { name: string }) => join(directory, name)
+    const running = [...this.executions.values()].filter(({ state }) => state === 'RUNNING')
+    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOf)
+    this.#held.find(directories, new Set(running.map(({ place }) => place)))
+    for (const entry of entries.filter(({ name }) => !this.executions.has(name))) {
+      const path = pathOf(entry)
+      if (this.#held.holds(path)) this.#leftovers.remove(path)
+      else await rm(path, { recursive: true, force: true })
+    }
     this.#startNext()
   }
 
@@ -152,7 +164,7 @@ export class Runner {
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
       const refused = refusalOf(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
-      mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
+      mkdirSync(execution.directory, { recursive: true, mode: 0o711 })
       if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, request)
       await this.#untilStopped(this.#queue.add(execution, request))
       // A cancel that came while its copy was written found nothing to take out of the queue.
@@ -217,6 +229,7 @@ export class Runner {
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
+    this.#held.stop()
     this.#cgroups.sweep()
     for (const execution of this.executions.values()) {
       execution.stopWaiting?.()

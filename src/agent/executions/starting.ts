@@ -32,7 +32,7 @@ export async function startStep(
   if (fault !== null) return notRun(taskId, at, { exitCode: 126, error: fault })
   const found = accountOf(request, options)
   const account = found instanceof Promise ? await found : found
-  if (execution.isGated) mkdirSync(place, { recursive: true, mode: 0o700 })
+  if (execution.isGated) mkdirSync(place, { recursive: true, mode: 0o711 })
   const { toRun, start, started } = ready(request, step, place, account, options)
   // Before it is durable, so that its cgroups go when it can't be.
   execution.started = started

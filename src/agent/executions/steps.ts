@@ -42,7 +42,7 @@ export function requestOf(request: Order, { phase }: Step, passed: readonly Pass
   const maxOutputBytes = Math.max(script.maxOutputBytes - used, least)
   const { script: text, scriptType, timeout } = gate
   // What is brought is for the script: what checks it reads nothing.
-  const { stdin: _stdin, ...rest } = script
+  const { stdin: _stdin, scriptName: _name, ...rest } = script
   return { ...rest, script: text, scriptType, timeout, params, maxOutputBytes }
 }
 

@@ -7,6 +7,7 @@ import type { ProcessId } from '../processes/machine.ts'
 import type { Trouble } from '../trouble.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
+import type { HeldOutput } from './held-output.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import type { Notes } from './notes.ts'
 import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
@@ -19,6 +20,7 @@ const againAfter = 1_000
 interface SupervisionOptions extends Pick<RunnerOptions, 'clock' | 'machine' | 'containment' | 'log'> {
   readonly notes: Notes
   readonly trouble: Trouble
+  readonly held: HeldOutput
   /** It runs, and may write from now on. */
   readonly running: (execution: Execution) => void
   readonly ended: (execution: Execution, complete: ScriptComplete) => void
@@ -93,12 +95,18 @@ export class Supervision {
     const { machine, clock, containment, notes } = this.#options
     if (!execution.isGated) notes.dropCopy(execution)
     if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
-    const found = await whatBecameOf(record, started, execution.place, { machine, containment })
+    const isStopped = () => this.#isStopped
+    const found = await whatBecameOf(record, started, execution.place, {
+      machine,
+      containment,
+      clock,
+      isStopped,
+    })
     if (this.#isStopped) return
     execution.writes()
     if ('outcome' in found) return this.#settled(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
-    const exited = untilGone(found.root, clock, () => this.#isStopped)
+    const exited = untilGone(found.root, clock, isStopped)
     this.begin(execution, started, found.root, exited, clock.monotonic() - elapsed)
     if (record.ending) execution.run?.goOnEnding(record.ending)
   }
@@ -119,6 +127,9 @@ export class Supervision {
       this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
       return
     }
+    const { held } = this.#options
+    if (execution.run) held.hold(execution.place, execution.run.writers)
+    else held.find([execution.place])
     const { changed, error = null } = this.#saidOf(execution, started)
     this.#options.ended(execution, {
       taskId: execution.taskId,
@@ -126,7 +137,7 @@ export class Supervision {
       completedAt,
       ...result,
       ...summary,
-      error: limitReached(started.limited, result) ?? result.error ?? error,
+      error: limitReached(started.limited, result) ?? error ?? result.error,
       ...(changed === undefined ? {} : { changed }),
     })
   }

@@ -103,6 +103,7 @@ export class ExecutionOutput {
 
   /** Cuts all that is left, once the script has ended. */
   finish(): OutputSummary {
+    for (const spool of this.#spools) spool.end = size(spool)
     const sizes = this.#spools.map((spool) => size(spool) + spool.dropped)
     const [stdoutBytes = 0, stderrBytes = 0] = sizes
     const truncated = stdoutBytes + stderrBytes > this.#maxBytes
@@ -140,7 +141,10 @@ export class ExecutionOutput {
       sequence += 1
     }
     this.#index.truncate(sequence)
-    for (const spool of this.#spools) remember(spool)
+    for (const spool of this.#spools) {
+      remember(spool)
+      if (isFinished) spool.end = spool.cut
+    }
   }
 
   #cutUpTo(limit: number, isFinal: boolean, least = 1): boolean {

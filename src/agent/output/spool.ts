@@ -28,6 +28,8 @@ export interface Spool {
   /** Bytes that had been written before a script emptied the file, by opening /dev/stdout with `>`. */
   origin: number
   seen: number
+  /** Where the script's output ends, set when the script has ended; later bytes are ignored. */
+  end?: number
   /** The last bytes that were cut: where others stand in their place, the file was emptied and has grown again. */
   mark: Buffer
 }
@@ -35,7 +37,12 @@ export interface Spool {
 export function openSpool(directory: string, stream: Stream): Spool {
   const path = join(directory, stream)
   const [origin = 0, dropped = 0] = readOrigin(path)
-  const fd = openSync(path, 'a+', 0o600)
+  // A script's user may hold a lease on it, which would be waited for (fcntl(2)): refused instead, it is tried again.
+  const fd = openSync(
+    path,
+    constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK,
+    0o600,
+  )
   return { stream, path, fd, cut: 0, dropped, freed: 0, origin, seen: 0, mark: Buffer.alloc(0) }
 }
 
@@ -45,6 +52,7 @@ export function openSpool(directory: string, stream: Stream): Spool {
  */
 export function size(spool: Spool): number {
   const inFile = fstatSync(spool.fd).size
+  if (spool.end !== undefined && spool.origin + inFile >= spool.end && hasMark(spool)) return spool.end
   if (spool.origin + inFile === spool.seen) return spool.seen
   if (spool.origin + inFile < spool.seen || !hasMark(spool)) {
     // What was seen and not cut is gone: it counts as written, so that the result does not pass for complete.

@@ -30,7 +30,7 @@ type Tag = Pick<Process, 'startTime' | 'mark' | 'uid'>
 export interface Origin {
   /** What their environment says (machine.ts); null where an older agent has started it. */
   readonly mark: string | null
-  /** Its wrapper, the leader of its session. */
+  /** The wrapper, a session leader; the script leads a session of its own. */
   readonly root: ProcessId | null
   /** The users whose processes may say by their environment that they belong to it. */
   readonly uids: readonly number[]

@@ -1,13 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { leaderOf } from './exit-file.ts'
 import { isAlive, type ProcessId, readStat } from './machine.ts'
 import { membersOf, type Origin, type Process, type ProcessTable, type Tree } from './processes.ts'
-
-/** Descriptors of one process that are looked at. */
-const mostDescriptors = 64
+import { writersAmong } from './writers.ts'
 
 let found: Promise<number> | undefined
 
@@ -72,29 +70,6 @@ function cgroupsOf(pid: number | 'self'): string | null {
   }
 }
 
-const stated = (path: string): BigIntStats | null => {
-  try {
-    return statSync(path, { bigint: true })
-  } catch {
-    return null
-  }
-}
-
-/** Whether it holds open one of the files that a script's output goes to. */
-function holdsOutput(pid: number, directory: string): boolean {
-  const spools = ['stdout', 'stderr'].flatMap((name) => stated(join(directory, name)) ?? [])
-  let names: string[]
-  try {
-    names = readdirSync(`/proc/${pid}/fd`)
-  } catch {
-    return false
-  }
-  return names.slice(0, mostDescriptors).some((name) => {
-    const open = stated(`/proc/${pid}/fd/${name}`)
-    return open !== null && spools.some(({ dev, ino }) => open.dev === dev && open.ino === ino)
-  })
-}
-
 interface Looked {
   readonly all: Process[]
   readonly members: Process[]
@@ -119,11 +94,14 @@ export async function lookAt(
   const adopters = isLoose(tree) ? new Set([1, await adopter()]) : new Set<number>()
   const near = cgroupsOf('self')
   const place: Place = { adopters, isNear: (pid) => cgroupsOf(pid) === near }
+  const leader = tree.directory === undefined ? null : leaderOf(tree.directory)
+  if (leader !== null) known.set(leader.pid, leader)
   const all = await table.look(tree.root?.startTime)
   let members = membersOf(all, tree, known.values())
   let strays = straysAmong(all, members, tree, place)
   const { directory } = tree
-  const ours = directory === undefined ? [] : strays.filter(({ pid }) => holdsOutput(pid, directory))
+  const pids = strays.map(({ pid }) => pid)
+  const ours = directory === undefined ? [] : (writersAmong(pids, [directory]).get(directory) ?? [])
   if (ours.length > 0) {
     members = membersOf(all, tree, [...known.values(), ...ours])
     strays = straysAmong(all, members, tree, place)

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
 import type { Containment as Level } from '../../core/host.ts'
 import { cgroupPids, isPopulated, killCgroup } from './cgroup-files.ts'
+import { leaderOf } from './exit-file.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
 import { groupsWithin, isMarked, type Process, type ProcessTable, type Tree } from './processes.ts'
 import { lookAt } from './strays.ts'
@@ -108,10 +109,14 @@ class Ending {
     await this.#askThese(all, members, cgroup === null ? [] : cgroupPids(cgroup))
   }
 
-  /** Where the cgroup holds the wrapper's session only, which is nearly always, all in it are known without a look. */
+  /** Signals without a scan if the cgroup holds only the sessions of wrapper and script, the usual case. */
   #askSession(): boolean {
-    const { cgroup, isBoxed, root } = this.#tree
+    const { cgroup, isBoxed, root, directory } = this.#tree
     if (cgroup === null || isBoxed || root === null) return false
+    const leader = directory === undefined ? null : leaderOf(directory)
+    const sessions = new Map(
+      [root, ...(leader === null ? [] : [leader])].map((each) => [each.pid, each.startTime]),
+    )
     const uptime = thisMachine.uptime()
     const pids = cgroupPids(cgroup)
     if (pids.length === 0 || pids.length > fewProcesses) return false
@@ -119,7 +124,7 @@ class Ending {
     if (
       found.some(
         ({ pid, startTime, session }) =>
-          session !== root.pid || (pid === root.pid && startTime !== root.startTime),
+          !sessions.has(session) || (sessions.get(pid) ?? startTime) !== startTime,
       )
     )
       return false

@@ -1,13 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, chownSync, closeSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
+import { RsmError } from '../../core/errors.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
-import { interpreterOptions, type ScriptType } from '../../core/script/script-form.ts'
+import { variableFault } from '../../core/script/params.ts'
+import {
+  type Interpreter,
+  interpreterOf,
+  type ScriptType,
+  scriptFileName,
+  scriptTypes,
+} from '../../core/script/script-form.ts'
 import { notEnforced } from '../../core/task/limits.ts'
+import { usualAttributes } from '../processes/attributes.ts'
+import { blankExit, leaderName, neverBegun } from '../processes/exit-file.ts'
 import type { Limiter } from '../processes/limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
-import { limitOpenFiles } from '../processes/open-files.ts'
 import { quoted } from '../processes/own-process.ts'
 import type { Account } from './account.ts'
 import { barredUser, dropTo } from './privileges.ts'
@@ -15,18 +24,17 @@ import type { Sandbox } from './sandbox.ts'
 import { findInPath, searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
-const interpreters: Record<ScriptType, readonly string[]> = {
-  BASH: ['bash'],
-  PYTHON: ['python3', '-u'],
-  POWERSHELL: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
+const interpreters: Record<Interpreter, readonly string[]> = {
+  bash: ['bash'],
+  sh: ['sh'],
+  python3: ['python3', '-u'],
+  pwsh: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
-/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
+/** First descriptor of the limits' cgroups, after streams, exit file, cgroup and params; single digits below 9. */
 const firstLimit = 6
-/** A name that no param has, as those are kept for rsm itself. */
-const goAhead = 'RSM_GO_AHEAD'
-/** What the wrapper leaves in the place of an exit code. */
-const neverBegun = 'never'
+/** The only variable that the wrapper sets; params cannot have this name. */
+const scratch = 'RSM_GO_AHEAD'
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
@@ -40,67 +48,77 @@ const inherited = (closed: readonly number[]) => closed.map((fd) => `${fd}>&-`).
 const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
 
 /**
- * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
- * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
+ * The wrapper outlives the agent and writes down how the script ended, in one write over reserved blanks, so that a full
+ * disk cannot lose it. It sets no variable before the script runs: params are variables here too, and
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
  * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
- * with the redirections of what died.
+ * with the redirections of what died. It first records the script's process,
+ * because the script leads its own session.
  *
  * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
  * without an agent, it ends without having begun.
  */
-function wrapper(limits: number, takesScript: boolean, stdin: Delivered | null): string {
+function wrapper(limits: number, start: Start): string {
+  const takesParams = isHanded(start)
+  const stdin = deliveredBy(start)
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
-  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
+  const closed = [3, 4, ...(takesParams ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
-read -r ${goAhead} || { echo ${neverBegun} >&3; exit; }
-unset ${goAhead}
+read -r ${scratch} || { echo ${neverBegun} >&3; exit; }
+unset ${scratch}
 umask 022
-${stdin === null ? '' : `${stdin.command} ${inherited(closed)} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
-${limitOpenFiles}
+${stdin === null ? '' : `${stdin.command} ${inherited([...closed, 5])} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
+${usualAttributes()}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
-(exec "$@" <${stdin?.path ?? '/dev/null'} 2>&9 ${inherited(closed)})
+({ read -r ${scratch} </proc/self/stat; echo "$${scratch}" >${quoted(join(start.directory, leaderName))}; } 2>/dev/null
+unset ${scratch}
+exec "$@" <${stdin?.path ?? '/dev/null'} 2>&9 ${inherited(closed)})
 c=$?
 ${tellExit}${stdin === null ? '' : `\nrm -f -- ${stdin.path}`}`
 }
 
 /**
- * Enters the working directory as the user who has the right to, or not; a script by name does so itself. It stays beside
- * the script, so that this user can open by a path of /proc what lies in the agent's closed directory, and the script
- * itself inherits no descriptor. In a subshell, as dash closes a descriptor for the whole shell while a command of it
- * runs; and without the shell's own words about its death.
+ * Runs before a boxed script or one of another user, with that user's rights: exports the params from descriptor 5 and
+ * enters the working directory.
  */
-const enter = (isByName: boolean) => `trap : HUP INT QUIT TERM
-${isByName ? '( cd -- "$1" )' : 'cd -- "$1"'} || exit 126
+const enter = `command . /proc/self/fd/5 2>/dev/null || exit 126
+exec 5<&-
+cd -- "$1" || exit 126
+unset OLDPWD
 shift
-exec 9>&2 2>/dev/null
-( exec "$@" "/proc/$$/fd/5" 2>&9 5<&- 9>&- )
-exit $?`
+exec setsid "$@"`
 
-/**
- * Bash begins each of its errors with the path of the script as it was given. So it is started by a name, in the script's
- * own directory, and this stands before the first line, on that line: it enters the working directory, which is the
- * first argument, and lets `$0` be the whole path, which is the second (from bash 5.0 on).
- */
-const entering = `{ BASH_ARGV0=$2; cd -P -- "$1" && shift 2 && unset OLDPWD; } 2>/dev/null || \
-{ echo "rsm: can't enter the working directory" >&2; exit 126; }; `
+/** Opens a deleted file with the params, owned by the script's user, for `enter`. */
+function openParams(params: Readonly<Record<string, string>>, { directory, account }: Start): number {
+  const path = join(directory, 'params')
+  const text = Object.entries(params).map(([name, value]) => `export ${name}=${quoted(value)}\n`)
+  write(path, text.join(''), 0o600)
+  try {
+    chownSync(path, account.uid, account.gid)
+    return openSync(path, 'r')
+  } finally {
+    rmSync(path)
+  }
+}
 
-const exitLineBytes = 48
-const scriptName = 'script'
 /** What a script reads that is given something to read. */
 export const stdinName = 'stdin'
 
-/** Whether its script is started by a name, in its directory. In a strict sandbox its path is short already. */
-function isByName({ scriptType }: ExecuteScript, { sandbox }: Pick<Start, 'sandbox'>): boolean {
-  return scriptType === 'BASH' && sandbox.mode !== 'strict'
+/** Path of the script. The directory is the agent's, so that the user can change only the file's content. */
+function fileOf({ scriptName = 'script' }: ExecuteScript, directory: string): string {
+  // The queue of an earlier agent may hold a request that was not checked.
+  if (!scriptFileName.test(scriptName)) throw new RsmError('invalid', 'scriptName is not a file name')
+  return join(directory, 'run', scriptName)
 }
 
+/** Whether params are passed by descriptor, because commands with other rights run before the script. */
+const isHanded = ({ account, sandbox }: Pick<Start, 'account' | 'sandbox'>) =>
+  account.uid !== process.getuid?.() || sandbox.mode === 'strict'
+
 export function installedTypes(): ScriptType[] {
-  return (Object.keys(interpreters) as ScriptType[]).filter(
-    (type) => findInPath(interpreters[type][0] ?? '') !== undefined,
-  )
+  return scriptTypes.filter((type) => findInPath(interpreterOf(type, '').program) !== undefined)
 }
 
 /** Why an execution can't be started here, with the exit code that says so (contract §4). */
@@ -124,69 +142,72 @@ export function refusal(request: ExecuteScript, options: RefusalOptions): Refusa
   if (barred !== null) return { exitCode: 126, error: barred }
   const [missing] = notEnforced(request.limits ?? {}, limiter.enforced)
   if (missing !== undefined) return { exitCode: 126, error: limiter.lack(missing) }
-  const [program = ''] = interpreters[request.scriptType]
+  const { program } = interpreterOf(request.scriptType, request.script)
   if (findInPath(program) === undefined)
     return { exitCode: 127, error: `${program} is not installed on this host` }
-  for (const [name, value] of Object.entries(request.params))
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes('\0'))
-      return {
-        exitCode: 126,
-        error: `the parameter ${JSON.stringify(name)} can't be an environment variable`,
-      }
+  for (const [name, value] of Object.entries(request.params)) {
+    const fault = variableFault(name, value)
+    if (fault !== null) return { exitCode: 126, error: `the parameter ${JSON.stringify(name)} ${fault}` }
+  }
   return null
 }
 
-/** Built from nothing: what the agent itself was started with is no business of a script. */
-function environment(request: ExecuteScript, { account, mark }: Start): Record<string, string> {
+/** Built from scratch, so that scripts do not inherit the agent's environment. */
+function environment(request: ExecuteScript, start: Start, workDir: string): Record<string, string> {
+  const { account, mark, sandbox } = start
   return {
-    ...request.params,
+    LANG: process.env['LANG'] ?? 'C.UTF-8',
+    ...runtimeOf(account, sandbox),
+    // The shell takes a symlinked working directory from PWD.
+    ...(isHanded(start) ? {} : { ...request.params, PWD: workDir }),
     PATH: searchPath,
     HOME: account.home,
     USER: account.name,
     LOGNAME: account.name,
     SHELL: account.shell,
-    LANG: process.env['LANG'] ?? 'C.UTF-8',
     RSM_TASK_ID: request.taskId,
     [markVariable]: mark,
   }
 }
 
-/** The script by its path; by a descriptor where the agent's directory is closed to it. */
+/** The user's runtime directory, such as for systemd and podman sockets; empty if it does not exist or is hidden. */
+export function runtimeOf(account: Account, sandbox: Sandbox): { XDG_RUNTIME_DIR?: string } {
+  const path = `/run/user/${account.uid}`
+  return existsSync(path) && !sandbox.hides(path, account) ? { XDG_RUNTIME_DIR: path } : {}
+}
+
 function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
-  const { scriptType, script } = request
-  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
-  const enclosed = sandbox.enclose(account, workDir, interpreter)
+  const { program, options } = interpreterOf(request.scriptType, request.script)
+  const interpreter = [...interpreters[program], ...options]
+  const path = fileOf(request, directory)
+  const enclosed = sandbox.enclose(account, { enter, workDir, interpreter, script: path })
   if (enclosed) return enclosed
-  const path = join(directory, scriptName)
-  const byName = isByName(request, { sandbox })
-  const named = byName ? [...interpreter, scriptName, workDir] : interpreter
-  if (account.uid === process.getuid?.()) return [...named, path]
-  return [...dropTo(account), 'sh', '-c', enter(byName), 'sh', workDir, ...named]
+  // A host without util-linux still runs scripts as the agent itself.
+  if (account.uid === process.getuid?.())
+    return [...(findInPath('setsid') ? ['setsid'] : []), ...interpreter, path]
+  return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter, path]
 }
 
 /** How many processes a start adds to those of the script itself, while it runs. */
-export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sandbox'>): number {
-  if (sandbox.mode === 'strict') return 3
-  return account.uid === process.getuid?.() ? 1 : 2
+export function ownProcesses({ mode }: Sandbox): number {
+  return mode === 'strict' ? 3 : 1
 }
 
 /**
  * Writes the script, and for another user the empty spools, which otherwise come with the start. None of it is fsynced,
  * as after a loss of power it is LOST anyway.
  */
-export function prepare(request: ExecuteScript, start: Start): void {
-  const { directory, account } = start
-  const isOwn = account.uid === process.getuid?.()
+export function prepare(request: ExecuteScript, { directory, account }: Start): void {
   faultPoint('agent.prepared.before')
-  const before = isByName(request, start) ? entering : ''
-  write(join(directory, scriptName), before + request.script, 0o700)
-  if (!isOwn) {
-    // Entered by nobody but who has it as working directory: those above it are closed.
-    chmodSync(directory, 0o711)
-    for (const name of ['stdout', 'stderr']) write(join(directory, name), '', 0o600)
+  const path = fileOf(request, directory)
+  mkdirSync(dirname(path), { recursive: true, mode: 0o711 })
+  write(path, request.script, 0o700)
+  if (account.uid !== process.getuid?.()) {
+    for (const passed of [directory, dirname(path)]) chmodSync(passed, 0o711)
+    const spools = ['stdout', 'stderr'].map((name) => join(directory, name))
+    for (const spool of spools) write(spool, '', 0o600)
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
-    for (const name of [scriptName, 'stdout', 'stderr'])
-      chownSync(join(directory, name), account.uid, account.gid)
+    for (const file of [path, ...spools]) chownSync(file, account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
 }
@@ -235,7 +256,7 @@ function deliveredBy({ delivery, directory, mark }: Start): Delivered | null {
 
 /** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
 export async function launch(request: ExecuteScript, start: Start, workDir: string): Promise<Launched> {
-  const { directory, account, sandbox, cgroup, limitGroups } = start
+  const { directory, cgroup, limitGroups } = start
   const open: number[] = []
   const opened = (path: string, flags: string) => {
     const fd = openSync(path, flags, 0o600)
@@ -246,20 +267,18 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     const stdout = opened(join(directory, 'stdout'), 'a')
     const stderr = opened(join(directory, 'stderr'), 'a')
     const exit = opened(join(directory, 'exit'), 'w')
-    writeSync(exit, `${' '.repeat(exitLineBytes - 1)}\n`, 0)
+    blankExit(exit)
     const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
-    const isOther = account.uid !== process.getuid?.()
-    const takesScript = isOther || sandbox.mode === 'strict'
-    const script = takesScript ? opened(join(directory, scriptName), 'r') : 'ignore'
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
-    const text = wrapper(limits.length, takesScript, deliveredBy(start))
-    const words = ['-c', text, 'rsm', ...command(request, start, workDir)]
+    const params = isHanded(start) ? openParams(request.params, start) : 'ignore'
+    if (params !== 'ignore') open.push(params)
+    const words = ['-c', wrapper(limits.length, start), 'rsm', ...command(request, start, workDir)]
     faultPoint('agent.launch.before')
     const child: ChildProcess = spawn('/bin/sh', words, {
-      cwd: isByName(request, start) ? directory : takesScript ? '/' : workDir,
-      env: environment(request, start),
+      cwd: isHanded(start) ? '/' : workDir,
+      env: environment(request, start, workDir),
       detached: true,
-      stdio: ['pipe', stdout, stderr, exit, processes, script, ...limits],
+      stdio: ['pipe', stdout, stderr, exit, processes, params, ...limits],
     })
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     await new Promise<void>((resolve, reject) => {
@@ -280,25 +299,4 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
   } finally {
     for (const fd of open) closeSync(fd)
   }
-}
-
-/** How a script ended; `uptime` in seconds since boot. */
-export interface Exit {
-  readonly code: number
-  readonly uptime: number
-  /** The wrapper ended before the agent let it begin. */
-  readonly isNever?: true
-}
-
-/** What the wrapper wrote, null while it has not. */
-export function readExit(directory: string): Exit | null {
-  let text: string
-  try {
-    text = readFileSync(join(directory, 'exit'), 'latin1')
-  } catch {
-    return null
-  }
-  if (text.startsWith(neverBegun)) return { code: 126, uptime: 0, isNever: true }
-  const [, code, uptime] = /^(\d{1,3}) ([\d.]+)\n/.exec(text) ?? []
-  return code === undefined ? null : { code: Number(code), uptime: Number(uptime) }
 }

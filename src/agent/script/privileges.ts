@@ -26,18 +26,24 @@ export function barredUser(
   return null
 }
 
+async function runAs(account: Account, words: readonly string[], patience: number): Promise<void> {
+  const [program, ...drop] = dropTo(account)
+  const limit = { timeout: patience, killSignal: 'SIGKILL' } as const
+  await run(program, [...drop, ...words], limit).catch((cause: unknown) => {
+    // It looks up the groups of the user.
+    if (!isOverdue(cause)) throw cause
+    throw new RsmError(
+      'unavailable',
+      `this host can not run scripts as ${account.name}: ${directorySilent}`,
+      { cause },
+    )
+  })
+}
+
 /** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
 export async function checkDrop(account: Account, patience: number = directoryPatience): Promise<void> {
-  const [program, ...words] = dropTo(account)
-  const limit = { timeout: patience, killSignal: 'SIGKILL' } as const
-  await run(program, [...words, 'true'], limit).catch((cause: unknown) => {
-    // It looks up the groups of the user.
-    if (isOverdue(cause))
-      throw new RsmError(
-        'unavailable',
-        `this host can not run scripts as ${account.name}: ${directorySilent}`,
-        { cause },
-      )
+  await runAs(account, ['true'], patience).catch((cause: unknown) => {
+    if (cause instanceof RsmError) throw cause
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new RsmError(
       'unavailable',
@@ -46,6 +52,18 @@ export async function checkDrop(account: Account, patience: number = directoryPa
         hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
         cause,
       },
+    )
+  })
+}
+
+/** @throws RsmError `unavailable` if the user cannot enter the directory. */
+export async function checkReach(account: Account, directory: string): Promise<void> {
+  await runAs(account, ['test', '-x', directory], directoryPatience).catch((cause: unknown) => {
+    if (cause instanceof RsmError) throw cause
+    throw new RsmError(
+      'unavailable',
+      `scripts cannot run as ${account.name}: that user has no access to ${directory} or a directory above it`,
+      { hint: 'run chmod o+x on each directory above it, or choose another --data-dir', cause },
     )
   })
 }

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { realpathSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import type { SandboxMode } from '../../core/host.ts'
+import { quoted } from '../processes/own-process.ts'
 import type { Account } from './account.ts'
 import { dropTo } from './privileges.ts'
 import { searchPath } from './search-path.ts'
@@ -13,6 +15,16 @@ const probePatience = 20_000
 /** What runs a script, before the script's own path. */
 export type Interpreter = readonly string[]
 
+/** The script to run in a box. */
+export interface Boxed {
+  /** Shell command run as the script's user; `$1` is the working directory. */
+  readonly enter: string
+  readonly workDir: string
+  readonly interpreter: Interpreter
+  /** Path on the host. */
+  readonly script: string
+}
+
 /** The box in which this agent's scripts run (`agent run --sandbox`). */
 export interface Sandbox {
   readonly mode: SandboxMode
@@ -20,10 +32,8 @@ export interface Sandbox {
   admit(account: Account): void
   /** Whether a path of the host is not there for a script that runs as this user. */
   hides(path: string, account: Account): boolean
-  /**
-   * The command that runs a script in the box: descriptor 5 is the script, to be read once. Null where there is no box.
-   */
-  enclose(account: Account, workDir: string, interpreter: Interpreter): string[] | null
+  /** The command that runs a script in the box. Null where there is no box. */
+  enclose(account: Account, boxed: Boxed): string[] | null
 }
 
 interface SandboxOptions {
@@ -37,14 +47,11 @@ interface SandboxOptions {
   readonly path?: string
 }
 
-const scriptPath = '/run/rsm/script'
+/** Directory of the script inside the box. */
+const scriptDirectory = '/run/rsm'
 
-/** Enters the working directory as the user who has the right to, or not. */
-const enter = 'cd -- "$1" || exit 126; shift; exec "$@"'
-
-/** Within the box and before the script's user: makes the script readable, and the empty directories writable. */
-const prepare = `chmod 755 ${scriptPath} || exit 126
-while [ "$1" != -- ]; do chmod 1777 "$1" || exit 126; shift; done
+/** Runs in the box before the switch to the script's user: makes the empty directories writable. */
+const prepare = `while [ "$1" != -- ]; do chmod 1777 "$1" || exit 126; shift; done
 shift; exec "$@"`
 
 /** Hidden behind empty directories: where others keep their files, sockets and secrets. */
@@ -106,14 +113,15 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
     ...empty.flatMap((path) => ['--tmpfs', path]),
     ...(network ? resolvers.flatMap((path) => ['--ro-bind-try', path, path]) : ['--unshare-net']),
     ...words('--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --cap-drop ALL'),
-    ...words(`--chdir / --file 5 ${scriptPath}`),
+    ...words(`--chdir / --dir ${scriptDirectory}`),
   ]
   const isHidden = (path: string) => empty.some((directory) => isWithin(path, directory))
   return {
     mode: 'strict',
     admit: () => {},
     hides: (path, { home }) => isHidden(path) && !empty.includes(path) && path !== home,
-    enclose(account, workDir, interpreter) {
+    enclose(account, { enter, workDir, interpreter, script }) {
+      const path = `${scriptDirectory}/${basename(script)}`
       const home = isHidden(account.home) ? [account.home] : []
       const isOther = account.uid !== own.uid
       // With those the first process in the box becomes the script's user, and loses them by it.
@@ -121,6 +129,9 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
       return [
         'bwrap',
         ...box,
+        '--ro-bind',
+        script,
+        path,
         ...home.flatMap((path) => ['--dir', path]),
         ...capabilities.flatMap((name) => ['--cap-add', name]),
         '--',
@@ -139,7 +150,7 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
         'sh',
         workDir,
         ...interpreter,
-        scriptPath,
+        path,
       ]
     },
   }
@@ -147,9 +158,8 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
 
 /** Runs nothing in the box, to see whether this host can. */
 async function probe(sandbox: Sandbox, account: Account, path: string): Promise<void> {
-  const command =
-    sandbox.enclose(account, '/', ['sh'])?.map((word) => `'${word.replaceAll("'", `'\\''`)}'`) ?? []
-  await run('sh', ['-c', `echo true | { ${command.join(' ')} 5<&0; }`], {
+  const nothing = { enter: 'shift; exec "$@"', workDir: '/', interpreter: ['true'], script: '/dev/null' }
+  await run('sh', ['-c', sandbox.enclose(account, nothing)?.map(quoted).join(' ') ?? 'true'], {
     timeout: probePatience,
     env: { PATH: path },
   }).catch((cause: unknown) => {

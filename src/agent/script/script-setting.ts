@@ -6,7 +6,7 @@ import type { Log } from '../log.ts'
 import { type Containment, findContainment } from '../processes/containment.ts'
 import { findLimiter, type Limiter } from '../processes/limits.ts'
 import { type Account, directoryPatience, directorySilent, findAccount, ownAccount } from './account.ts'
-import { checkDrop, namedAccount } from './privileges.ts'
+import { checkDrop, checkReach, namedAccount } from './privileges.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
 /** What the agent was told of how scripts run. */
@@ -26,6 +26,8 @@ export interface ScriptOptions {
 interface Accounts {
   readonly own: Account
   readonly account: Account
+  /** Whether scripts may run as users other than the agent's, who need access to their files. */
+  readonly hasOthers: boolean
 }
 
 /** Whom scripts run as, and in what box. */
@@ -49,18 +51,20 @@ export async function checkAccounts(options: ScriptOptions): Promise<Accounts> {
     )
   const own = ownAccount()
   const account = runAs === undefined ? own : await namedAccount(runAs, own)
-  if (own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)) await checkDrop(account)
-  return { own, account }
+  const hasOthers = own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)
+  if (hasOthers) await checkDrop(account)
+  return { own, account, hasOthers }
 }
 
 /** The same of the box, which hides the agent's data directory. */
 export async function checkSandbox(
   { sandbox: mode = 'none', sandboxNetwork: network = false }: ScriptOptions,
-  { own, account }: Accounts,
+  { own, account, hasOthers }: Accounts,
   dataDir: string,
 ): Promise<ScriptSetting> {
   const sandbox = await openSandbox({ mode, network, dataDir, own }, account)
-  return { own, account, sandbox }
+  if (mode !== 'strict' && account.uid !== own.uid) await checkReach(account, dataDir)
+  return { own, account, hasOthers, sandbox }
 }
 
 export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void {
@@ -74,19 +78,21 @@ export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void 
 export async function warnOfUnknown(
   allowRunAs: readonly string[],
   log: Log,
-  patience: number = directoryPatience,
+  { dataDir, patience = directoryPatience }: { dataDir: string | null; patience?: number },
 ): Promise<void> {
+  const warn = (name: string, why: string, more?: Record<string, unknown>) =>
+    log('WARN', `--allow-run-as ${name}: ${why}; tasks that ask for it get 126`, more)
   for (const name of allowRunAs) {
-    const fault = await findAccount(name, patience).then(
-      () => null,
-      (error: unknown) => error,
-    )
-    if (fault === null) continue
-    const isSilent = fault instanceof RsmError && fault.code === 'unavailable'
-    const why = isSilent ? directorySilent : 'there is no such user on this host'
-    log('WARN', `--allow-run-as ${name}: ${why}; tasks that ask for it get 126`)
-    // Each of the others would be waited for as long.
-    if (isSilent) return
+    const found = await findAccount(name, patience).catch((error: unknown) => error)
+    if (found instanceof Error) {
+      const isSilent = found instanceof RsmError && found.code === 'unavailable'
+      warn(name, isSilent ? directorySilent : 'there is no such user on this host')
+      // Each of the others would be waited for as long.
+      if (isSilent) return
+    } else if (dataDir !== null)
+      await checkReach(found as Account, dataDir).catch((error: RsmError) =>
+        warn(name, error.message, { hint: error.hint }),
+      )
   }
 }
 

@@ -70,7 +70,7 @@ export async function sweepTerminals(
   directory: string,
   { containment, machine, log }: { containment: Containment; machine: Machine; log: Log },
 ): Promise<void> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  mkdirSync(directory, { recursive: true, mode: 0o711 })
   const end = async (sessionId: string) => {
     const held = read(join(directory, sessionId))
     if (held && held.bootId === machine.bootId()) {

@@ -1,11 +1,13 @@
-import { chownSync, existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
 import { basename, isAbsolute, join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
+import { usualAttributes } from '../processes/attributes.ts'
 import { markVariable } from '../processes/machine.ts'
-import { limitOpenFiles } from '../processes/open-files.ts'
+import { quoted } from '../processes/own-process.ts'
 import { type Account, findAccount } from '../script/account.ts'
+import { runtimeOf } from '../script/launch.ts'
 import { barredUser, dropTo } from '../script/privileges.ts'
 import type { Sandbox } from '../script/sandbox.ts'
 import { findInPath, isExecutable, searchPath } from '../script/search-path.ts'
@@ -17,18 +19,17 @@ const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 
 const noShells = new Set(['nologin', 'false'])
 const usualTerm = 'xterm-256color'
 
-/**
- * Enters the cgroups that hold and limit the terminal before anything of it runs, and hands the script on by a
- * descriptor, as the agent's directory is closed to other users and to a sandbox.
- */
-const enter = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
+/** Enters the terminal's cgroups before the shell starts. */
+const enter = () => `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
 shift
-[ -z "$1" ] || exec 5<"$1" || exit 126
-[ -z "$2" ] || exec <"$2" || exit 126
-shift 2
+[ -z "$1" ] || exec <"$1" || exit 126
+shift
 umask 022
-${limitOpenFiles}
+${usualAttributes()}
 exec "$@"`
+
+/** In a box: enters the home directory as the terminal's user. */
+const enterHome = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
 type Whose = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
@@ -69,7 +70,7 @@ function findShell(asked: string | undefined, account: Account): string {
 function environment(
   { term }: TerminalOpen,
   { account, shell }: Login,
-  mark: string,
+  { mark, sandbox }: Pick<Place, 'mark' | 'sandbox'>,
 ): Record<string, string> {
   const language = process.env['LANG'] ?? ''
   return {
@@ -78,6 +79,7 @@ function environment(
     USER: account.name,
     LOGNAME: account.name,
     SHELL: shell,
+    ...runtimeOf(account, sandbox),
     LANG: /utf-?8/i.test(language) ? language : 'C.UTF-8',
     TERM: term !== undefined && /^[A-Za-z0-9][\w.+-]{0,63}$/.test(term) ? term : usualTerm,
     COLORTERM: 'truecolor',
@@ -85,16 +87,10 @@ function environment(
   }
 }
 
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`
-}
-
 interface Command {
   readonly words: readonly string[]
   /** The text of a script that is run by it. */
   readonly script: string | null
-  /** Whether it reads that script by a descriptor. */
-  readonly takesDescriptor: boolean
 }
 
 /** A command is run from a file as scripts are: arguments are seen by all users of a host. */
@@ -106,35 +102,43 @@ function command(
 ): Command {
   const interactive = loginShells.has(basename(shell)) ? [shell, '-l'] : [shell]
   const isShell = open.command === undefined
-  const enclosed = sandbox.enclose(account, home, isShell ? ['/bin/sh'] : [shell])
+  const interpreter = isShell ? ['/bin/sh'] : [shell]
+  const enclosed = sandbox.enclose(account, { enter: enterHome, workDir: home, interpreter, script: file })
   const login = `exec ${interactive.map(quoted).join(' ')}\n`
-  if (enclosed) return { words: enclosed, script: open.command ?? login, takesDescriptor: true }
-  const isOwn = account.uid === process.getuid?.()
-  const as = isOwn ? [] : dropTo(account)
-  if (open.command === undefined)
-    return { words: [...as, ...interactive], script: null, takesDescriptor: false }
-  const words = [...as, shell, isOwn ? file : '/proc/self/fd/5']
-  return { words, script: open.command, takesDescriptor: !isOwn }
+  if (enclosed) return { words: enclosed, script: open.command ?? login }
+  const as = account.uid === process.getuid?.() ? [] : dropTo(account)
+  if (open.command === undefined) return { words: [...as, ...interactive], script: null }
+  return { words: [...as, shell, file], script: open.command }
+}
+
+interface Place {
+  readonly directory: string
+  readonly groups: readonly string[]
+  readonly mark: string
+  readonly sandbox: Sandbox
 }
 
 /** How the program of a terminal is started, and the file of its script written; `groups` are cgroups that it has to enter. */
 export function prepareShell(
   open: TerminalOpen,
   who: Login,
-  place: { directory: string; groups: readonly string[]; mark: string; sandbox: Sandbox },
+  place: Place,
 ): { argv: string[]; env: Record<string, string>; cwd: string } {
-  const { directory, groups, mark, sandbox } = place
+  const { directory, groups, sandbox } = place
   const { account, home } = who
   const file = join(directory, 'script')
-  const { words, script, takesDescriptor } = command(open, who, sandbox, file)
+  const { words, script } = command(open, who, sandbox, file)
   const stdin = open.command !== undefined && open.noStdin ? '/dev/null' : ''
   if (script !== null) {
     writeFileSync(file, script, { mode: 0o700 })
-    if (account.uid !== process.getuid?.()) chownSync(file, account.uid, account.gid)
+    if (account.uid !== process.getuid?.()) {
+      chmodSync(directory, 0o711)
+      chownSync(file, account.uid, account.gid)
+    }
   }
   return {
-    argv: ['/bin/sh', '-c', enter, 'sh', ...groups, '--', takesDescriptor ? file : '', stdin, ...words],
-    env: environment(open, who, mark),
+    argv: ['/bin/sh', '-c', enter(), 'sh', ...groups, '--', stdin, ...words],
+    env: environment(open, who, place),
     cwd: sandbox.mode === 'strict' ? '/' : home,
   }
 }

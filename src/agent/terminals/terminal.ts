@@ -167,7 +167,7 @@ export class Terminal {
   #prepare(request: TerminalOpen, who: Awaited<ReturnType<typeof login>>) {
     const { containment, limiter, ceiling, journal, machine, sandbox, own } = this.#options
     const { account } = who
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    mkdirSync(this.#directory, { recursive: true, mode: 0o711 })
     const mark = markOf(journal.storeId, this.sessionId)
     const uids = [...new Set([account.uid, own.uid])]
     const bootId = machine.bootId()
@@ -175,7 +175,7 @@ export class Terminal {
     const tree = { mark, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
     // Before anything else is made: what fails then leaves no group behind.
     this.#held = { bootId, tree, groups: [cgroup ?? []].flat() }
-    const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses({ account, sandbox }))
+    const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses(sandbox))
     const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
     this.#held = { bootId, tree, groups }
     note(this.#directory, this.#held)

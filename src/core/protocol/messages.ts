@@ -1,3 +1,4 @@
+import { scriptFileName } from '../script/script-form.ts'
 import { gateStatuses, longestInterval, mostRetries, phases } from '../task/gates.ts'
 import { largestScreen, longestSentence } from './bounds.ts'
 import { copy, fetch, file } from './file-orders.ts'
@@ -103,6 +104,8 @@ export const payloads = {
     params: map(text()),
     workDir: optional(text()),
     scriptType,
+    /** Name of the script's file; `script` if absent. */
+    scriptName: optional(text({ pattern: scriptFileName })),
     runAs: optional(text()),
     /** Sent only to an agent whose HELLO says that it enforces each of them. */
     limits: optional(

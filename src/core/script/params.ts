@@ -52,6 +52,7 @@ const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
  * MAX_ARG_STRLEN). What is accepted has to start.
  */
 const maxVariableBytes = 128 * 1024 - 2
+const tooLong = `has more than ${maxVariableBytes} bytes in name and value, the most that Linux allows: pass it as a file or as stdin`
 /** All variables and arguments together: a quarter of the stack's limit, 2 MiB by default; half of that is ours. */
 const maxAllBytes = 1024 * 1024
 /** The terminator and the pointer that each variable takes beside its text. */
@@ -66,7 +67,7 @@ export const sizeOfVariable = (name: string, value: string): number => name.leng
 /** Why no parameter can have this name, as words that go after it; null where one can (contract §4). */
 export function paramNameFault(name: string): string | null {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
-    return 'is no name of a variable: letters, digits and _, not a digit first, at most 128'
+    return 'is not a valid variable name: use letters, digits and _, no digit first, at most 128 characters'
   const effect = reserved.find(([names]) => names.test(name))?.[1]
   return effect === undefined ? null : `${effect}: choose another name`
 }
@@ -77,12 +78,24 @@ export function reservedFault(name: string): string | null {
   return effect === undefined ? null : `${name} ${effect}: choose another name, or set it inside the script`
 }
 
+/** Variables that the server adds to the params. */
+const serverVariables = /^RSM_(HOST|HOST_ID|CLUSTERS|TAGS|TAG_[A-Z0-9_]+|PHASE|EXIT_CODE)$/
+
+/**
+ * Why an agent refuses this variable, as words that go after its name; null if it is valid. The server has checked it,
+ * and may be compromised.
+ */
+export function variableFault(name: string, value: string): string | null {
+  if (value.includes('\0')) return 'contains a NUL byte, which an environment variable cannot hold'
+  if (sizeOfVariable(name, value) > maxVariableBytes) return tooLong
+  return serverVariables.test(name) ? null : paramNameFault(name)
+}
+
 function faultOf(name: string, value: string): string | null {
   const fault = reservedFault(name)
   if (fault !== null) return fault
   if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
-  if (sizeOfVariable(name, value) <= maxVariableBytes) return null
-  return `name and value have more than ${maxVariableBytes} bytes together, with which Linux starts no program: put it in a file`
+  return sizeOfVariable(name, value) > maxVariableBytes ? tooLong : null
 }
 
 /** A fault for every parameter that a script can't have; values are never shown. */

@@ -4,10 +4,16 @@ export type ScriptType = (typeof scriptTypes)[number]
 /** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
 export const maxScriptBytes = 1024 * 1024
 
+/** What a script's file may be called: never a path. */
+export const scriptFileName = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/
+
+/** The program that runs a script: its type's, or `sh` if a BASH script's first line names a plain shell. */
+export type Interpreter = 'bash' | 'sh' | 'python3' | 'pwsh'
+
 interface Family {
   /** Interpreters whose scripts this type runs, by the last part of their path. */
   readonly names: RegExp
-  readonly program: string
+  readonly program: Interpreter
   /** Options of a first line that are honoured; those of `dropped` are in force anyway, or mean nothing. */
   readonly options: RegExp
   readonly dropped: RegExp
@@ -34,6 +40,12 @@ const families: Record<ScriptType, Family> = {
   },
 }
 
+/**
+ * BASH scripts with such a first line run with the host's `sh`, as the kernel would run them. Options are not checked
+ * against that `sh`.
+ */
+const plainShell: Family = { ...families.BASH, names: /^(da|a)?sh$/, program: 'sh' }
+
 /** Where an interpreter of the same name is the one that agents find. */
 const usualPath = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/
 /** `-o pipefail`, also at the end of others as in `-euo pipefail`. */
@@ -58,12 +70,13 @@ function shebangOf(content: string): Shebang | null {
   return { path, name: path.slice(path.lastIndexOf('/') + 1), options }
 }
 
+const familyOf = (type: ScriptType, shebang: Shebang): Family =>
+  type === 'BASH' && plainShell.names.test(shebang.name) ? plainShell : families[type]
+
 /** What of a first line's options the interpreter is given, and the first one that it can't be. */
-function sorted(
-  type: ScriptType,
-  options: readonly string[],
-): { honoured: string[]; refused: string | null } {
-  const { options: known, dropped } = families[type]
+function sorted(type: ScriptType, shebang: Shebang): { honoured: string[]; refused: string | null } {
+  const { options } = shebang
+  const { options: known, dropped } = familyOf(type, shebang)
   const honoured: string[] = []
   for (let at = 0; at < options.length; at++) {
     const option = options[at] ?? ''
@@ -78,19 +91,25 @@ function sorted(
 }
 
 /**
- * The options that the script's own first line asks for, as `-e` in `#!/bin/bash -e`: without them it would run on
- * after a failure that its author meant to stop it.
+ * What runs a script, with the options that its own first line asks for, as `-e` in `#!/bin/bash -e`: without them it
+ * would run on after a failure that its author meant to stop it.
  */
-export function interpreterOptions(type: ScriptType, content: string): string[] {
+export function interpreterOf(
+  type: ScriptType,
+  content: string,
+): { program: Interpreter; options: string[] } {
   const shebang = shebangOf(content)
-  return shebang && families[type].names.test(shebang.name) ? sorted(type, shebang.options).honoured : []
+  if (!shebang || !families[type].names.test(shebang.name))
+    return { program: families[type].program, options: [] }
+  return { program: familyOf(type, shebang).program, options: sorted(type, shebang).honoured }
 }
 
 function shebangFault(type: ScriptType, content: string): string | null {
   const shebang = shebangOf(content)
   if (!shebang) return null
   const { path, name, options } = shebang
-  const { names, program } = families[type]
+  const { names } = families[type]
+  const { program } = familyOf(type, shebang)
   if (!names.test(name)) {
     const meant = Object.entries(families).find(([, family]) => family.names.test(name))?.[0]
     const way = meant
@@ -100,7 +119,7 @@ function shebangFault(type: ScriptType, content: string): string | null {
   }
   if (path.includes('/') && !usualPath.test(path))
     return `begins with #!${path}, but ${type} is run by the ${program} of the host's PATH: start ${path} from a script of type BASH`
-  const { refused } = sorted(type, options)
+  const { refused } = sorted(type, shebang)
   if (refused === null) return null
   return `begins with #!${path} ${options.join(' ')}, of which ${refused} can't be honoured: take it out of the first line`
 }

@@ -73,8 +73,10 @@ export interface GatedEnd extends Pick<StepEnd, 'status' | 'exitCode' | 'signal'
 
 function reasonOf({ status, exitCode, signal, error }: StepEnd): string {
   if (status === 'TIMEOUT') return error === null ? 'timed out' : `timed out; ${error}`
-  if (error !== null) return error
-  return signal === null ? `exit code ${exitCode}` : `killed by ${signal}`
+  // How a step that failed by itself ended comes first, as what it left running is told beside.
+  if (status !== 'FAILED' || exitCode === null) return error ?? status
+  const end = signal === null ? `exit code ${exitCode}` : `killed by ${signal}`
+  return error === null ? end : `${end}; ${error}`
 }
 
 /** A step whose end is not known counts as failed (contract §15). */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { asRoot } from '../../helpers/agents/modes.ts'
 import { said } from '../../helpers/programs/said.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 import { until } from '../../helpers/until.ts'
@@ -151,53 +152,36 @@ test('params arrive in the environment byte for byte, and nothing of the agent d
   t.regex((await server.completed('bad-name')).error ?? '', /ÄÖ/)
 })
 
-const wrong = 'echo "$0"\nfoo\ncd /nonexistent\nsource "$0.none"\nif then'
-const told = [
-  'script: line 2: foo: command not found',
-  'script: line 3: cd: /nonexistent: No such file or directory',
-]
-
-test('A16 errors of bash begin with script and its line, and $0 is the whole path', async (t) => {
+test('A16 errors of bash begin with the path of the script and its line, which is $0', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const workDir = join(await temporaryDirectory(t), "it's\n a $(place)")
   mkdirSync(workDir)
-  // What lies there is not run for the script.
-  writeFileSync(join(workDir, 'script'), 'echo wrong one')
-  const script = `pwd -P\n${wrong}`.replace('pwd -P\n', 'pwd -P; ')
-  server.execute(agent.agentId, { taskId: 'errors', script, workDir })
-  const complete = await server.completed('errors')
-  t.is(complete.exitCode, 2)
-  t.is(server.text('errors'), `${workDir}\n${dataDir}/executions/errors/script\n`)
+  const script = 'pwd; echo "$0"\nfoo\ncd /nonexistent\nsource "$0.none"\nif then'
+  server.execute(agent.agentId, { taskId: 'errors', script, scriptName: 'deploy.sh', workDir })
+  t.is((await server.completed('errors')).exitCode, 2)
+  const path = `${dataDir}/executions/errors/run/deploy.sh`
+  t.is(server.text('errors'), `${workDir}\n${path}\n`)
   const errors = server.text('errors', 'stderr').split('\n')
-  t.deepEqual(errors.slice(0, 2), told)
-  t.regex(errors[3] ?? '', /^script: line 5: syntax error near/)
+  t.deepEqual(errors.slice(0, 3), [
+    `${path}: line 2: foo: command not found`,
+    `${path}: line 3: cd: /nonexistent: No such file or directory`,
+    `${path}: line 4: ${path}.none: No such file or directory`,
+  ])
+  t.regex(errors[3] ?? '', /deploy\.sh: line 5: syntax error near/)
 })
 
-const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
-
-asRoot(
-  'A16 errors of bash are short for another user too, who can read the script by $0 and nothing else',
-  async (t) => {
-    const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
-    const script = `pwd; tail -n 1 "$0"; ls -l /proc/self/fd | grep -c /script; ls -d /proc/$PPID/cwd/../..
-foo
+asRoot('A16 another user can read the script by $0, and nothing else of the agent', async (t) => {
+  const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
+  const script = `pwd; tail -n 1 "$0"; ls -l /proc/self/fd | grep -c /script
+for up in .. ../.. ../../..; do ls "\${0%/*}/$up" 2>/dev/null; done; touch "\${0%/*}/x" 2>/dev/null && echo made
 # the end
 `
-    server.execute(agent.agentId, { taskId: 'errors', script, runAs: 'nobody', workDir: '/var/empty-not' })
-    t.is((await server.completed('errors')).exitCode, 126)
-    server.execute(agent.agentId, { taskId: 'short', script, runAs: 'nobody', workDir: '/usr/share/misc' })
-    await server.completed('short')
-    const lines = server.text('short').split('\n')
-    t.is(lines[0], '/usr/share/misc')
-    t.is(lines[1], '# the end')
-    t.is(lines[2], '0')
-    t.is(lines[3], '')
-    t.regex(
-      server.text('short', 'stderr'),
-      /^ls: .*Permission denied\nscript: line 2: foo: command not found\n$/,
-    )
-  },
-)
+  server.execute(agent.agentId, { taskId: 'errors', script, runAs: 'nobody', workDir: '/var/empty-not' })
+  t.is((await server.completed('errors')).exitCode, 126)
+  server.execute(agent.agentId, { taskId: 'read', script, runAs: 'nobody', workDir: '/usr/share/misc' })
+  await server.completed('read')
+  t.is(server.text('read'), '/usr/share/misc\n# the end\n0\n')
+})
 
 test('A17 a script has the limit of open files that its agent was started with, not the one that Node raises it to', async (t) => {
   const server = await FakeServer.start()

@@ -120,6 +120,29 @@ test('F09 host rebooted in mid-script: LOST, and the result says so', async (t) 
   t.is(starts(dataDir), 'started\n')
 })
 
+for (const [how, code, end, expected] of [
+  ['was ended by the shutdown', 143, 'kill -TERM $$', { status: 'LOST', exitCode: 255 }],
+  ['had ended before the shutdown', 7, 'exit 7', { status: 'FAILED', exitCode: 7, error: null }],
+] as const)
+  test(`host rebooted after its agent had stopped, script ${how}: ${expected.status}`, async (t) => {
+    const { server, dataDir, agentId, options } = await start(t)
+    const first = await agentProcess(t, server, dataDir, options)
+    await server.linked()
+    const script = counted(dataDir, `echo up; ${untilGo(dataDir)}; ${end}`)
+    server.execute(agentId, { taskId: 'boot', script })
+    await server.until(() => server.text('boot') === 'up\n', 'it runs')
+    await kill(first, 'SIGTERM')
+    writeFileSync(`${dataDir}/go`, '')
+    const exit = () => readFileSync(`${dataDir}/executions/boot/exit`, 'latin1')
+    await until('its end is written', () => exit().startsWith(`${code} `))
+    await agentProcess(t, server, dataDir, { ...options, bootId: 'another-boot' })
+    const complete = await server.completed('boot')
+    t.like(complete, expected)
+    t.is(complete.error, expected.status === 'LOST' ? 'the host was restarted while it ran' : null)
+    t.is(server.text('boot'), 'up\n')
+    t.is(starts(dataDir), 'started\n')
+  })
+
 test('what waited its turn when the agent was killed runs after it', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, { ...options, maxExecutions: 1 })

@@ -71,7 +71,7 @@ test('a script whose stdin can’t be brought does not begin, and says why', asy
   server.execute(agent.agentId, { taskId: 'none', script: 'echo begun', stdin: { ...stdin, fileId: 'no' } })
   t.regex((await server.completed('none')).error ?? '', /answered 404/)
   // What the params say of the environment is not for a process of the agent.
-  const params = { http_proxy: 'http://127.0.0.1:1', NODE_EXTRA_CA_CERTS: '/nowhere' }
+  const params = { http_proxy: 'http://127.0.0.1:1', SSL_CERT_FILE: '/nowhere' }
   server.execute(agent.agentId, { taskId: 'params', script: 'cat', params, stdin: door.put('f2', 'text') })
   t.is((await server.completed('params')).status, 'SUCCESS')
   t.is(server.text('params'), 'text')

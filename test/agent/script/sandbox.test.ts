@@ -4,28 +4,11 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import test from 'ava'
-import type { AgentOptions } from '../../../src/agent/main.ts'
 import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
+import { boxed, modes, nobody } from '../../helpers/agents/modes.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
-
-const isRoot = process.getuid?.() === 0
-const hasBwrap = spawnSync('bwrap', ['--version']).status === 0
-const asRoot = isRoot ? test : test.skip // Only root may become another user.
-const boxed = isRoot && hasBwrap ? test : test.skip // bubblewrap has to be installed.
-
-const nobody = { runAs: 'nobody', allowRunAs: ['daemon'] }
-
-/** What has to hold whoever a script runs as, and in whatever box. */
-const modes: [string, Partial<AgentOptions>, typeof test | typeof test.skip][] = [
-  ['none, as the agent', {}, test],
-  ['none, as another user', nobody, asRoot],
-  ['user', { ...nobody, sandbox: 'user' }, asRoot],
-  ['strict, as the agent', { sandbox: 'strict' }, boxed],
-  ['strict, as another user', { ...nobody, sandbox: 'strict' }, boxed],
-]
 
 /** What any child of this process gets: streams, one for the directory itself, and what this process was started with. */
 const descriptors = spawnSync('ls', ['/proc/self/fd'], { encoding: 'utf8' }).stdout

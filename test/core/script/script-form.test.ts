@@ -1,5 +1,5 @@
 import test from 'ava'
-import { interpreterOptions, type ScriptType, scriptFaults } from '../../../src/core/script/script-form.ts'
+import { interpreterOf, type ScriptType, scriptFaults } from '../../../src/core/script/script-form.ts'
 
 const good: readonly (readonly [ScriptType, string, options?: string[]])[] = [
   ['BASH', 'echo one\necho two\n'],
@@ -25,7 +25,7 @@ const good: readonly (readonly [ScriptType, string, options?: string[]])[] = [
 for (const [type, content, options = []] of good)
   test(`${type} ${JSON.stringify(content)} is run as it is, with ${JSON.stringify(options)}`, (t) => {
     t.deepEqual(scriptFaults(type, content), [])
-    t.deepEqual(interpreterOptions(type, content), options)
+    t.deepEqual(interpreterOf(type, content).options, options)
   })
 
 const bad: readonly (readonly [ScriptType, string, says: RegExp])[] = [
@@ -70,5 +70,5 @@ test('all faults of a text come at once', (t) => {
 })
 
 test('options of an interpreter that is not the one of the type are not taken over', (t) => {
-  t.deepEqual(interpreterOptions('BASH', '#!/usr/bin/python3 -B\n'), [])
+  t.deepEqual(interpreterOf('BASH', '#!/usr/bin/python3 -B\n'), { program: 'bash', options: [] })
 })

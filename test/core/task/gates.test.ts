@@ -102,6 +102,13 @@ for (const [text, status, exitCode, error, verified, rolledBack] of amounting)
     t.is(rollback && `${rollback.status} ${rollback.exitCode}`, rolledBack)
   })
 
+test('a check that failed says its exit code first, then what it left running', (t) => {
+  const [script, ...checks] = steps('ok bad bad')
+  const left = checks.map((each) => ({ ...each, error: '71 sleep still holds' }))
+  const { error } = endOf(both, [script, ...left])
+  t.is(error, 'verification failed: exit code 3; 71 sleep still holds (the last of 2 attempts)')
+})
+
 test('an execution may take as long as all of its starts and the intervals between them', (t) => {
   t.is(longestRun(30), 30)
   t.is(longestRun(30, both), 30 + 2 * 10 + 5 + 20)

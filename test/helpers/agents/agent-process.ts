@@ -14,13 +14,15 @@ export async function agentProcess(
   t: ExecutionContext,
   server: { url: string },
   dataDir: string,
-  options: Partial<AgentOptions> & { bootId?: string } = {},
+  /** `under`: a program, with words, that starts it. */
+  options: Partial<AgentOptions> & { bootId?: string; under?: readonly string[] } = {},
   /** Where it ends itself; it may do so before it is past its start. */
   fault?: Fault | null,
 ): Promise<ChildProcess> {
-  const { log: _, ...plain } = { ...agentOptions(server, dataDir), ...options }
+  const { log: _, under = [], ...plain } = { ...agentOptions(server, dataDir), ...options }
   const { execArgv, env } = withFault(fault)
-  const child = spawn(process.execPath, [...execArgv, program], {
+  const [first, ...words] = [...under, process.execPath, ...execArgv, program]
+  const child = spawn(first, words, {
     env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -37,7 +37,7 @@ const cases = (marker: string): Case[] => [
   {
     name: 'holds-stdout',
     request: { script: `( sleep 5; echo late; exec -a ${marker}-left sleep 20 ) & echo done; exit 3` },
-    end: { exitCode: 3, status: 'FAILED', survivors: [] },
+    end: { exitCode: 3, status: 'FAILED' },
     out: 'done\n',
   },
   {
@@ -67,4 +67,7 @@ test('F14 scripts that daemonise, ignore TERM, hold or close stdout, read stdin:
   }
   t.is(spawnSync('pgrep', ['-f', `${marker}-daemon`]).status, 1)
   t.is(server.text('holds-stdout'), 'done\n')
+  const { survivors = [], error } = await server.completed('holds-stdout')
+  t.deepEqual(survivors.map(({ command }) => command).sort(), ['bash', 'sleep'])
+  t.regex(error ?? '', /^\d+ \w+, \d+ \w+ still hold the script's output open: /)
 })

@@ -52,7 +52,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
   const lines = (await readFile(starts, 'utf8')).split('\n')
   const directories = new Map(fleet.agents.map(({ hostId, dataDir }) => [hostId, dataDir]))
   const startsOf = (taskId: string, hostId: number) => {
-    const path = join(directories.get(hostId) ?? '', 'executions', taskId, 'script')
+    const path = join(directories.get(hostId) ?? '', 'executions', taskId, 'run/script')
     return lines.filter((line) => line === path).length
   }
   const faults = load.tasks.flatMap((task) => verdict(task, startsOf))

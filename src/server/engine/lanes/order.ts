@@ -45,14 +45,22 @@ function gatesOf({
   }
 }
 
+/** Turns a script's name into a file name; undefined if no character is usable. */
+function fileName(name: string | null): string | undefined {
+  const fit = (name ?? '').replace(/[^A-Za-z0-9._+-]+/g, '_').replace(/^[^A-Za-z0-9]+/, '')
+  return fit.slice(0, 64) || undefined
+}
+
 /** What the agents of a task's hosts are told. */
 export function orderOf(task: TaskRecord, { secrets, maxFileSize }: Given): Order {
   const { id: taskId, timeout, runAs, maxOutputBytes, copy, fetch } = task
   const shared = { taskId, timeout, ...(runAs === null ? {} : { runAs }), maxOutputBytes }
   if (copy) return { type: 'COPY_FILE', payload: { ...shared, copy } }
   if (fetch) return { type: 'FETCH_FILE', payload: { ...shared, fetch: { ...fetch, maxSize: maxFileSize } } }
+  const scriptName = fileName(task.scriptName)
   const payload = {
     ...shared,
+    ...(scriptName !== undefined && { scriptName }),
     script: task.content ?? '',
     params: { ...task.params, ...secrets },
     ...(task.workDir === null ? {} : { workDir: task.workDir }),

@@ -1,0 +1,167 @@
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
+import type { Trouble } from '../trouble.ts'
+
+/** Milliseconds between two looks at who still writes. */
+const pollInterval = 1_000
+/** Milliseconds until the next look at the sizes, while a spool still grows. */
+const growingPollInterval = 50
+/** Bytes tolerated after the script's end before the spool is truncated. */
+const maxTrailingBytes = 1024 * 1024
+const spools = ['stdout', 'stderr'] as const
+
+interface HeldSpool {
+  readonly path: string
+  /**
+   * Kept open, so that its user gets no lease on the file: opening a leased one waits for up to 45 s (fcntl(2)). Null while
+   * there is one from before.
+   */
+  fd: number | null
+  /** Bytes that belong to the script. */
+  end: number
+}
+
+interface Held {
+  writers: readonly Writer[]
+  readonly spools: readonly HeldSpool[]
+  /** Looks in a row that found no writer; a process may pass its output on between two of them. */
+  misses: number
+}
+
+function openedForTruncation(path: string): number | null {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return null
+  }
+}
+
+/** Spool directories of an execution: its own and those of its gates (`placeOf`). */
+function placesIn(directory: string): string[] {
+  if (!existsSync(directory)) return []
+  const gates = readdirSync(directory).filter((name) => /^(verify|rollback)-\d+$/.test(name))
+  return [directory, ...gates.map((name) => join(directory, name))]
+}
+
+/**
+ * Truncates the spools of ended scripts while processes that they left running still write to them, because that output
+ * would fill the disk, even through a deleted file.
+ */
+export class HeldOutput {
+  readonly #clock: Clock
+  readonly #trouble: Trouble
+  /** Keyed by spool directory. */
+  readonly #held = new Map<string, Held>()
+  readonly #waiting = new Map<string, () => void>()
+  #lookedAt = 0
+  #cancelTimer: (() => void) | undefined
+
+  constructor(clock: Clock, trouble: Trouble) {
+    this.#clock = clock
+    this.#trouble = trouble
+  }
+
+  /** Freezes the spools at their current size; later output is truncated. */
+  hold(place: string, writers: readonly Writer[]): void {
+    if (writers.length === 0 || this.#held.has(place)) return
+    this.#logged(place, () => {
+      const opened = spools.map((name) => {
+        const path = join(place, name)
+        const fd = openedForTruncation(path)
+        return { path, fd, end: fd === null ? 0 : fstatSync(fd).size }
+      })
+      this.#held.set(place, { writers, spools: opened, misses: 0 })
+      this.#cancelTimer ??= this.#clock.after(pollInterval, () => this.#poll())
+    })
+  }
+
+  /** Holds the output left by executions of an earlier agent. Skips `running`, the spool directories in use. */
+  find(directories: readonly string[], running: ReadonlySet<string> = new Set()): void {
+    this.#logged('', () => {
+      const places = directories.flatMap(placesIn).filter((place) => !running.has(place))
+      for (const [place, writers] of writersWithin(places)) this.hold(place, writers)
+    })
+  }
+
+  /** Whether a process still holds output below the directory. */
+  holds(directory: string): boolean {
+    return this.#below(directory).length > 0
+  }
+
+  /** Nothing below the directory is needed any more. Calls `released` once no process holds output there. */
+  whenReleased(directory: string, released: () => void): void {
+    for (const { spools } of this.#below(directory)) for (const spool of spools) spool.end = 0
+    this.#waiting.set(directory, released)
+    this.#notify()
+  }
+
+  /** The next agent scans /proc again. */
+  stop(): void {
+    this.#cancelTimer?.()
+    for (const place of this.#held.keys()) this.#release(place)
+    this.#waiting.clear()
+  }
+
+  #below(directory: string): Held[] {
+    return [...this.#held].flatMap(([place, held]) => (`${place}/`.startsWith(`${directory}/`) ? [held] : []))
+  }
+
+  #release(place: string): void {
+    for (const { fd } of this.#held.get(place)?.spools ?? []) if (fd !== null) closeSync(fd)
+    this.#held.delete(place)
+  }
+
+  #notify(): void {
+    for (const [directory, released] of this.#waiting) {
+      if (this.holds(directory)) continue
+      this.#waiting.delete(directory)
+      released()
+    }
+  }
+
+  #poll(): void {
+    let isGrowing = false
+    for (const [place, held] of this.#held)
+      this.#logged(place, () => {
+        for (const spool of held.spools) isGrowing = this.#truncated(spool) || isGrowing
+      })
+    if (this.#clock.monotonic() - this.#lookedAt >= pollInterval) {
+      this.#lookedAt = this.#clock.monotonic()
+      this.#logged('', () => this.#refreshWriters())
+      this.#notify()
+    }
+    const next = isGrowing ? growingPollInterval : pollInterval
+    this.#cancelTimer = this.#held.size > 0 ? this.#clock.after(next, () => this.#poll()) : undefined
+  }
+
+  /** Returns whether anything was truncated. */
+  #truncated(spool: HeldSpool): boolean {
+    spool.fd ??= openedForTruncation(spool.path)
+    if (spool.fd === null || fstatSync(spool.fd).size <= spool.end + maxTrailingBytes) return false
+    ftruncateSync(spool.fd, spool.end)
+    return true
+  }
+
+  /** Those known are looked at first; all processes are scanned only for the places that these have left. */
+  #refreshWriters(): void {
+    const known = [...this.#held.values()].flatMap(({ writers }) => writers.map(({ pid }) => pid))
+    const found = writersAmong(known, [...this.#held.keys()])
+    const left = [...this.#held.keys()].filter((place) => !found.has(place))
+    const passedOn = writersWithin(left)
+    for (const [place, held] of this.#held) {
+      held.writers = found.get(place) ?? passedOn.get(place) ?? []
+      held.misses = held.writers.length > 0 ? 0 : held.misses + 1
+      if (held.misses > 1) this.#release(place)
+    }
+  }
+
+  #logged(place: string, act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#trouble.tell('could not check which processes still hold script output', place, error)
+    }
+  }
+}
