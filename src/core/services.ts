@@ -20,6 +20,7 @@ import type {
   SchedulePatch,
   ScheduleQuery,
   ScheduleSlot,
+  ScheduleSummary,
   ScheduleTimes,
 } from './protocol/http/schedules.ts'
 import type {
@@ -27,6 +28,7 @@ import type {
   ScriptCreate,
   ScriptPatch,
   ScriptQuery,
+  ScriptSummary,
   ScriptVersion,
   ScriptVersionSummary,
 } from './protocol/http/scripts.ts'
@@ -87,7 +89,8 @@ export interface HostService {
 }
 
 export interface ScriptService {
-  list(query: ScriptQuery): Promise<Page<Script>>
+  /** Without their texts, unless `name` asks for one. */
+  list(query: ScriptQuery): Promise<Page<ScriptSummary>>
   get(id: number): Promise<Script>
   create(input: ScriptCreate): Promise<Script>
   /** Every change makes a new version; one that changes nothing makes none. */
@@ -165,7 +168,8 @@ export interface TaskService {
 
 /** What runs by itself, and when (contract §14). Writes by its owner or an ADMIN: anybody else's are `forbidden`. */
 export interface ScheduleService {
-  list(query: ScheduleQuery): Promise<Page<Schedule>>
+  /** Without their texts, unless `name` asks for one. */
+  list(query: ScheduleQuery): Promise<Page<ScheduleSummary>>
   get(id: number): Promise<Schedule>
   create(input: ScheduleCreate): Promise<Schedule>
   /**

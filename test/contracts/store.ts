@@ -1,7 +1,7 @@
 import type { TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Store } from '../../src/server/seams/store.ts'
-import { cluster, host, task, token, user } from '../helpers/servers/store-records.ts'
+import { cluster, host, script, task, token, user } from '../helpers/servers/store-records.ts'
 
 /** A store that can be closed and opened again with what it held. */
 interface Reopenable {
@@ -467,6 +467,44 @@ export function storeContract(
         t.is(left.total, ids.length - 1)
       })
     })
+
+  test('a query bounded by text answers the first records of its page, one at least, and counts all', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    await store.transact((tx) => {
+      for (let id = 1; id <= 5; id++) tx.put('scripts', script(id, `s${id}`, { content: 'x'.repeat(1000) }))
+    })
+    for (const where of [{}, { contains: { fields: ['name'], text: 's' } } as const])
+      for (const limitText of [1, 3000, 100_000]) {
+        const found = await store.query('scripts', { where, offset: 1, limit: 3, limitText })
+        t.is(found.total, 5)
+        t.true(found.items.length > 0)
+        t.deepEqual(idsOf(found), [2, 3, 4].slice(0, found.items.length))
+        if (limitText === 100_000) t.is(found.items.length, 3)
+      }
+    t.deepEqual(await store.query('scripts', { offset: 9, limit: 3, limitText: 1 }), { items: [], total: 5 })
+  })
+
+  test('bytes of text are summed by author, of tasks those that run', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    const bytes = (...records: object[]) =>
+      records.reduce((sum, record) => sum + Buffer.byteLength(JSON.stringify(record)), 0)
+    const byAnn = [
+      script(1, 'a', { createdBy: 'ann', content: 'é'.repeat(100) }),
+      script(2, 'b', { createdBy: 'ann' }),
+    ]
+    const byBob = script(3, 'c', { createdBy: 'ann', changedBy: 'bob' })
+    const runs = task('t1', { createdBy: 'bob' })
+    await store.transact((tx) => {
+      for (const one of [...byAnn, byBob]) tx.put('scripts', one)
+      for (const one of [runs, task('t2', { status: 'SUCCESS' })]) tx.put('tasks', one)
+    })
+    t.deepEqual(Object.fromEntries(await store.textBytes('scripts')), {
+      ann: bytes(...byAnn),
+      bob: bytes(byBob),
+    })
+    t.deepEqual(await store.textBytes('tasks'), new Map([['bob', bytes(runs)]]))
+    t.deepEqual(await store.textBytes('schedules'), new Map())
+  })
 
   test('an order by name follows names that change, swap and go', async (t) => {
     const { store } = await make((end) => t.teardown(end))

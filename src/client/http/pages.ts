@@ -1,5 +1,5 @@
 import { largestPage } from '../../core/protocol/bounds.ts'
-import type { Page } from '../../core/protocol/http/common.ts'
+import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
 
 /** The first `limit` elements of a list as a page: `totalElements` and `totalPages` tell what was cut (contract §9). */
 export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Page<T> {
@@ -11,16 +11,20 @@ export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Pag
 
 /** All pages of a list as one, or its first `limit` elements, in the order of the server. */
 export async function allPages<T, Q extends object>(
-  list: (query: Q & { page: number; size: number }) => Promise<Page<T>>,
+  list: (query: Q & PageQuery) => Promise<Page<T>>,
   query: Q,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Page<T>> {
   const size = Math.min(largestPage, limit)
   const content: T[] = []
-  for (let page = 0; ; page++) {
-    const got = await list({ ...query, page, size })
+  let at: PageQuery = { page: 0 }
+  for (let page = 1; ; page++) {
+    const got = await list({ ...query, ...at, size })
     content.push(...got.content)
-    if (page + 1 >= got.totalPages || got.content.length === 0 || content.length >= limit)
+    // An older server fills every page and says no `next`.
+    const { next = page < got.totalPages ? page * size : null } = got
+    if (next === null || got.content.length === 0 || content.length >= limit)
       return firstOf({ ...got, content }, limit)
+    at = next === page * size ? { page } : { offset: next }
   }
 }

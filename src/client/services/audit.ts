@@ -50,7 +50,8 @@ export async function allEntries(
   for (let cursor: { page: number; before?: number } = { page: 0 }; ; ) {
     const got = await list({ ...query, ...cursor, size })
     total ??= got.totalElements
-    const more = cursor.page + 1 < got.totalPages && content.length + got.content.length < limit
+    const { next = cursor.page + 1 < got.totalPages ? size : null } = got
+    const more = next !== null && content.length + got.content.length < limit
     // A damaged line has no id (0): those at the end of a page come again with the next.
     // An id that was tampered with must not lead back to where the list has been.
     const last = got.content.findLastIndex(

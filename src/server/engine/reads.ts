@@ -23,7 +23,7 @@ export interface Reads {
   /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
   changedHosts(taskId: string, after?: number): Promise<{ hostIds: number[]; cursor: number }>
   /** What a task runs or ran; empty where that is gone. */
-  texts(task: TaskRecord): Promise<Texts>
+  texts(task: TaskRecord): Promise<Texts & Pick<TaskRecord, 'params'>>
   /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): Promise<string[]>
   /** How many those are, or were some seconds ago: a hint to ask for them. */
@@ -86,7 +86,8 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     },
     async texts(task) {
       const isHere = (task.gates ? task.gates.script : task.content) !== null
-      return isHere ? textsOf(task) : ((await results.read(task.id)) ?? { script: '' })
+      const texts: Texts = isHere ? textsOf(task) : ((await results.read(task.id)) ?? { script: '' })
+      return { ...texts, params: texts.params ?? task.params }
     },
     async pendingFor(hostId) {
       const open = await executions.ofHost(hostId)

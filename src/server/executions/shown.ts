@@ -58,7 +58,7 @@ function shownFiles({
   }
 }
 
-/** A task as lists show it; `counts` of a running one are those of its executions. */
+/** A task as lists and events show it; `counts` of a running one are those of its executions. */
 export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
   return {
     taskId: task.id,
@@ -66,7 +66,7 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     counts: { ...counts },
     ...only(task, 'strategy', 'batchSize', 'scriptId', 'scriptVersion', 'scriptName'),
     firstLine: task.firstLine ?? null,
-    ...only(task, 'type', 'params', 'timeout', 'runAs'),
+    ...only(task, 'type', 'timeout', 'runAs'),
     limits: task.limits ?? null,
     ...shownGates(task),
     ...shownFiles(task),

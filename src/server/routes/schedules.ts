@@ -6,6 +6,7 @@ import {
   SchedulePatch,
   ScheduleQuery,
   ScheduleSlot,
+  ScheduleSummary,
   ScheduleTimes,
 } from '../../core/protocol/http/schedules.ts'
 import { Started } from '../../core/protocol/http/tasks.ts'
@@ -27,10 +28,10 @@ export function scheduleRoutes(app: AppInstance, { services: { schedules } }: Ro
     operation({
       id: 'listSchedules',
       tag,
-      summary: 'List schedules',
+      summary: 'List schedules, without their texts unless name asks for one',
       allow: read,
       query: ScheduleQuery,
-      answer: PageOf(Schedule),
+      answer: PageOf(ScheduleSummary),
     }),
     (request) => schedules.list(userOf(request), request.query),
   )

@@ -5,6 +5,7 @@ import {
   ScriptCreate,
   ScriptPatch,
   ScriptQuery,
+  ScriptSummary,
   ScriptVersion,
   ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
@@ -35,10 +36,10 @@ export function scriptRoutes(app: AppInstance, { services: { scripts, tasks } }:
     operation({
       id: 'listScripts',
       tag,
-      summary: 'List scripts',
+      summary: 'List scripts, without their texts unless name asks for one',
       allow: read,
       query: ScriptQuery,
-      answer: PageOf(Script),
+      answer: PageOf(ScriptSummary),
     }),
     (request) => scripts.list(userOf(request), request.query),
   )

@@ -7,6 +7,7 @@ export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
 /** A page of the newest entries, or of those before the entry `before`. */
 export type ListQuery = AuditFilter & {
   readonly page?: number
+  readonly offset?: number
   readonly size?: number
   readonly before?: number
 }

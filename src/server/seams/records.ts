@@ -121,6 +121,13 @@ export const indexList: Record<Noun, readonly Index[]> = Object.fromEntries(
   ]),
 ) as unknown as Record<Noun, readonly Index[]>
 
+/** Nouns whose records hold long texts, and whose text it is: the name of the user who wrote it. */
+export const authors = {
+  scripts: ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy,
+  schedules: ({ owner }: ScheduleRecord) => owner,
+  tasks: ({ createdBy }: TaskRecord) => createdBy,
+}
+
 type FieldOf<N extends Noun> = Extract<keyof Records[N], string>
 
 /** What a query may ask of a field: its value, text that it holds, a time that is later, or members of it. */

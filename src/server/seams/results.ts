@@ -7,6 +7,8 @@ export interface TaskRemains {
   results: TaskResult[]
   /** The texts that followed on it; absent where none did. */
   gates?: { verify: string | null; rollback: string | null }
+  /** Its params; absent where its record has them. */
+  params?: Record<string, string>
 }
 
 /** The results of finished tasks, apart from the store. */

@@ -1,4 +1,4 @@
-import type { AskedOf, IndexOf, Noun, OrderOf, Records } from './records.ts'
+import type { AskedOf, authors, IndexOf, Noun, OrderOf, Records } from './records.ts'
 
 type IdOf<N extends Noun> = Records[N]['id']
 type Value = string | number | boolean | null
@@ -32,6 +32,11 @@ export interface Query<N extends Noun> {
   offset?: number
   /** By default all. */
   limit?: number
+  /**
+   * Beside a `limit`: characters of JSON after which the records may end sooner, with one at least. For an engine that reads records
+   * into memory.
+   */
+  limitText?: number
 }
 
 /** The records of a query, and how many there are without `offset` and `limit`. */
@@ -92,6 +97,8 @@ export interface Store extends Reads {
    * Errors: `unavailable`.
    */
   refresh(): Promise<void>
+  /** Bytes of JSON that the records of a noun take, by the name of their author; of tasks those that run. */
+  textBytes(noun: keyof typeof authors): Promise<ReadonlyMap<string, number>>
   /** Why writes are refused just now, or null. */
   readonly readOnlyReason: string | null
   /** Waits for what is under way, then frees the files and the lock. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
-import type { Schedule, SchedulePatch } from '../../core/protocol/http/schedules.ts'
+import type { Schedule, SchedulePatch, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedule/timing.ts'
 import type { ScheduleService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
@@ -19,6 +19,7 @@ import {
   saidBy,
   showSchedule,
   showSlot,
+  withoutTexts,
 } from './schedules/record.ts'
 import { demandWriter, ownedBy } from './schedules/standing.ts'
 import {
@@ -33,6 +34,7 @@ import { stillAllowed } from './still-allowed.ts'
 import { resolveTarget } from './tasks/new-task.ts'
 import { createStart } from './tasks/start-task.ts'
 import type { Starter } from './tasks.ts'
+import { demandRunningRoom, demandStoredRoom } from './text-quota.ts'
 
 /** Bounds what one pass of all servers together has to look through. */
 const mostSchedules = 10_000
@@ -179,7 +181,10 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
         equals: { name: query.name?.toLowerCase() },
         contains: { fields: ['name'], text: query.search },
       } as const
-      return storePage(store, 'schedules', query, { where }, (items) => Promise.all(items.map(show)))
+      return storePage<'schedules', ScheduleSummary>(store, 'schedules', query, { where }, async (items) => {
+        const shown = await Promise.all(items.map(show))
+        return query.name === undefined ? shown.map(withoutTexts) : shown
+      })
     },
     get: async (_, id) => show(await get(id)),
     async create(caller, input) {
@@ -189,6 +194,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       await check({ ...said, ownerId: caller.id }, secretParams, true)
       if ((await store.query('schedules', { limit: 0 })).total >= mostSchedules)
         throw new RsmError('conflict', `There are ${mostSchedules} schedules; remove some first`)
+      await demandStoredRoom(context, { author: caller.username, record: input })
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'execute')
         const id = await tx.nextId('schedules')
@@ -209,6 +215,8 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
         await demandWriter(store, caller, former)
         const { next, secrets, isTimed } = afterPatch(caller, former, patch)
         await check(next, secrets, isTimed)
+        const written = { author: next.owner, record: next }
+        await demandStoredRoom(context, written, { author: former.owner, record: former })
         const stored = await write(caller, former, next)
         if (stored) return show(stored)
       }
@@ -226,6 +234,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     async run(caller, id) {
       const schedule = await get(id)
       const task = await taskOf(context, schedule)
+      await demandRunningRoom(context, caller.username, task)
       const origin = { schedule, plannedAt: null }
       const { record } = await startPlanned(caller, task, origin, async (tx, { id: taskId, createdAt }) => {
         const current = await tx.get('schedules', id)

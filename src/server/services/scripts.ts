@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
-import { type Script, type ScriptPatch, type ScriptVersionSummary } from '../../core/protocol/http/scripts.ts'
+import type {
+  Script,
+  ScriptPatch,
+  ScriptSummary,
+  ScriptVersionSummary,
+} from '../../core/protocol/http/scripts.ts'
 import { declaredPatternFaults } from '../../core/script/declared-params.ts'
 import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
 import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/script/script-form.ts'
@@ -8,9 +13,14 @@ import type { ScriptService } from '../../core/services.ts'
 import { sha256 } from '../digest.ts'
 import { only } from '../only.ts'
 import type { ScriptRecord } from '../seams/records/script.ts'
+import { authors } from '../seams/records.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { demandStoredRoom } from './text-quota.ts'
+
+/** With the bound on their text it bounds what a search has to look through. */
+const mostScripts = 10_000
 
 /** The schema counts characters; the limit is in bytes (contract §1). */
 export function contentFaults(type: ScriptType, content: string, field: string): FieldFault[] {
@@ -46,18 +56,22 @@ function declaredParams(record: ScriptRecord): DeclaredParam[] {
   return [...params]
 }
 
-const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
-
 function show(record: ScriptRecord): Script {
-  const { id, name, description, type, content, timeout, tags, category, version, sha256 } = record
-  const { createdBy, createdAt, updatedAt } = record
-  const script = { id, name, description, type, content, timeout, tags, category, version, sha256 }
-  return { ...script, createdBy, createdAt, updatedAt, params: declaredParams(record) }
+  return { ...head(record), content: record.content, params: declaredParams(record) }
 }
+
+function listed(record: ScriptRecord): ScriptSummary {
+  return { ...head(record), bytes: Buffer.byteLength(record.content) }
+}
+
+const head = (record: ScriptRecord) => ({
+  ...only(record, 'id', 'name', 'description', 'type', 'timeout', 'tags', 'category', 'version', 'sha256'),
+  ...only(record, 'createdBy', 'createdAt', 'updatedAt'),
+})
 
 function summaryOf(script: ScriptRecord): ScriptVersionSummary {
   const bytes = Buffer.byteLength(script.content)
-  const who = { changedBy: author(script), changedAt: script.updatedAt }
+  const who = { changedBy: authors.scripts(script), changedAt: script.updatedAt }
   return { ...only(script, 'version', 'name', 'type', 'sha256'), bytes, ...who }
 }
 
@@ -92,7 +106,9 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         has: { tags: tag === undefined ? undefined : [tag] },
         contains: { fields: ['name', 'description'], text: search },
       } as const
-      return storePage(store, 'scripts', query, { where }, (items) => items.map(show))
+      return storePage<'scripts', ScriptSummary>(store, 'scripts', query, { where }, (items) =>
+        items.map((item) => (name === undefined ? listed(item) : show(item))),
+      )
     },
     async get(_, id) {
       const record = await store.get('scripts', id)
@@ -102,6 +118,9 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
     async create(caller, input) {
       await checkContent(input.type, input.content, 'content')
       const at = context.time()
+      if ((await store.query('scripts', { limit: 0 })).total >= mostScripts)
+        throw new RsmError('conflict', `There are ${mostScripts} scripts; remove some first`)
+      await demandStoredRoom(context, { author: caller.username, record: input })
       return store.transact(async (tx) => {
         const record: ScriptRecord = {
           id: await tx.nextId('scripts'),
@@ -130,6 +149,8 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         if (patch.content !== undefined || patch.type !== undefined)
           await checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
         if (isDeepStrictEqual(next, former)) return show(former)
+        const written = { author: caller.username, record: next }
+        await demandStoredRoom(context, written, { author: authors.scripts(former), record: former })
         // Beside a store that takes nothing a kept version would only take the room that is wanted.
         if (store.readOnlyReason !== null)
           throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
@@ -166,7 +187,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
       if (!current) throw notFound('script', id)
       const script = await versionOf(current, version)
       if (!script) throw new RsmError('not_found', `Script ${id} has no version ${version}`)
-      return { ...show(script), changedBy: author(script) }
+      return { ...show(script), changedBy: authors.scripts(script) }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {

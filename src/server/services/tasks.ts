@@ -69,9 +69,10 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
 
   async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
     const results = await engine.results(task)
+    const { params } = await engine.texts(task)
     const narrowed =
       query?.page === undefined && query?.size === undefined ? results : slicePage(results, query)
-    return { ...(await engine.summary(task)), server: await ownerOf(task), results: narrowed }
+    return { ...(await engine.summary(task)), params, server: await ownerOf(task), results: narrowed }
   }
 
   async function ownerOf({ id, status }: TaskRecord): Promise<string | null> {
@@ -163,10 +164,10 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     },
     async script(_, taskId) {
       const task = await get(taskId)
-      const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task
+      const { scriptId, scriptVersion, scriptName, type, secretParamNames = [] } = task
       if (!runsScript(type))
         throw new RsmError('not_found', `Task ${taskId} runs no script: its type is ${type}`)
-      const { script: content, gates } = await engine.texts(task)
+      const { script: content, gates, params } = await engine.texts(task)
       const gateOf = (gate: GateScript | null | undefined, text: string | null | undefined) =>
         gate ? { type: gate.type, content: text ?? '', sha256: sha256(text ?? '') } : null
       return {

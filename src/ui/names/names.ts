@@ -5,7 +5,7 @@ import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { NamedQuery, Page } from '../../core/protocol/http/common.ts'
 import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
-import type { Schedule } from '../../core/protocol/http/schedules.ts'
+import type { Schedule, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Token } from '../../core/protocol/http/tokens.ts'
 import type { User } from '../../core/protocol/http/users.ts'
@@ -99,13 +99,22 @@ export function findCluster({ clusters }: Pick<Services, 'clusters'>, name: stri
   return findNamed('cluster', 'clusters', clusters, name)
 }
 
-export function findScript({ scripts }: Pick<Services, 'scripts'>, name: string): Promise<Script> {
-  return findNamed('script', 'scripts', scripts, name)
+export async function findScript({ scripts }: Pick<Services, 'scripts'>, name: string): Promise<Script> {
+  const { content, params, ...found } = await findNamed('script', 'scripts', scripts, name)
+  // Lists without a name have no texts.
+  if (content === undefined || params === undefined) return scripts.get(found.id)
+  return { ...found, content, params }
 }
 
-export function findSchedule({ schedules }: Pick<Services, 'schedules'>, name: string): Promise<Schedule> {
-  return findNamed('schedule', 'schedules', schedules, name)
+export async function findSchedule(
+  { schedules }: Pick<Services, 'schedules'>,
+  name: string,
+): Promise<Schedule> {
+  const found = await findNamed<ScheduleSummary>('schedule', 'schedules', schedules, name)
+  return isWhole(found) ? found : schedules.get(found.id)
 }
+
+const isWhole = (schedule: ScheduleSummary): schedule is Schedule => schedule.params !== undefined
 
 export function findUser({ users }: Pick<Services, 'users'>, name: string): Promise<User> {
   return findNamed('user', 'users', users, name)

@@ -1,38 +1,41 @@
-import type { Schedule, ScheduleSlot } from '../../core/protocol/http/schedules.ts'
-import type { AdHocScript } from '../../core/protocol/http/tasks.ts'
+import type { Schedule, ScheduleSlot, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
+import { firstLine } from '../../core/script/first-line.ts'
 import { durationText } from '../../core/text/duration.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'
 
+export type Timed = Pick<Schedule, 'cron' | 'everySeconds' | 'at' | 'timezone'>
+type Resting = Pick<Schedule, 'enabled' | 'suspended' | 'nextAt'>
+
 /** `30 3 * * 1-5 Europe/Berlin`, `every 90s`, `at 2026-11-24 03:30:00Z` */
-export function timingOf({ cron, everySeconds, at, timezone }: Schedule, utc: boolean): string {
+export function timingOf({ cron, everySeconds, at, timezone }: Timed, utc: boolean): string {
   if (cron !== null) return timezone === 'UTC' ? cron : `${cron} ${timezone}`
   return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${durationText(everySeconds)}`
 }
 
 /** Why it does not run by itself; null where it does. */
-export function restOf({
-  enabled,
-  suspended,
-  nextAt,
-}: Pick<Schedule, 'enabled' | 'suspended' | 'nextAt'>): 'SUSPENDED' | 'PAUSED' | 'OVER' | null {
+export function restOf({ enabled, suspended, nextAt }: Resting): 'SUSPENDED' | 'PAUSED' | 'OVER' | null {
   if (suspended !== null) return 'SUSPENDED'
   if (!enabled) return 'PAUSED'
   return nextAt === null ? 'OVER' : null
 }
 
 /** When it runs next, or why it does not. */
-export const nextOf = (schedule: Schedule, utc: boolean): string =>
+export const nextOf = (schedule: Resting, utc: boolean): string =>
   restOf(schedule)?.toLowerCase() ?? showTime(schedule.nextAt, utc)
 
 /** The targets, as a person would write them. */
-export function targetOf({ target: { selector, clusterId, hostIds } }: Schedule): string {
+export function targetOf({ target: { selector, clusterId, hostIds } }: Pick<Schedule, 'target'>): string {
   if (selector !== undefined) return selector
   return clusterId === undefined ? (hostIds ?? []).map((id) => `@id:${id}`).join(',') : `cluster ${clusterId}`
 }
 
 /** What it runs. */
-export function actionOf({ script, scriptId, copy }: Schedule): string {
+export function actionOf({
+  script,
+  scriptId,
+  copy,
+}: Pick<ScheduleSummary, 'script' | 'scriptId' | 'copy'>): string {
   if (copy !== null) return `copy to ${sanitizeLine(copy.path)}`
   return nameOf({ script, scriptId })
 }
@@ -41,10 +44,14 @@ export function actionOf({ script, scriptId, copy }: Schedule): string {
 export const gateOf = (gate: Schedule['verify' | 'rollback']): string | null =>
   gate === undefined ? null : nameOf(gate)
 
-function nameOf({ script, scriptId }: { script?: AdHocScript | null; scriptId?: number | null }): string {
+interface Named {
+  script?: ScheduleSummary['script']
+  scriptId?: number | null
+}
+
+function nameOf({ script, scriptId }: Named): string {
   if (script == null) return `stored script ${scriptId}`
-  const line = script.content.split('\n').find((text) => text.trim() !== '' && !text.startsWith('#'))
-  return sanitizeLine(script.name ?? line ?? '')
+  return sanitizeLine(script.name ?? script.firstLine ?? firstLine(script.content ?? '') ?? '')
 }
 
 /** What became of a slot: a task, an error, or why it was skipped. */

@@ -1,7 +1,7 @@
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Script, ScriptSummary } from '../../core/protocol/http/scripts.ts'
 
 /** What several scripts declare, the first one's word where two do. */
-export function declaredBy(scripts: readonly (Script | undefined)[]): Script['params'] {
+export function declaredBy(scripts: readonly (ScriptSummary | undefined)[]): Script['params'] {
   const params = scripts.flatMap((script) => script?.params ?? [])
   return params.filter(({ name }, at) => params.findIndex((other) => other.name === name) === at)
 }

@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { defaultInterval, longestInterval, mostRetries } from '../../core/task/gates.ts'
 import { defaultTimeout } from '../../core/task/plan.ts'
 import { Choice } from '../parts/choice.tsx'
@@ -40,7 +40,7 @@ const sources = [
 
 interface GateFieldsProps {
   gate: GateName
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
   chosen: ChosenGate
   onChange: (chosen: ChosenGate) => void
 }

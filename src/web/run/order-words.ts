@@ -1,4 +1,4 @@
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/script/first-line.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -10,7 +10,7 @@ import type { Asked, Order } from './use-start.ts'
 export type Doing = 'run' | 'copy' | 'check' | 'fetch'
 
 /** `‘reboot’`, `the script deploy`. */
-function ranSaid({ script, scriptId }: Order['body'], scripts: readonly Script[]): string {
+function ranSaid({ script, scriptId }: Order['body'], scripts: readonly ScriptSummary[]): string {
   if (script === undefined) return `the script ${scripts.find(({ id }) => id === scriptId)?.name ?? ''}`
   const more = script.content.trim().includes('\n') ? ' …' : ''
   return `‘${firstLine(script.content) ?? ''}’${more}`
@@ -19,7 +19,7 @@ function ranSaid({ script, scriptId }: Order['body'], scripts: readonly Script[]
 /** What is asked before it starts, and both answers. */
 export function questionOf(
   { body, file, hosts, isFleet }: Asked,
-  scripts: readonly Script[],
+  scripts: readonly ScriptSummary[],
 ): { title: string; yes: string; no: string } {
   const many = `${isFleet ? 'all ' : ''}${counted(hosts.length, 'host')}`
   if (body.fetch !== undefined)

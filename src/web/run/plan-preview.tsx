@@ -1,5 +1,5 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { copyTimeout } from '../../core/task/plan.ts'
 import { batchLines, orderLines, type PlannedScript, planView } from '../../ui/task/plan-view.ts'
@@ -11,7 +11,7 @@ import type { CopiedFile } from './copy-of.ts'
 import { filesSaid, stdinSaid } from './order-words.ts'
 
 /** A script of a body, or a stored one as it is now. */
-function plannedOf({ script, scriptId }: GateOption, scripts: readonly Script[]): PlannedScript {
+function plannedOf({ script, scriptId }: GateOption, scripts: readonly ScriptSummary[]): PlannedScript {
   const stored = scripts.find(({ id }) => id === scriptId)
   return {
     name: stored?.name ?? script?.name ?? null,
@@ -37,7 +37,7 @@ interface PlanPreviewProps {
   /** What is sent to the hosts, where it is at hand. */
   file?: CopiedFile | undefined
   hosts: readonly Host[]
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
 }
 
 /** `strategy: rolling` as a name and what it is. */

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { copyTimeout, defaultTimeout } from '../../core/task/plan.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
@@ -24,7 +24,7 @@ import { ParamField } from './stored-script.tsx'
 import { TargetField } from './target-field.tsx'
 import { copyTaskOf, fetchTaskOf, secretsNamed, taskOf } from './task-of.ts'
 import { UploadBar } from './upload-bar.tsx'
-import { useScripts } from './use-scripts.ts'
+import { useScripts, useTexts } from './use-scripts.ts'
 import { type Order, useStart } from './use-start.ts'
 
 const sources = [
@@ -35,7 +35,7 @@ const sources = [
 ] as const
 type Source = (typeof sources)[number][0]
 
-const noScripts: readonly Script[] = []
+const noScripts: readonly ScriptSummary[] = []
 
 const titles: Record<Source, string> = {
   command: 'Run a script',
@@ -45,19 +45,21 @@ const titles: Record<Source, string> = {
 }
 
 /** What of the form is state: what it does, and which scripts. */
-function useWhat(scripts: readonly Script[]) {
+function useWhat(listed: readonly ScriptSummary[], fail: (error: unknown) => void) {
   const [source, setSource] = useState<Source>('command')
   const [scriptId, setScriptId] = useState<number | undefined>()
   const [verify, setVerify] = useState(noGate)
   const [rollback, setRollback] = useState(noGate)
   const [isCheck, setCheck] = useState(false)
   const [secretNames, setSecretNames] = useState('')
+  const scripts = useTexts(listed, [scriptId, verify.scriptId, rollback.scriptId], fail)
   const stored = (wanted: number | undefined) => scripts.find(({ id }) => id === wanted)
   const script = source === 'stored' ? stored(scriptId) : undefined
   const runs = source === 'command' || source === 'stored'
-  const hasParams = runs && (script?.params ?? []).length === 0
+  const hasParams = runs && (script === undefined || script.params?.length === 0)
   const doing: Doing = runs ? 'run' : source === 'copy' && isCheck ? 'check' : source
   return {
+    scripts,
     source,
     setSource: (wanted: Source): void => {
       setSource(wanted)
@@ -81,7 +83,7 @@ function useWhat(scripts: readonly Script[]) {
 
 interface WhatFieldsProps {
   what: ReturnType<typeof useWhat>
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
 }
 
 /** What runs, and what follows on it; or which file goes where, or comes. */
@@ -123,8 +125,8 @@ export function RunPage() {
   const { hosts } = useStore(liveHosts)
   const chosen = useStore(chosenHosts)
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
-  const scripts = useScripts(fail) ?? noScripts
-  const what = useWhat(scripts)
+  const what = useWhat(useScripts(fail) ?? noScripts, fail)
+  const { scripts } = what
   const [selector, setSelector] = useState('')
   const { isBusy, asked, progress, stop, propose, answer, renew } = useStart({ fail, clear })
   const { source, script, doing, declared, secrets } = what

@@ -1,4 +1,4 @@
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { Field } from '../parts/field.tsx'
 import { StoredScript } from './stored-script.tsx'
 
@@ -19,8 +19,8 @@ export function Interpreter({ name, control }: { name: string; control?: string 
 
 interface ScriptFieldsProps {
   isStored: boolean
-  scripts: readonly Script[]
-  script: Script | undefined
+  scripts: readonly ScriptSummary[]
+  script: ScriptSummary | undefined
   onChoose: (id: number | undefined) => void
 }
 

@@ -1,4 +1,4 @@
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Script, ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Field } from '../parts/field.tsx'
 import { paramField } from './task-of.ts'
@@ -45,9 +45,9 @@ interface StoredScriptProps {
   /** What the API calls its id. */
   name: string
   label: string
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
   /** The one that is chosen. */
-  script: Script | undefined
+  script: ScriptSummary | undefined
   onChoose: (id: number | undefined) => void
 }
 
@@ -75,7 +75,7 @@ export function StoredScript({ name, label, scripts, script, onChoose }: StoredS
         <details key={script.id}>
           <summary>{`Text, version ${script.version} (${script.type})`}</summary>
           <pre class="script code" tabIndex={0} aria-label={`${label} text`}>
-            {sanitize(script.content)}
+            {sanitize(script.content ?? 'Loading …')}
           </pre>
         </details>
       )}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Script, ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { GateOption } from '../../core/protocol/http/tasks.ts'
 import { copyTimeout, defaultTimeout } from '../../core/task/plan.ts'
 import { Choice } from '../parts/choice.tsx'
@@ -11,6 +11,7 @@ import { RunOptions } from '../run/run-options.tsx'
 import { ScriptFields } from '../run/script-fields.tsx'
 import { ParamField } from '../run/stored-script.tsx'
 import { secretsNamed } from '../run/task-of.ts'
+import { useTexts } from '../run/use-scripts.ts'
 
 function gateOf(gate: GateOption | undefined): ChosenGate {
   if (gate === undefined) return noGate
@@ -42,22 +43,24 @@ function askedOf(params: Script['params'], kept: readonly string[]): Script['par
 }
 
 /** What of the script and its gates is no text, for a new schedule or one that is changed. */
-export function useAction(scripts: readonly Script[], schedule: Schedule | undefined) {
+export function useAction(listed: readonly ScriptSummary[], schedule: Schedule | undefined) {
   const [source, setSource] = useState<Source>(schedule ? sourceOf(schedule) : 'command')
   const [scriptId, setScriptId] = useState(schedule?.scriptId ?? undefined)
   const [verify, setVerify] = useState(gateOf(schedule?.verify))
   const [rollback, setRollback] = useState(gateOf(schedule?.rollback))
   const kept = schedule?.secretParams ?? []
   const isCopy = source === 'copy'
+  const scripts = useTexts(listed, [scriptId, verify.scriptId, rollback.scriptId])
   const stored = (id: number | undefined) => scripts.find((one) => one.id === id)
   const script = source === 'stored' ? stored(scriptId) : undefined
   const ofScripts = isCopy ? [] : declaredBy([script, stored(verify.scriptId), stored(rollback.scriptId)])
   const isDeclared = (wanted: string) => ofScripts.some(({ name }) => name === wanted)
   const [secretNames, setSecretNames] = useState(() => kept.filter((name) => !isDeclared(name)).join(', '))
-  const hasParams = !isCopy && (script?.params ?? []).length === 0
+  const hasParams = !isCopy && (script === undefined || script.params?.length === 0)
   const named = hasParams ? secretsNamed(secretNames).filter(({ name }) => !isDeclared(name)) : []
   const asked = new Set([...ofScripts, ...named].map(({ name }) => name))
   return {
+    scripts,
     source,
     setSource,
     isCopy,
@@ -84,17 +87,14 @@ export function useAction(scripts: readonly Script[], schedule: Schedule | undef
 
 interface ActionFieldsProps {
   action: ReturnType<typeof useAction>
-  scripts: readonly Script[]
   schedule: Schedule | undefined
   /** What is known of the file that it has. */
   keptFile: string
 }
 
-type PartProps = Pick<ActionFieldsProps, 'action' | 'scripts'>
-
 /** A script with its params, and what follows on it. */
-function ScriptAction({ action, scripts, isGated }: PartProps & { isGated: boolean }) {
-  const { source, script, setScriptId, gates, setGates } = action
+function ScriptAction({ action, isGated }: Pick<ActionFieldsProps, 'action'> & { isGated: boolean }) {
+  const { scripts, source, script, setScriptId, gates, setGates } = action
   return (
     <>
       <ScriptFields isStored={source === 'stored'} scripts={scripts} script={script} onChoose={setScriptId} />
@@ -120,7 +120,7 @@ function ScriptAction({ action, scripts, isGated }: PartProps & { isGated: boole
 }
 
 /** What it runs or copies, and how. */
-export function ActionFields({ action, scripts, schedule, keptFile }: ActionFieldsProps) {
+export function ActionFields({ action, schedule, keptFile }: ActionFieldsProps) {
   const { source, setSource, isCopy, script, hasParams, secretNames, setSecretNames, secrets } = action
   return (
     <>
@@ -133,7 +133,6 @@ export function ActionFields({ action, scripts, schedule, keptFile }: ActionFiel
       ) : (
         <ScriptAction
           action={action}
-          scripts={scripts}
           isGated={schedule?.verify !== undefined || schedule?.rollback !== undefined}
         />
       )}

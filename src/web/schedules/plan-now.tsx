@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
@@ -21,7 +21,7 @@ function taskOf({ scriptId, script, copy, secretParams, ...options }: Schedule):
 }
 
 /** What the schedule would run if it ran now: its hosts, how it goes over them, and the scripts. */
-export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: readonly Script[] }) {
+export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: readonly ScriptSummary[] }) {
   const [hosts, setHosts] = useState<readonly Host[] | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Started } from '../../core/protocol/http/tasks.ts'
 import { call, said } from '../api.ts'
 import { Question } from '../parts/question.tsx'
@@ -10,7 +10,7 @@ import { PlanNow } from './plan-now.tsx'
 
 interface ScheduleActionsProps {
   schedule: Schedule
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
   onFault: (fault: string) => void
   /** It was paused or resumed. */
   onChanged: () => void

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
@@ -31,7 +31,7 @@ export interface Changed {
 }
 
 interface ScheduleFormProps {
-  scripts: readonly Script[]
+  scripts: readonly ScriptSummary[]
   /** Undefined: a new one is made. */
   changed?: Changed
   onSaved: (schedule: Schedule) => void
@@ -155,12 +155,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
           selector={changed?.selector ?? ''}
           required
         />
-        <ActionFields
-          action={action}
-          scripts={scripts}
-          schedule={schedule}
-          keptFile={keptSaid(changed?.file)}
-        />
+        <ActionFields action={action} schedule={schedule} keptFile={keptSaid(changed?.file)} />
         <SlotRules />
         {schedule === undefined && (
           <label class="inline">

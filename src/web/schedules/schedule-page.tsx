@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleSlot, ScheduleTimes } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { durationText } from '../../core/text/duration.ts'
 import { restOf } from '../../ui/schedules/view.ts'
@@ -14,7 +14,7 @@ import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 import { usePolled } from '../parts/use-polled.ts'
 import { useTitle } from '../parts/use-title.ts'
-import { useScripts } from '../run/use-scripts.ts'
+import { useScripts, useTexts } from '../run/use-scripts.ts'
 import { History } from './history.tsx'
 import { keptFile, keptSaid } from './kept-file.ts'
 import { PlanNow } from './plan-now.tsx'
@@ -85,7 +85,13 @@ function ScheduleFacts({ schedule, file, what }: ScheduleFactsProps) {
 }
 
 /** What there is to know of it: how it is set up, its next times, and what it would run. */
-function Panel({ view: { schedule, file, next }, scripts }: { view: View; scripts: readonly Script[] }) {
+function Panel({
+  view: { schedule, file, next },
+  scripts,
+}: {
+  view: View
+  scripts: readonly ScriptSummary[]
+}) {
   const [isPlanOpen, setPlanOpen] = useState(false)
   return (
     <div class="panel two">
@@ -113,10 +119,15 @@ export function SchedulePage({ id }: { id: string }) {
   const { value: view, fault, again } = usePolled(() => readView(id), [id])
   const [refused, setRefused] = useState('')
   const [changed, setChanged] = useState<Changed | undefined>()
-  const scripts = useScripts((error) => setRefused(said(error)))
+  const refuse = (error: unknown) => setRefused(said(error))
+  const listed = useScripts(refuse)
+  const { scriptId, verify, rollback } = view?.schedule ?? {}
+  const own = [scriptId, verify?.scriptId, rollback?.scriptId]
+  const scripts = useTexts(listed ?? [], own, refuse)
+  const isRead = scripts.every(({ id, content }) => content !== undefined || !own.includes(id))
   useTitle(view?.schedule.name ?? 'Schedule')
   useRuns(Number(id), again)
-  if (view === undefined || scripts === undefined)
+  if (view === undefined || listed === undefined || !isRead)
     return (
       <section class="page">
         <h1>Schedule</h1>
@@ -127,10 +138,7 @@ export function SchedulePage({ id }: { id: string }) {
   const rest = restOf(schedule)
 
   function edit(): void {
-    selectorOf(schedule.target).then(
-      (selector) => setChanged({ schedule, selector, next, file }),
-      (error: unknown) => setRefused(said(error)),
-    )
+    selectorOf(schedule.target).then((selector) => setChanged({ schedule, selector, next, file }), refuse)
   }
 
   if (changed)

@@ -1,18 +1,18 @@
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
-import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { actionOf, targetOf } from '../../ui/schedules/view.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { call } from '../api.ts'
 
 /** The name of what it runs. */
-export function ranSaid(schedule: Schedule, scripts: readonly Script[] = []): string {
+export function ranSaid(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
   return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
 }
 
 /** Its targets in a few words. */
-export function targetSaid(schedule: Schedule): string {
+export function targetSaid(schedule: Pick<ScheduleSummary, 'target'>): string {
   const { hostIds } = schedule.target
   return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')
 }

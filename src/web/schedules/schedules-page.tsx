@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { restOf } from '../../ui/schedules/view.ts'
 import { all } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
@@ -20,7 +20,7 @@ import { When } from './when.tsx'
 const rowsStep = 100
 
 /** When it runs next, or that it does not, and why. */
-function Next({ schedule }: { schedule: Schedule }) {
+function Next({ schedule }: { schedule: ScheduleSummary }) {
   const rest = restOf(schedule)
   return (
     <>
@@ -30,7 +30,7 @@ function Next({ schedule }: { schedule: Schedule }) {
   )
 }
 
-function Last({ last }: { last: Schedule['lastTask'] }) {
+function Last({ last }: { last: ScheduleSummary['lastTask'] }) {
   if (last === null) return '–'
   const badge = <Badge state={last.status} />
   return (
@@ -43,7 +43,13 @@ function Last({ last }: { last: Schedule['lastTask'] }) {
   )
 }
 
-function ScheduleRow({ schedule, scripts }: { schedule: Schedule; scripts: readonly Script[] | undefined }) {
+function ScheduleRow({
+  schedule,
+  scripts,
+}: {
+  schedule: ScheduleSummary
+  scripts: readonly ScriptSummary[] | undefined
+}) {
   return (
     <tr>
       <td class="whole-line">
@@ -73,7 +79,7 @@ export function SchedulesPage() {
   const [search, setSearch] = useState('')
   const [most, setMost] = useState(rowsStep)
   const scripts = useScripts()
-  const read = () => all<Schedule>('api/schedules', { search }, most + 1)
+  const read = () => all<ScheduleSummary>('api/schedules', { search }, most + 1)
   const { value: schedules, fault, again } = usePolled(read, [search, most])
   useRuns(undefined, again)
   return (

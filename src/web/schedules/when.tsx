@@ -1,10 +1,9 @@
-import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import { timingOf } from '../../ui/schedules/view.ts'
+import { type Timed, timingOf } from '../../ui/schedules/view.ts'
 import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 
 /** When a schedule runs: a cron expression with its zone, an interval, or a time. */
-export function When({ schedule }: { schedule: Schedule }) {
+export function When({ schedule }: { schedule: Timed }) {
   const { cron, at, timezone } = schedule
   if (at !== null)
     return (

@@ -102,7 +102,7 @@ async function openTask(
     status,
     hostCount: results.length,
   }
-  state.read({ ...summary, duration: 2_500, results: [...results] })
+  state.read({ ...summary, params: {}, duration: 2_500, results: [...results] })
   const screen = (size = usual) => screenOf(view.frame(size, now))
   const press = (...names: string[]) => {
     for (const name of names) view.key({ name, text: name.length === 1 ? name : null })
@@ -207,7 +207,7 @@ test('the chosen host stays chosen when others fail before it; what was read lat
   t.regex(screen()[4] ?? '', /^✗ web1 /)
   const running = state.summary as TaskSummary
   state.change({ status: 'FAILED', duration: 7_000 })
-  state.read({ ...running, results: [resultOf(77, 'web77', { status: 'SUCCESS' })] })
+  state.read({ ...running, params: {}, results: [resultOf(77, 'web77', { status: 'SUCCESS' })] })
   t.like(state, { isRunning: false, summary: { status: 'FAILED', duration: 7_000 } })
   t.is(state.results.get(77)?.hostname, 'web77')
 })
@@ -330,7 +330,7 @@ test('the head of a task: its id is whole from 100 columns on, and gives way to 
   }
   state.change({ ...told, taskId })
   const head = new TaskState(taskId)
-  head.read({ ...(state.summary as TaskSummary), taskId, results: [] })
+  head.read({ ...(state.summary as TaskSummary), taskId, params: {}, results: [] })
   const title = (cols: number) => screenOf({ rows: [taskTitle(head, cols, now)], mouse: false })[0] ?? ''
   t.regex(title(200), /^ apt-get install .*… {2}ROLLING by 1, 10%, 50%, by nightly-maintenance {2}01M7/)
   for (const cols of [60, 80, 100, 120, 200])

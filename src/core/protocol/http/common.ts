@@ -49,10 +49,17 @@ export const TagKey = Type.String({
 export const TagValue = Type.String({ maxLength: 256, pattern: onOneLine })
 export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false })
 
-/** Query of every list: `page` from 0, `size` 1 to 500 (contract §1). */
+/** Query of every list: `page` from 0, or `offset`, and `size` 1 to 500 (contract §1). */
 export const paging = {
   page: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'The page, from 0' }),
+  ),
+  offset: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'In place of page: records to skip, as `next` of the page before says',
+    }),
   ),
   size: Type.Optional(
     Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Records on a page' }),
@@ -90,6 +97,8 @@ export const PageOf = <T extends TSchema>(item: T) =>
     size: Type.Integer({ examples: [20] }),
     totalElements: Type.Integer({ examples: [1] }),
     totalPages: Type.Integer({ examples: [1] }),
+    /** `offset` of the record behind the page; null at the end of the list. Older servers don't say it. */
+    next: Type.Optional(Nullable(Type.Integer({ examples: [20] }))),
   })
 
 /** The `data` of every list. */
@@ -99,4 +108,5 @@ export interface Page<T> {
   size: number
   totalElements: number
   totalPages: number
+  next?: number | null
 }

@@ -136,6 +136,30 @@ export const Schedule = Type.Object(
 )
 export type Schedule = Static<typeof Schedule>
 
+/** A script of a schedule as lists show it: `content` only where `name` asks for one schedule. */
+const ListedText = Type.Object({
+  ...AdHocScript.properties,
+  content: Type.Optional(Type.String()),
+  /** The first line that is no comment, cut. */
+  firstLine: Type.Optional(Nullable(Type.String())),
+  /** Of the content, in UTF-8. */
+  bytes: Type.Optional(Type.Integer()),
+})
+const listedGate = { scriptId: Type.Optional(Id), script: Type.Optional(ListedText) }
+
+/** A schedule as lists show it: texts and `params` only where `name` asks for one schedule. */
+export const ScheduleSummary = Type.Object(
+  {
+    ...Schedule.properties,
+    script: Nullable(ListedText),
+    params: Type.Optional(Schedule.properties.params),
+    verify: Type.Optional(Type.Object({ ...runOptions.verify.properties, ...listedGate })),
+    rollback: Type.Optional(Type.Object(listedGate)),
+  },
+  { examples: [examples.scheduleSummary] },
+)
+export type ScheduleSummary = Static<typeof ScheduleSummary>
+
 /** What became of a slot; of several that were skipped together, of all of them. */
 export const ScheduleSlot = Type.Object(
   {

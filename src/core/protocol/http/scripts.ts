@@ -85,6 +85,19 @@ export const Script = Type.Object(
 )
 export type Script = Static<typeof Script>
 
+/** A script as lists show it: `content` and `params` only where `name` asks for one script. */
+export const ScriptSummary = Type.Object(
+  {
+    ...Script.properties,
+    content: Type.Optional(Script.properties.content),
+    params: Type.Optional(Script.properties.params),
+    /** Of the content, in UTF-8. Older servers don't say it. */
+    bytes: Type.Optional(Type.Integer()),
+  },
+  { examples: [examples.scriptSummary] },
+)
+export type ScriptSummary = Static<typeof ScriptSummary>
+
 /** A version as lists show it: all but the text. */
 export const ScriptVersionSummary = Type.Object(
   {

@@ -248,7 +248,7 @@ const Transfer = Type.Object({
   bytesPerSecond: Nullable(Type.Integer()),
 })
 
-/** A task without its results, as lists carry it. */
+/** A task without its params and results, as lists and events carry it. */
 export const TaskSummary = Type.Object(
   {
     taskId: OpaqueId,
@@ -266,7 +266,6 @@ export const TaskSummary = Type.Object(
      */
     firstLine: Nullable(Type.String()),
     type: TaskType,
-    params: Type.Record(Type.String(), Type.String()),
     timeout: Type.Integer(),
     /** The user that it asked for; null: the one that each agent runs scripts as. */
     runAs: Nullable(Type.String()),
@@ -306,12 +305,17 @@ export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts:
 export const Task = Type.Object(
   {
     ...TaskSummary.properties,
+    params: Type.Record(Type.String(), Type.String()),
     server: Type.Optional(Nullable(Type.String())),
     results: Type.Array(TaskResult),
   },
   { examples: [examples.task] },
 )
-export type Task = TaskSummary & { server?: string | null; results: core.TaskResult[] }
+export type Task = TaskSummary & {
+  params: Record<string, string>
+  server?: string | null
+  results: core.TaskResult[]
+}
 
 const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
 

@@ -44,6 +44,9 @@ export const script = {
   updatedAt: '2026-03-02T08:00:00.000Z',
 }
 
+const { content: _content, params: _params, ...headOfScript } = script
+export const scriptSummary = { ...headOfScript, bytes: 139 }
+
 export const scriptVersionSummary = {
   version: 3,
   name: 'deploy',
@@ -195,6 +198,9 @@ export const schedule = {
   updatedAt: '2026-03-01T08:00:00.000Z',
 }
 
+const { params: _values, ...headOfSchedule } = schedule
+export const scheduleSummary = headOfSchedule
+
 export const scheduleSlot = {
   plannedAt: '2026-03-02T02:30:00.000Z',
   firstAt: '2026-03-02T02:30:00.000Z',
@@ -231,7 +237,6 @@ export const taskSummary = {
   scriptName: 'deploy',
   firstLine: null,
   type: 'BASH',
-  params: { UNIT: 'nginx' },
   timeout: 120,
   runAs: null,
   limits: { memoryMB: 512 },
@@ -262,7 +267,7 @@ export const taskSummary = {
   duration: 1250,
 }
 
-export const task = { ...taskSummary, server: null, results: [taskResult] }
+export const task = { ...taskSummary, params: { UNIT: 'nginx' }, server: null, results: [taskResult] }
 
 export const terminalCreate = { hostId: 7, cols: 120, rows: 40 }
 

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../../../core/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 import { parseEntry, unreadableEntry } from '../../audit/stored-entry.ts'
 import type { ListQuery } from '../../seams/audit-log.ts'
-import { pageOf } from '../../services/paging.ts'
+import { pageOf, windowOf } from '../../services/paging.ts'
 import { marksOf, matcherOf } from './filter.ts'
 import { type Line, offsetAfter, readBackward } from './read.ts'
 
@@ -21,8 +21,8 @@ export async function listEntries(
   lastId: number,
   query: ListQuery,
 ): Promise<Page<AuditEntry>> {
-  const { page = 0, size: pageSize = 20, before, ...filter } = query
-  const first = page * pageSize
+  const { page: _page, offset: _offset, size: _size, before, ...filter } = query
+  const { offset: first, limit: pageSize } = windowOf(query)
   const counted = before === undefined ? Number.POSITIVE_INFINITY : first + pageSize + 1
   const newest = before === undefined ? lastId : Math.min(lastId, before - 1)
   const endAfter = async (id: number) => (id >= lastId ? size : offsetAfter(file, size, id))

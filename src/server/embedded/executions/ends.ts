@@ -21,7 +21,8 @@ export function createEnds(
     if (!running || running.isOpen || !task || !ownership.holdsNow(by, taskId)) return null
     const now = clock.now()
     faultPoint('server.archived.before')
-    await results.write(taskId, { ...textsOf(task), results: running.executions.map(resultOf) })
+    const { params } = task
+    await results.write(taskId, { ...textsOf(task), params, results: running.executions.map(resultOf) })
     faultPoint('server.archived.after')
     faultPoint('server.final.before')
     const final = await store.transact(async (tx) => {
@@ -29,7 +30,8 @@ export function createEnds(
       const current = await tx.get('tasks', taskId)
       const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
       if (!ended) return null
-      tx.put('tasks', ended)
+      // All records are in memory.
+      tx.put('tasks', { ...ended, params: {} })
       also?.(tx, ended)
       for (const { id } of running.executions) tx.remove('executions', id)
       return ended

@@ -14,7 +14,9 @@ import type { ExecutionRecord } from '../../seams/records/execution.ts'
 import type { FileRecord } from '../../seams/records/file.ts'
 import type { HostRecord } from '../../seams/records/host.ts'
 import type { RunRecord } from '../../seams/records/run.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import { nouns } from '../../seams/records.ts'
+import type { Results } from '../../seams/results.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { auditFileName, lastEntry } from '../audit/log-file.ts'
 import { openDirectoryFiles } from '../files/directory-files.ts'
@@ -61,12 +63,21 @@ async function* identityOf({ storeId, tables }: Place): AsyncGenerator<Items['id
 /** A start that no other followed ended where the store does: agents may know of all of it. */
 const ended = (run: RunRecord, sequence: number): RunRecord => ({ ...run, last: run.last ?? sequence })
 
-async function* recordsOf({ tables }: Place): AsyncGenerator<Items['records']> {
+async function* recordsOf({ path, tables }: Place): AsyncGenerator<Items['records']> {
+  const results = createFileResults(join(path, 'tasks'))
   for (const noun of nouns) {
     if (noun === 'executions') continue
     for (const record of tables.slice(noun))
-      yield { noun, record: noun === 'runs' ? ended(record as RunRecord, tables.sequence) : record }
+      if (noun === 'runs') yield { noun, record: ended(record as RunRecord, tables.sequence) }
+      else if (noun === 'tasks') yield { noun, record: await withParams(record as TaskRecord, results) }
+      else yield { noun, record }
   }
+}
+
+/** Params of an ended task stand beside its results, and in PostgreSQL in its record. */
+async function withParams(task: TaskRecord, results: Results): Promise<TaskRecord> {
+  if (task.status === 'RUNNING') return task
+  return { ...task, params: (await results.read(task.id))?.params ?? task.params }
 }
 
 const none = { lastSequence: -1, stdoutBytes: 0, stderrBytes: 0, frames: 0 }
@@ -94,8 +105,10 @@ const taskIdsOf = (tables: Tables) => tables.slice('tasks').map(({ id }) => Stri
 async function* resultsOf({ path, tables }: Place): AsyncGenerator<Items['results']> {
   const results = createFileResults(join(path, 'tasks'))
   for (const taskId of taskIdsOf(tables)) {
-    const remains = await results.read(taskId)
-    if (remains) yield { taskId, ...remains, results: remains.results.map(resultOf) }
+    const found = await results.read(taskId)
+    if (!found) continue
+    const { params: _, ...remains } = found
+    yield { taskId, ...remains, results: remains.results.map(resultOf) }
   }
 }
 
@@ -228,7 +241,7 @@ export async function readDirectory(
   const place = { path, tables, storeId }
   const reader: Reader = {
     identity: () => identityOf(place),
-    records: () => recordsOf(place),
+    records: () => sound(path, recordsOf(place)),
     executions: () => executionsOf(place),
     results: () => sound(path, resultsOf(place)),
     versions: () => sound(path, versionsOf(place)),

@@ -2,9 +2,10 @@ import { RsmError } from '../../../core/errors.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
 import type { Disk } from '../../../disk/disk.ts'
-import { type Id, type Noun, type Records } from '../../seams/records.ts'
+import { type AnyRecord, authors, type Id, type Noun, type Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
 import type { AnyQuery } from '../../tables/query.ts'
+import type { Tables } from '../../tables/tables.ts'
 import { Compaction } from './compaction.ts'
 import type { HeldStore } from './hold.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
@@ -125,6 +126,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       watchers.set(noun, [...(watchers.get(noun) ?? []), changed])
     },
     refresh: async () => undefined,
+    textBytes: async (noun) => textBytes(tables, noun),
     async compact() {
       const before = compaction.bytes
       await compaction.now()
@@ -133,6 +135,21 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     hold: () => compaction.hold(),
     close: () => (closed ??= close()),
   }
+}
+
+/** By record: records are immutable, and long ones are many. */
+const bytesOf = new WeakMap<object, number>()
+
+function textBytes(tables: Tables, noun: keyof typeof authors): Map<string, number> {
+  const records = noun === 'tasks' ? tables.find(noun, 'status', 'RUNNING') : tables.slice(noun)
+  const author = authors[noun] as (record: AnyRecord) => string
+  const sums = new Map<string, number>()
+  for (const record of records) {
+    const bytes = bytesOf.get(record) ?? Buffer.byteLength(JSON.stringify(record))
+    bytesOf.set(record, bytes)
+    sums.set(author(record), (sums.get(author(record)) ?? 0) + bytes)
+  }
+  return sums
 }
 
 function crash(error: unknown): void {

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditHead } from '../../../core/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 import { parseEntry, unreadableEntry } from '../../audit/stored-entry.ts'
 import type { ListQuery, RawQuery } from '../../seams/audit-log.ts'
-import { pageOf } from '../../services/paging.ts'
+import { pageOf, windowOf } from '../../services/paging.ts'
 import type { Database } from '../connection/database.ts'
 import { addFilter, isEmpty, type Where } from './where.ts'
 
@@ -33,8 +33,8 @@ export async function listRows(
   { id: lastId }: AuditHead,
   query: ListQuery,
 ): Promise<Page<AuditEntry>> {
-  const { page = 0, size = 20, before, ...filter } = query
-  const first = page * size
+  const { page: _page, offset: _offset, size: _size, before, ...filter } = query
+  const { offset: first, limit: size } = windowOf(query)
   const newest = before === undefined ? lastId : Math.min(lastId, before - 1)
   const counted = before === undefined ? null : first + size + 1
   if (isEmpty(filter)) {

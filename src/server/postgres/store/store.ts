@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../../core/errors.ts'
 import type { Log } from '../../log.ts'
+import type { authors } from '../../seams/records.ts'
 import type { Store, Transaction } from '../../seams/store.ts'
-import type { Ask, Database, Isolation } from '../connection/database.ts'
+import type { Ask, Database, Isolation, Statement } from '../connection/database.ts'
 import { isAway } from '../connection/failure.ts'
 import { Changes } from './changes.ts'
 import { conflictOf, isClash } from './clash.ts'
@@ -109,6 +110,10 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
     transact: (work) => turns.take(work),
     transactAsk: (work) => transactAs('serializable', work),
     transactLocked: (work) => transactAs('read committed', work),
+    async textBytes(noun) {
+      const rows = await database.ask<{ author: string; bytes: number }>('api', textBytesOf[noun])
+      return new Map(rows.map(({ author, bytes }) => [author, bytes]))
+    },
     watch: (noun, changed) => feed.watch(noun, changed),
     refresh: () => feed.refresh(),
     look: () => feed.look(),
@@ -118,6 +123,18 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
       await feed.close()
     },
   }
+}
+
+/** Whose text it is, as `authors` of seams/records.ts. */
+const textBytesOf: Record<keyof typeof authors, Statement> = {
+  scripts: bytesBy('scripts', `coalesce(rec->>'changedBy', rec->>'createdBy')`),
+  schedules: bytesBy('schedules', `rec->>'owner'`),
+  tasks: bytesBy('tasks', `rec->>'createdBy'`, `where status = 'RUNNING'`),
+}
+
+function bytesBy(noun: keyof typeof authors, author: string, where = ''): Statement {
+  const text = `select ${author} as author, sum(octet_length(rec::text))::bigint as bytes from rsm.${noun} ${where} group by 1`
+  return { name: `store text bytes ${noun}`, text }
 }
 
 async function nameStore(database: Database): Promise<string> {

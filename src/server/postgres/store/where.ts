@@ -76,7 +76,7 @@ const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
 /** Rows with the records of a query, and how many there are without its window; one without a record where it shows none. */
 export function statementOf(noun: Noun, query: AnyQuery): Sql {
   const table = tableOf(noun)
-  const { where = {}, order = 'asc', offset = 0, limit } = query
+  const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
   const values: unknown[] = []
   const from = `from rsm.${noun} where ${conditionsOf(table, where, values)}`
   const { columns, way } = orderOf(table, order)
@@ -84,14 +84,22 @@ export function statementOf(noun: Noun, query: AnyQuery): Sql {
   if (limit === undefined && offset === 0)
     return { text: `select null::bigint as total, rec ${from} ${by('')}`, values }
   const window = `limit ${limit === undefined ? 'all' : `$${values.push(limit)}`} offset $${values.push(offset)}`
+  const place = (over: string) => (limitText === undefined ? '' : `, row_number() over (${over}) as place`)
   const text = isSearch(where as Where<Noun>)
     ? `with found as materialized (select ${columns.join(', ')} ${from}),
         page as (select * from found ${by('')} ${window})
-      select (select count(*) from found) as total, rec
+      select (select count(*) from found) as total, rec${place(by('page.'))}
       from (values (1)) one(row) left join (page join rsm.${noun} using (id)) on true ${by('page.')}`
-    : `select (select count(*) ${from}) as total, rec
+    : `select (select count(*) ${from}) as total, rec${place('')}
       from (values (1)) one(row) left join lateral (select rec ${from} ${by('')} ${window}) page on true`
-  return { text, values }
+  return { text: limitText === undefined ? text : cut(text, values.push(limitText)), values }
+}
+
+/** The rows before the one whose record goes beyond as many characters; the first one always. */
+function cut(rows: string, parameter: number): string {
+  return `select total, rec from (
+      select *, sum(length(rec::text)) over (order by place) as characters from (${rows}) numbered) measured
+    where place = 1 or characters <= $${parameter} order by place`
 }
 
 /** The condition for a key of an index; null for one that no record has. */

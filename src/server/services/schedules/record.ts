@@ -4,9 +4,11 @@ import type {
   ScheduleCreate,
   SchedulePatch,
   ScheduleSlot,
+  ScheduleSummary,
 } from '../../../core/protocol/http/schedules.ts'
-import { runOptions } from '../../../core/protocol/http/tasks.ts'
+import { type AdHocScript, type GateOption, runOptions } from '../../../core/protocol/http/tasks.ts'
 import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedule/timing.ts'
+import { firstLine } from '../../../core/script/first-line.ts'
 import { isoTime } from '../../clock.ts'
 import { only } from '../../only.ts'
 import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
@@ -147,6 +149,33 @@ export function showSchedule(record: ScheduleRecord, last: TaskRecord | undefine
     ),
     lastTask: lastRun && status ? { ...lastRun, status } : null,
     ...only(record, 'suspended', 'owner', 'createdAt', 'updatedAt'),
+  }
+}
+
+const textless = ({ content, ...script }: AdHocScript) => ({
+  ...script,
+  firstLine: firstLine(content),
+  bytes: Buffer.byteLength(content),
+})
+
+const textlessGate = <G extends GateOption>({ script, ...gate }: G) => ({
+  ...gate,
+  ...(script && { script: textless(script) }),
+})
+
+/** As lists show it. */
+export function withoutTexts({
+  params: _params,
+  script,
+  verify,
+  rollback,
+  ...rest
+}: Schedule): ScheduleSummary {
+  return {
+    ...rest,
+    script: script && textless(script),
+    ...(verify && { verify: textlessGate(verify) }),
+    ...(rollback && { rollback: textlessGate(rollback) }),
   }
 }
 

@@ -6,6 +6,7 @@ import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 import { createStart, type NewTask } from '../tasks/start-task.ts'
+import { demandRunningRoom } from '../text-quota.ts'
 import { lastRanAt, putTold, ranSlot, skippedSlot, slotId, tellSlots } from './history.ts'
 import type { Look } from './jumps.ts'
 import { dueAtOf } from './record.ts'
@@ -127,7 +128,9 @@ export function createSlotTurn(context: Context) {
   /** What the slot runs, or why nothing can be made of it; throws what waiting may mend. */
   async function prepared(schedule: ScheduleRecord): Promise<NewTask | { error: string }> {
     try {
-      return await taskOf(context, schedule)
+      const task = await taskOf(context, schedule)
+      await demandRunningRoom(context, schedule.owner, task)
+      return task
     } catch (error) {
       if (!(error instanceof RsmError) || mendable(error)) throw error
       return { error: error.message.replace(/^Validation failed: /, '') }

@@ -9,8 +9,8 @@ import { secretFaults } from './declared.ts'
 import type { NewTask } from './start-task.ts'
 
 /** The options that a task ran with; secret params are not kept, so they come anew. */
-function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
-  const { strategy, pauseSeconds, maxOutputBytes, params } = task
+function optionsOf(task: TaskRecord, params: TaskRecord['params'], input: TaskRetry): ExecutionOptions {
+  const { strategy, pauseSeconds, maxOutputBytes } = task
   const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs, limits } = task
   return {
     strategy,
@@ -42,12 +42,12 @@ function withTexts(
 }
 
 /** A retry needs the values of exactly those secret params that the task had: they are not kept after its end. */
-function checkSecrets(task: TaskRecord, input: TaskRetry): void {
+function checkSecrets(task: TaskRecord, params: TaskRecord['params'], input: TaskRetry): void {
   const names = task.secretParamNames ?? []
   const given = input.secretParams ?? {}
   const faults = [
     ...paramFaults('secretParams', given),
-    ...jointFaults(task.params, given),
+    ...jointFaults(params, given),
     ...names
       .filter((name) => !Object.hasOwn(given, name))
       .map((name) => ({
@@ -76,22 +76,22 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
       'conflict',
       `None of the hosts on which task ${task.id} did not succeed exists any more`,
     )
-  checkSecrets(task, input)
+  const { script: content, gates: texts, params } = await context.engine.texts(task)
+  checkSecrets(task, params, input)
+  const options = optionsOf(task, params, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
   const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
   const { copy, fetch, stdin, fileName, hasSecretFile, limitRate } = task
   const files = { copy, fetch, stdin, fileName, hasSecretFile, limitRate }
-  if (copy || fetch) return { ...again, ...files, content: '', options: optionsOf(task, input) }
-  if (type === 'UPGRADE')
-    return { ...again, content: '', upgrade: task.upgrade, options: optionsOf(task, input) }
-  if (task.install) return { ...again, content: '', install: task.install, options: optionsOf(task, input) }
+  if (copy || fetch) return { ...again, ...files, content: '', options }
+  if (type === 'UPGRADE') return { ...again, content: '', upgrade: task.upgrade, options }
+  if (task.install) return { ...again, content: '', install: task.install, options }
   if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
-  const { script: content, gates: texts } = await context.engine.texts(task)
   const gates = task.gates && withTexts(task.gates, texts)
   if (content === '' || gates === null)
     throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
   const faults =
     scriptId === null ? [] : await secretFaults(scriptName ?? 'the script', content, input.secretParams ?? {})
   if (faults.length > 0) throw invalid(faults)
-  return { ...again, ...files, content, gates, options: optionsOf(task, input) }
+  return { ...again, ...files, content, gates, options }
 }

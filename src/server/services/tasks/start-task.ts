@@ -12,6 +12,7 @@ import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { InstallOrder, TaskGates, TaskRecord } from '../../seams/records/task.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
+import { demandRunningRoom } from '../text-quota.ts'
 import { forOlderServers } from './gates.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
@@ -231,6 +232,7 @@ export function createStart(context: Context) {
     task: NewTask,
     idempotency: Idempotency | null,
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
+    await demandRunningRoom(context, caller.username, task)
     const record = taskRecord(context, opaqueId(clock.now()), caller, task)
     const executions = await executionRecords(store, record.id, task)
     const earlier = await engine.create(record, executions, async (tx) => {

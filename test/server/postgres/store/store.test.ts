@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { storeContract } from '../../../contracts/store.ts'
 import { openStore } from '../../../helpers/servers/open-store.ts'
 import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
-import { host } from '../../../helpers/servers/store-records.ts'
+import { host, script } from '../../../helpers/servers/store-records.ts'
 
 const postgres = sharedPostgres()
 
@@ -54,6 +54,22 @@ test('work that can not be written spoils no other that comes at the same time',
     (await store.query('hosts')).items.map(({ id }) => id),
     [1, 4],
   )
+})
+
+test('a page of long records ends where they have as much text as is wanted, whichever way it is found', async (t) => {
+  const { store } = await openStore(t, await (await postgres).database())
+  await store.transact((tx) => {
+    for (let id = 1; id <= 5; id++) tx.put('scripts', script(id, `s${id}`, { content: 'x'.repeat(10_000) }))
+  })
+  for (const where of [{}, { contains: { fields: ['name'], text: 's' } } as const]) {
+    const pageOf = async (limitText: number) => {
+      const { items, total } = await store.query('scripts', { where, order: 'desc', limit: 4, limitText })
+      return [...items.map(({ id }) => id), `of ${total}`]
+    }
+    t.deepEqual(await pageOf(1), [5, 'of 5'])
+    t.deepEqual(await pageOf(25_000), [5, 4, 'of 5'])
+    t.deepEqual(await pageOf(100_000), [5, 4, 3, 2, 'of 5'])
+  }
 })
 
 test('more records than one statement takes are written as one', async (t) => {

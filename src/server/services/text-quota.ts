@@ -1,0 +1,65 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Context } from './context.ts'
+
+/** MiB of JSON as the server keeps it: of one author, and of all. */
+interface Quota {
+  readonly ofOne: number
+  readonly ofAll: number
+}
+/** Scripts and schedules together (contract §1). */
+const stored: Quota = { ofOne: 64, ofAll: 256 }
+/** Tasks that run. */
+const running: Quota = { ofOne: 128, ofAll: 512 }
+const mebibyte = 1024 * 1024
+/** Tasks with less text are not measured, so that a common command costs no query. */
+const smallTask = 16 * 1024
+
+const bytesOf = (record: object | null) => (record ? Buffer.byteLength(JSON.stringify(record)) : 0)
+
+interface Written {
+  readonly author: string
+  readonly record: object
+}
+
+/** `former`: what the record replaces. Errors: `conflict` where its author has no room for it. */
+export async function demandStoredRoom(
+  { store }: Pick<Context, 'store'>,
+  { author, record }: Written,
+  former: Written | null = null,
+): Promise<void> {
+  const more = bytesOf(record) - (former?.author === author ? bytesOf(former.record) : 0)
+  if (more <= 0) return
+  const sums = await Promise.all([store.textBytes('scripts'), store.textBytes('schedules')])
+  const hint = 'remove some: rsm scripts list, rsm schedules list'
+  demand(sums, stored, { author, more, noun: 'Scripts and schedules', hint })
+}
+
+/** Errors: `conflict` where the tasks of this author that run leave no room for one more. */
+export async function demandRunningRoom(
+  { store }: Pick<Context, 'store'>,
+  author: string,
+  { content, gates, options }: { content: string; gates?: object | undefined; options: object },
+): Promise<void> {
+  const more = bytesOf({ content, gates, options })
+  if (more <= smallTask) return
+  const hint = 'wait for some to end, or cancel them: rsm tasks list --status RUNNING'
+  demand([await store.textBytes('tasks')], running, { author, more, noun: 'Running tasks', hint })
+}
+
+function demand(
+  sums: readonly ReadonlyMap<string, number>[],
+  { ofOne, ofAll }: Quota,
+  { author, more, noun, hint }: { author: string; more: number; noun: string; hint: string },
+): void {
+  let own = more
+  let all = more
+  for (const sum of sums)
+    for (const [name, bytes] of sum) {
+      all += bytes
+      if (name === author) own += bytes
+    }
+  const whose = own > ofOne * mebibyte ? ` of ${author}` : ''
+  const most = whose === '' ? ofAll : ofOne
+  if (whose === '' && all <= ofAll * mebibyte) return
+  throw new RsmError('conflict', `${noun}${whose} may have ${most} MiB of text together`, { hint })
+}
