@@ -168,6 +168,29 @@ export function gatesContract(
     t.is((await task(server, taskId)).results[0]?.lateResult, null)
   })
 
+  test(`P56 ${name} gates: phases go forward only, and an execution without gates has none`, async (t) => {
+    const server = await start(t)
+    const { identity, agent } = await linked(server)
+    const target = [identity.hostId]
+    const gated = await startTask(server, target, { verify: check, rollback: undo })
+    const verified = await startTask(server, target, { verify: check })
+    const bare = await startTask(server, target)
+    for (const taskId of [gated, verified, bare]) {
+      await agent.execution(taskId)
+      for (const phase of ['VERIFY', 'ROLLBACK', 'VERIFY', 'SCRIPT'] as const)
+        agent.send('SCRIPT_PHASE', { taskId, phase })
+    }
+    await inPhase(server, gated, 'ROLLBACK')
+    await inPhase(server, verified, 'VERIFY')
+    for (const taskId of [gated, verified, bare]) agent.output(taskId, 0, 'x')
+    await agent.acknowledged(bare, 0)
+    const phaseOf = async (taskId: string) => (await task(server, taskId)).results[0]?.phase
+    t.deepEqual(
+      [await phaseOf(gated), await phaseOf(verified), await phaseOf(bare)],
+      ['ROLLBACK', 'VERIFY', 'SCRIPT'],
+    )
+  })
+
   test(`${name} gates: a failed verification stops a rolling deploy at its canary, which alone is rolled back`, async (t) => {
     const server = await start(t)
     const traces = await temporaryDirectory(t)

@@ -131,6 +131,13 @@ export function longestRun(timeout: number, { verify, rollback }: GateTimes = {}
   return times.reduce((sum, time) => sum + time, (verify?.retries ?? 0) * (verify?.intervalSeconds ?? 0))
 }
 
+/** The phases that an execution may go through. */
+export const phasesOf = ({ verify, rollback }: GateTimes = {}): readonly Phase[] => [
+  'SCRIPT',
+  ...(verify ? (['VERIFY'] as const) : []),
+  ...(rollback ? (['ROLLBACK'] as const) : []),
+]
+
 /** Bytes of output that an execution may leave with all of its starts, where `maxOutputBytes` is that of its script. */
 export function outputBound(maxOutputBytes: number, { verify, rollback }: GateTimes = {}): number {
   const starts = (verify ? verify.retries + 1 : 0) + (rollback ? 1 : 0)

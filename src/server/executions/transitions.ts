@@ -1,4 +1,4 @@
-import type { Phase } from '../../core/task/gates.ts'
+import { type Phase, phases } from '../../core/task/gates.ts'
 import type { FinalStatus } from '../../core/task/task.ts'
 import type { End, Execution, Offer, OutputSoFar, OwnEnd, RunningExecution } from '../seams/executions.ts'
 
@@ -53,12 +53,12 @@ export const asReturned =
 export const asNamed: Decide = (current) =>
   current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
 
-/** It has got to another phase. */
+/** It has got to a later phase, one of those that its task has: an agent that says anything else changes nothing. */
 export const asReached =
-  (phase: Phase): Decide =>
+  (phase: Phase, ofTask: readonly Phase[]): Decide =>
   (current) => {
-    if (current.status !== 'RUNNING' || phase === 'SCRIPT' || current.phase === phase) return null
-    return { ...current, phase }
+    if (current.status !== 'RUNNING' || phase === 'SCRIPT' || !ofTask.includes(phase)) return null
+    return phases.indexOf(phase) > phases.indexOf(current.phase ?? 'SCRIPT') ? { ...current, phase } : null
   }
 
 /** There is more output than is taken. */

@@ -38,7 +38,8 @@ export function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reac
       })
     },
     async reached(id, phase) {
-      await steps.change(null, [id], asReached(phase))
+      const execution = tasks.execution(id)
+      if (execution) await steps.change(null, [id], asReached(phase, tasks.of(execution).phases))
     },
     settle: (id, end) =>
       steps.change('settled', [id], (current, output) => settled(end, output, current, clock.now())),

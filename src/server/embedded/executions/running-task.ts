@@ -1,4 +1,4 @@
-import { outputBound } from '../../../core/task/gates.ts'
+import { outputBound, type Phase, phasesOf } from '../../../core/task/gates.ts'
 import { emptyCounts, isFinal } from '../../../core/task/task.ts'
 import { LiveOutput, noOutput } from '../../executions/live-output.ts'
 import type { Execution, OutputSoFar, RunningExecution } from '../../seams/executions.ts'
@@ -19,18 +19,22 @@ export class RunningTask {
   readonly id: string
   /** Of each host. */
   readonly maxOutputBytes: number
+  readonly phases: readonly Phase[]
   readonly counts = emptyCounts()
   /** Resolves when a step that ends it has succeeded or failed. */
   ending: Promise<unknown> = Promise.resolve()
   readonly #executions: Execution[]
   readonly #positions = new Map<number, number>()
   readonly #live = new Map<number, Live>()
-  /** Positions as they changed: a cursor is a place in it. */
-  readonly #changed: number[] = []
+  /** Of the newest change: a cursor is one of these. */
+  #revision = 0
+  /** Changes in their order, of each execution the newest at least. */
+  #changed: { readonly revision: number; readonly position: number }[] = []
 
   constructor(task: TaskRecord, executions: readonly Execution[], stored: ReadonlyMap<number, Progress>) {
     this.id = task.id
     this.maxOutputBytes = outputBound(task.maxOutputBytes, task.gates)
+    this.phases = phasesOf(task.gates)
     this.#executions = executions.toSorted((a, b) => a.position - b.position)
     for (const [position, { hostId, status }] of this.#executions.entries()) {
       this.#positions.set(hostId, position)
@@ -77,7 +81,7 @@ export class RunningTask {
     this.counts[next.status]++
     const known = this.#live.get(next.position)?.isReceived ? { ...next, named: true } : next
     this.#executions[next.position] = known
-    this.#changed.push(next.position)
+    this.#noteChange(next.position)
     return known
   }
 
@@ -88,8 +92,18 @@ export class RunningTask {
   }
 
   changes(after: number): { executions: Execution[]; cursor: number } {
-    const positions = new Set(this.#changed.slice(after))
+    const from = this.#changed.findLastIndex(({ revision }) => revision <= after) + 1
+    const positions = new Set(this.#changed.slice(from).map(({ position }) => position))
     const executions = [...positions].flatMap((position) => this.#executions[position] ?? [])
-    return { executions, cursor: this.#changed.length }
+    return { executions, cursor: this.#revision }
+  }
+
+  /** However often they change, no more is kept than twice as many changes as there are executions. */
+  #noteChange(position: number): void {
+    this.#revision++
+    this.#changed.push({ revision: this.#revision, position })
+    if (this.#changed.length <= 2 * this.#executions.length) return
+    const newest = new Map(this.#changed.map((change) => [change.position, change.revision]))
+    this.#changed = this.#changed.filter((change) => newest.get(change.position) === change.revision)
   }
 }

@@ -109,13 +109,16 @@ export function createReceiving(
       const own = inHand.get(id)
       if (!own) return dropped(id)
       const { taskId } = own.stored.execution
-      const maxBytes = bounds.known(taskId) ?? (await bounds.read(taskId))
+      const { maxBytes } = bounds.known(taskId) ?? (await bounds.read(taskId))
       return own.output.append(output, json, isOurs, diskOf(own, maxBytes, isOurs))
     },
 
     async reached(id, phase) {
       const own = inHand.get(id)
-      if (own) await steps.change(null, [id], asReached(phase), { epoch: own.epoch })
+      if (!own) return
+      const { taskId } = own.stored.execution
+      const { phases } = bounds.known(taskId) ?? (await bounds.read(taskId))
+      await steps.change(null, [id], asReached(phase, phases), { epoch: own.epoch })
     },
 
     async settle(id, end) {
