@@ -123,6 +123,11 @@ export function recordFacts(
       const message = 'a frame for a task or session of another host'
       guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
     }),
+    facts.subscribe('strayFrames', ({ agentId, hostId }) => {
+      const object = { type: 'agent', id: agentId, name: agentId }
+      const message = 'its link was closed: too many frames about nothing of its host'
+      guarded(ofAgent(agentId, 'agent.frame', object, { hostId, message }))
+    }),
     facts.subscribe('terminal', (event) => guarded(ofTerminal(event))),
     facts.subscribe('distrusted', ({ agentId, hostId, taskId, message }) => {
       const task = taskId === null ? null : { type: 'task', id: taskId, name: null }

@@ -12,6 +12,8 @@ const kept = 64
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
   const recent = new Map<string, TaskRemains>()
+  /** Reads under way: whoever asks meanwhile shares them. */
+  const reading = new Map<string, Promise<TaskRemains | null>>()
   const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
   const keep = (taskId: string, archived: TaskRemains) => {
@@ -20,20 +22,38 @@ export function createFileResults(directory: string): Results {
     const [oldest] = recent.keys()
     if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
   }
-  async function read(taskId: string): Promise<TaskRemains | null> {
-    const known = recent.get(taskId)
-    if (known) return known
+  /** What was read or kept of it does not hold any more. */
+  const drop = (taskId: string) => {
+    recent.delete(taskId)
+    reading.delete(taskId)
+  }
+
+  async function readFrom(taskId: string): Promise<TaskRemains | null> {
     try {
       const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
       // Older files lack what was added since.
       const none = { containment: null, changed: null, phase: null, verify: null, rollback: null }
       const added = { ...none, survivors: [] }
-      const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
-      keep(taskId, archived)
-      return archived
+      return { ...rest, results: results.map((result) => ({ ...added, ...result })) }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
+    }
+  }
+
+  async function read(taskId: string): Promise<TaskRemains | null> {
+    const known = recent.get(taskId)
+    if (known) return known
+    const shared = reading.get(taskId)
+    if (shared) return shared
+    const own = readFrom(taskId)
+    reading.set(taskId, own)
+    try {
+      const archived = await own
+      if (archived && reading.get(taskId) === own) keep(taskId, archived)
+      return archived
+    } finally {
+      if (reading.get(taskId) === own) reading.delete(taskId)
     }
   }
 
@@ -41,16 +61,13 @@ export function createFileResults(directory: string): Results {
     async write(taskId, archived) {
       await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
       await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
+      drop(taskId)
       keep(taskId, archived)
     },
     read,
-    async has(taskId, hostId) {
-      const remains = await read(taskId)
-      return remains && remains.results.some((result) => result.hostId === hostId)
-    },
     async forget(taskId) {
-      recent.delete(taskId)
       await rm(join(directory, taskId), { recursive: true, force: true })
+      drop(taskId)
     },
     async list() {
       try {
@@ -63,7 +80,7 @@ export function createFileResults(directory: string): Results {
     orphans: {
       ...orphans,
       moveAside(taskIds, now) {
-        for (const taskId of taskIds) recent.delete(taskId)
+        for (const taskId of taskIds) drop(taskId)
         return orphans.moveAside(taskIds, now)
       },
     },

@@ -9,9 +9,9 @@ import type { Caller } from '../access/caller.ts'
 import { createAdmission } from './admission.ts'
 import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
-import { createBacklog } from './backlog.ts'
 import type { HubDependencies } from './dependencies.ts'
 import { createHolds, levelOf, sharedIdentity } from './holds.ts'
+import { createLinkBounds } from './link-bounds.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
 import { closeRevoked } from './revoked.ts'
 
@@ -33,10 +33,8 @@ export function createAgentDoor(
   callerOf: (request: IncomingMessage) => Promise<Caller | undefined>,
 ): AgentDoor {
   const { log, clock } = deps
-  const holdsLease = () => deps.holdsLease()
   const open = new Set<AgentSocket>()
   const holds = createHolds(deps)
-  const backlog = createBacklog()
   const admission = createAdmission()
   const sockets = new WebSocketServer({
     noServer: true,
@@ -55,6 +53,14 @@ export function createAgentDoor(
     },
   }
 
+  const parts = {
+    clock,
+    log,
+    events,
+    bounds: createLinkBounds(),
+    holdsLease: () => deps.holdsLease(),
+  }
+
   function accept(
     request: IncomingMessage,
     socket: Duplex,
@@ -63,7 +69,7 @@ export function createAgentDoor(
   ) {
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const ofOurs = ws.protocol === subprotocol
-      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog, holdsLease })
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, parts)
       open.add(link)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       holds.take(link).catch((error: unknown) => {

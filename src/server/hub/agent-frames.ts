@@ -1,3 +1,4 @@
+import { Allowance } from '../../core/allowance.ts'
 import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
@@ -6,6 +7,9 @@ import { printable } from '../../core/text/printable.ts'
 import { greetingOf } from '../services/reported.ts'
 import type { AgentSocket, SocketEvents } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
+
+/** Milliseconds within which it is noted once that links of an agent are closed for its stray frames. */
+const noteStraysEvery = 60_000
 
 /** What agents say over their links, brought to presence, engine and terminals. */
 export function createAgentFrames({
@@ -19,6 +23,7 @@ export function createAgentFrames({
   /** Links that engine and terminals know. */
   const takenUp = new Set<AgentSocket>()
   const reported = new LineBudget()
+  const strayed = new Allowance(1, noteStraysEvery)
 
   async function takeUp(link: AgentSocket): Promise<void> {
     takenUp.add(link)
@@ -76,6 +81,11 @@ export function createAgentFrames({
         case 'TERMINAL_CLOSED':
           return terminals.closed(link, message.id, message.payload)
       }
+    },
+    strayed({ agentId, hostId }) {
+      if (strayed.take(agentId, clock.monotonic()) > 0) return
+      log.warn({ agentId, hostId }, 'a link is closed for its many frames about nothing of its host')
+      facts.publish('strayFrames', { agentId, hostId })
     },
     closed(link) {
       if (!takenUp.delete(link)) return

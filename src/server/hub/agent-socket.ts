@@ -9,15 +9,17 @@ import { isoTime } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { Log } from '../log.ts'
 import type { LinkClaim } from '../seams/links.ts'
-import type { Backlog, BacklogShare } from './backlog.ts'
+import type { BacklogShare } from './backlog.ts'
 import { closeReason } from './close-reason.ts'
+import type { EarlyFrames } from './early-frames.ts'
+import { costOf, type FrameRate } from './frame-rate.ts'
+import type { LinkBounds } from './link-bounds.ts'
+import { StrayFrames } from './stray-frames.ts'
 
 /** A peer that reads nothing while so much waits for it is as good as gone. */
 const sendBufferLimit = 64 * 1024 * 1024
-/** Bytes of frames that may come before the answer to the first ping: more than the sockets of both ends hold. */
-const earlyLimit = 16 * 1024 * 1024
-/** Bytes that a frame takes beside its own. */
-const frameCost = 256
+/** The same before the answer to its first ping: it is sent pings and pongs only. */
+const earlySendLimit = 1024 * 1024
 /** What others may have decided otherwise once the lease of this server is over (contract §12). */
 const underLease: ReadonlySet<MessageType> = new Set([
   'EXECUTE_SCRIPT',
@@ -40,6 +42,8 @@ export interface SocketEvents {
     /** The text of output as JSON, where it came in one piece. */
     json: Uint8Array | undefined,
   ): Promise<void>
+  /** It is closed for its many frames about nothing of its host's. */
+  strayed(link: AgentSocket): void
   closed(link: AgentSocket): void
 }
 
@@ -47,7 +51,7 @@ interface SocketParts {
   clock: Clock
   log: Log
   events: SocketEvents
-  backlog: Backlog
+  bounds: LinkBounds
   /** Whether the lease of this server holds; a server that is alone has none to lose. */
   holdsLease?: () => boolean
 }
@@ -68,10 +72,14 @@ export class AgentSocket implements AgentLink {
   #claim: LinkClaim | null = null
   /** What the pong has to say, and since when it is waited for. */
   #proof: { data: Buffer; since: number } | null = null
-  /** Frames that wait for that pong; null once it has come. */
-  #early: { data: Buffer; isBinary: boolean }[] | null = []
-  #earlyBytes = 0
+  /** Frames that wait for that pong. */
+  readonly #early: EarlyFrames
+  #isProven = false
   readonly #backlog: BacklogShare
+  readonly #rate: FrameRate
+  /** Has sent too fast, and is not read for a while. */
+  #isResting = false
+  readonly #strays: StrayFrames
   #nextId = 0
   readonly #idPrefix = randomBytes(6).toString('base64url')
   readonly #socket: WebSocket
@@ -83,7 +91,7 @@ export class AgentSocket implements AgentLink {
   constructor(
     socket: WebSocket,
     identity: { hostId: number; agentId: string; ofOurs: boolean },
-    { clock, log, events, backlog, holdsLease = () => true }: SocketParts,
+    { clock, log, events, bounds, holdsLease = () => true }: SocketParts,
   ) {
     this.#socket = socket
     this.#holdsLease = holdsLease
@@ -95,25 +103,27 @@ export class AgentSocket implements AgentLink {
     this.#log = log
     this.lastActivity = clock.monotonic()
     this.#lastHeard = this.lastActivity
-    this.#backlog = backlog.share({
+    this.#backlog = bounds.backlog.share({
       hold: () => socket.pause(),
-      release: () => {
-        // What was not read can't have been heard: the peer's time begins anew.
-        this.lastActivity = clock.monotonic()
-        this.#lastHeard = this.lastActivity
-        socket.resume()
-      },
+      release: () => this.#resume(),
     })
+    this.#early = bounds.earlyRoom.open(() =>
+      this.close(closeCodes.overloaded, 'too much came before the answer to a ping'),
+    )
+    this.#rate = bounds.rate
+    this.#strays = new StrayFrames(bounds.strays, identity.agentId)
     socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
     socket.on('ping', () => {
       this.lastActivity = clock.monotonic()
       this.#lastHeard = this.lastActivity
-      // Pongs go out by themselves: who pings and never reads would pile them up.
-      if (socket.bufferedAmount > sendBufferLimit)
+      this.#spend(1)
+      // A peer that pings and never reads would pile up pongs.
+      if (socket.bufferedAmount > (this.#isProven ? sendBufferLimit : earlySendLimit))
         this.close(closeCodes.overloaded, 'the agent does not read')
     })
     socket.on('pong', (data) => {
       this.#lastHeard = clock.monotonic()
+      this.#spend(1)
       if (this.#open && this.#proof?.data.equals(data)) this.#proven()
     })
     socket.on('error', (error) => log.debug({ agentId: this.agentId, err: error }, 'agent link error'))
@@ -121,6 +131,7 @@ export class AgentSocket implements AgentLink {
       log.info({ agentId: this.agentId, hostId: this.hostId, code }, 'agent link closed')
       if (!this.#open) return
       this.#open = false
+      this.#early.take()
       this.isStopped = code === closeCodes.shuttingDown && reason.toString() === stoppedReason
       events.closed(this)
     })
@@ -132,7 +143,7 @@ export class AgentSocket implements AgentLink {
 
   /** Bytes of frames that are read and not dealt with. */
   get backlogBytes(): number {
-    return this.#earlyBytes + this.#backlog.bytes
+    return this.#early.bytes + this.#backlog.bytes
   }
 
   get claim(): LinkClaim {
@@ -168,10 +179,17 @@ export class AgentSocket implements AgentLink {
     return true
   }
 
+  stray(about: string | null): void {
+    if (!this.#open || this.#strays.take(about, this.#clock.monotonic())) return
+    this.#events.strayed(this)
+    this.close(closeCodes.protocolFault, 'too many frames about nothing of this host')
+  }
+
   /** From here on frames of this link are void (contract §6). */
   close(code: number, reason: string): void {
     if (!this.#open) return
     this.#open = false
+    this.#early.take()
     this.#socket.close(code, closeReason(reason))
     // Not when the peer has answered the close frame: what is sent till then would be lost.
     this.#events.closed(this)
@@ -185,7 +203,7 @@ export class AgentSocket implements AgentLink {
     // A server that stood still itself asks again first: what came meanwhile is not read yet.
     const isAsked = now - this.#pingedAt < 1.5 * pingInterval
     this.#pingedAt = now
-    if (this.#backlog.isHeld) {
+    if (this.#backlog.isHeld || (this.#isResting && this.#isProven)) {
       // It is we who do not read; the ping keeps the peer from giving us up.
       this.#ping()
     } else if (isAsked && now - Math.min(this.#lastHeard, this.#proof?.since ?? now) > deadAfter)
@@ -200,33 +218,51 @@ export class AgentSocket implements AgentLink {
   }
 
   #proven(): void {
-    const early = this.#early ?? []
     this.#proof = null
-    this.#early = null
-    this.#earlyBytes = 0
+    this.#isProven = true
+    const early = this.#early.take()
     this.#events.proven(this)
     for (const { data, isBinary } of early) this.#read(data, isBinary)
+  }
+
+  /** Reads on once neither the backlog nor its own pace keeps the link from being read. */
+  #resume(): void {
+    if (this.#backlog.isHeld || this.#isResting) return
+    // What was not read can't have been heard: the peer's time begins anew.
+    this.lastActivity = this.#clock.monotonic()
+    this.#lastHeard = this.lastActivity
+    this.#socket.resume()
+  }
+
+  /** Counts frames; a link that sends too fast is not read for a while, so that its agent holds the rest. */
+  #spend(frames: number): void {
+    const wait = this.#rate.take(this.hostId, frames, this.#clock.monotonic())
+    if (wait === 0 || this.#isResting) return
+    this.#isResting = true
+    this.#socket.pause()
+    setTimeout(() => {
+      this.#isResting = false
+      this.#resume()
+    }, wait).unref()
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (!this.#open) return
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity
-    if (!this.#early) return this.#read(data, isBinary)
-    this.#early.push({ data, isBinary })
-    this.#earlyBytes += data.length + frameCost
-    if (this.#earlyBytes > earlyLimit)
-      this.close(closeCodes.overloaded, 'too much came before the answer to a ping')
+    if (this.#isProven) this.#read(data, isBinary)
+    else this.#early.add({ data, isBinary })
   }
 
   #read(data: Buffer, isBinary: boolean): void {
     if (!this.#open) return
     if (isBinary) return this.close(closeCodes.protocolFault, 'binary frames are not part of the protocol')
     const { message, json } = readFromAgent(data)
+    this.#spend(isFault(message) ? 1 : costOf(message.type))
     if (isFault(message)) {
       if (message.fault === 'protocol') return this.close(closeCodes.protocolFault, message.message)
       if (!message.isError) this.send('ERROR', { code: 400, message: message.message, refId: message.refId })
-      return
+      return this.stray(null)
     }
     void this.#handle(message, data.length, json)
   }
@@ -251,6 +287,7 @@ export class AgentSocket implements AgentLink {
     if (message.type === 'AGENT_HELLO') {
       if (!this.ofOurs || this.hello) {
         this.send('ERROR', { code: 400, message: 'AGENT_HELLO comes once, over rsm.1', refId: message.id })
+        this.stray(null)
         return Promise.resolve()
       }
       this.hello = message.payload

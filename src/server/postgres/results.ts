@@ -77,15 +77,6 @@ export function createPostgresResults(
       const inOrder = rows.toSorted((a, b) => a.position - b.position)
       return { ...textsIn(remains), results: inOrder.map(({ rec }) => resultOf(rec)) }
     },
-    async has(taskId, hostId) {
-      const [remains] = await ask<{ has: boolean }>(
-        'has',
-        `select exists (select from rsm.results r where r.task_id = m.task_id and r.host_id = $2) as has
-        from rsm.remains m where task_id = $1 and aside_at is null`,
-        [taskId, hostId],
-      )
-      return remains?.has ?? null
-    },
     forget,
     async list() {
       const rows = await ask<{ task_id: string }>(

@@ -16,8 +16,6 @@ export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
   /** Null if the results are gone (a lost disk); the counts in the task are still valid. Errors: `gone` if they are damaged. */
   read(taskId: string): Promise<TaskRemains | null>
-  /** Whether a finished task has a result of the host; null if it has no results at all. Errors: as those of `read`. */
-  has(taskId: string, hostId: number): Promise<boolean | null>
   /** Removes all that a task has left. */
   forget(taskId: string): Promise<void>
   /** The tasks that have left something. */

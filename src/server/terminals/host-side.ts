@@ -33,6 +33,7 @@ export function createHostSide(state: TerminalsState): HostSide {
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
     const record = terminals.get(id)?.record ?? (await store.get('terminals', id))
     if (record?.hostId === link.hostId) return true
+    link.stray(id)
     if (record) {
       const { agentId, hostId } = link
       facts.publish('foreignFrame', { agentId, hostId, type: 'terminal', id })

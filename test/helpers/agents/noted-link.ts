@@ -1,4 +1,4 @@
-import type { ExecuteScript, ScriptAck } from '../../../src/core/protocol/messages.ts'
+import type { ExecuteScript, Payloads, ScriptAck } from '../../../src/core/protocol/messages.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 
 let epochs = 0
@@ -12,6 +12,9 @@ export function noted(hostId: number) {
   /** Tasks whose cancel was sent. */
   const cancelled: string[] = []
   const closed: number[] = []
+  /** Codes of ERROR, and what frames were about that count as about nothing of the host's. */
+  const errors: number[] = []
+  const strays: string[] = []
   const state = { up: true }
   const link: AgentLink = {
     hostId,
@@ -36,17 +39,19 @@ export function noted(hostId: number) {
       if (!state.up) return false
       if (type === 'EXECUTE_SCRIPT') executions.push(payload as ExecuteScript)
       const { taskId, sequence, complete } = payload as ScriptAck
+      if (type === 'ERROR') errors.push((payload as Payloads['ERROR']).code)
       if (type === 'CANCEL_SCRIPT') cancelled.push(taskId)
       if (type === 'SCRIPT_ACK' && complete) released.push(taskId)
       if (type === 'SCRIPT_ACK' && sequence !== undefined) acknowledged.push(sequence)
       return true
     },
+    stray: (about) => void strays.push(about),
     close(code) {
       state.up = false
       closed.push(code)
     },
   }
-  return { link, executions, released, acknowledged, cancelled, closed, state }
+  return { link, executions, released, acknowledged, cancelled, closed, errors, strays, state }
 }
 
 /** An end as an agent of ours tells it. */

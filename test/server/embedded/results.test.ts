@@ -17,6 +17,24 @@ resultsContract(test, async (t) => {
   return { results: createFileResults(directory), reopen: async () => createFileResults(directory) }
 })
 
+test('those who ask for the results of a task at the same time read its file once', async (t) => {
+  const directory = await directoryFor(t)
+  await createFileResults(directory).write('t1', { script: 'true', results: [resultOf('web1')] })
+  const results = createFileResults(directory)
+  const [first, second] = await Promise.all([results.read('t1'), results.read('t1')])
+  t.is(first, second)
+})
+
+test('results that are written while older ones are being read are those that stay', async (t) => {
+  const directory = await directoryFor(t)
+  const older = { script: 'true', results: [resultOf('web1')] }
+  await createFileResults(directory).write('t1', older)
+  const results = createFileResults(directory)
+  const newer = { script: 'true', results: [{ ...resultOf('web1'), error: 'late' }] }
+  await Promise.all([results.read('t1'), results.write('t1', newer)])
+  t.deepEqual(await results.read('t1'), newer)
+})
+
 test('a task that ended before results told what held their processes together reads as not known', async (t) => {
   const directory = await directoryFor(t)
   const { containment: _, survivors: __, ...older } = resultOf('web1')

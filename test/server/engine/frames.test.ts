@@ -1,10 +1,13 @@
 import { createPublicKey, verify } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { type SignedType, signedBytes } from '../../../src/core/signing.ts'
+import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
+import { until } from '../../helpers/until.ts'
 
 async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
   const server = await startTestServer(t)
@@ -217,6 +220,57 @@ test("P30 frames for another host's task are refused with 403 and change nothing
   other.complete(taskId, 1)
   t.is((await other.next('ERROR')).code, 403)
   t.is((await task(server, taskId)).results[0]?.exitCode, 0)
+})
+
+test('P30 the record of an ended task says whose it was, also where its results are gone', async (t) => {
+  const { services, engine, results } = await startInsides(t)
+  const [own, foreign] = await Promise.all(
+    ['web1', 'web2'].map(async (hostname, at) => {
+      const { id } = await services.hosts.create({ hostname, ip: `192.0.2.${at + 1}` })
+      const agent = noted(id)
+      await engine.linked(agent.link)
+      return { agent, hostId: id }
+    }),
+  )
+  if (!own || !foreign) throw new Error('two hosts')
+  const target = { hostIds: [own.hostId] }
+  const { taskId } = await services.tasks.create({ script: { content: 'x' }, target })
+  await until('it is sent', () => own.agent.executions.length === 1)
+  await engine.complete(own.agent.link, 'end', end(taskId, 0))
+  await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+  await results.forget(taskId)
+  const output = { taskId, stream: 'stdout' as const, data: 'x', sequence: 0 }
+  await engine.output(own.agent.link, 'f1', output)
+  t.deepEqual(own.agent.acknowledged, [0])
+  await engine.output(foreign.agent.link, 'f2', output)
+  t.deepEqual(foreign.agent.errors, [403])
+})
+
+test('P28 an end of an ended task that is repeated many times reads its results once', async (t) => {
+  const { services, engine, results } = await startInsides(t)
+  const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
+  const agent = noted(id)
+  await engine.linked(agent.link)
+  const target = { hostIds: [id] }
+  const { taskId } = await services.tasks.create({ script: { content: 'x' }, target })
+  await until('it is sent', () => agent.executions.length === 1)
+  await engine.complete(agent.link, 'end', end(taskId, 0))
+  await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+  let reads = 0
+  const real = { ...results }
+  results.read = (which) => {
+    reads++
+    return real.read(which)
+  }
+  const repeats = Array.from({ length: 50 }, (_, at) =>
+    engine.complete(agent.link, `again-${at}`, end(taskId, 1)),
+  )
+  await Promise.all(repeats)
+  t.deepEqual(agent.strays, [])
+  await engine.complete(agent.link, 'once-more', end(taskId, 1))
+  t.deepEqual(agent.strays, [taskId])
+  t.is(agent.released.length, 52)
+  t.is(reads, 1)
 })
 
 test('P28 frames for a task that has ended are acknowledged and dropped; final states never change', async (t) => {

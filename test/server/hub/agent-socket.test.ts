@@ -4,8 +4,9 @@ import type { WebSocket } from 'ws'
 import { encode } from '../../../src/core/protocol/envelope.ts'
 import type { FromAgent } from '../../../src/core/protocol/messages.ts'
 import { AgentSocket } from '../../../src/server/hub/agent-socket.ts'
-import { createBacklog } from '../../../src/server/hub/backlog.ts'
+import { createLinkBounds } from '../../../src/server/hub/link-bounds.ts'
 import { createLog } from '../../../src/server/log.ts'
+import { until } from '../../helpers/until.ts'
 
 const idleTimeout = 300_000
 const claim = {
@@ -20,7 +21,7 @@ const claim = {
 class Wire extends EventEmitter {
   readonly OPEN = 1
   readonly readyState = 1
-  readonly bufferedAmount = 0
+  bufferedAmount = 0
   readonly calls: string[] = []
   readonly pings: (Buffer | undefined)[] = []
   pause = () => this.calls.push('pause')
@@ -54,7 +55,7 @@ function linkOnWire(message: (message: FromAgent) => Promise<void> = async () =>
     {
       clock,
       log: createLog('ERROR'),
-      backlog: createBacklog(),
+      bounds: createLinkBounds(),
       events: {
         proven: () => heard.push('proven'),
         hello: () => Promise.resolve(),
@@ -62,6 +63,7 @@ function linkOnWire(message: (message: FromAgent) => Promise<void> = async () =>
           heard.push(frame.type === 'SCRIPT_OUTPUT' ? `output ${frame.payload.sequence}` : frame.type)
           return message(frame)
         },
+        strayed: () => heard.push('strayed'),
         closed: () => heard.push('closed'),
       },
     },
@@ -123,6 +125,45 @@ test('P51 a peer that sends and answers no ping is given up within 45 s, and not
   wire.emit('close', 1006, Buffer.alloc(0))
   wire.emit('pong', wire.pings[0])
   t.deepEqual(heard, ['closed'])
+})
+
+test('P33 an agent that sends too fast is not read for a while, and nothing of it is lost', async (t) => {
+  const { wire, link, heard } = linkOnWire()
+  link.prove(claim)
+  wire.emit('pong', wire.pings[0])
+  const frames = 2000
+  for (let pings = 0; pings < 99_000; pings++) wire.emit('ping')
+  t.deepEqual(wire.calls, ['ping'])
+  for (let sequence = 0; sequence < frames; sequence++) wire.output(sequence, 'x')
+  t.deepEqual(wire.calls, ['ping', 'pause'])
+  t.is(heard.length, 1 + frames)
+  link.tick(idleTimeout)
+  t.is(wire.calls.at(-1), 'ping', 'the peer must not give up a link that is not read')
+  await until('it is read again', () => wire.calls.at(-1) === 'resume')
+})
+
+test('P51 an agent that pings without end and never answers is given up within 45 s', (t) => {
+  const { wire, clock, link, heard } = linkOnWire()
+  link.prove(claim)
+  for (let ticks = 0; ticks < 4; ticks++) {
+    for (let pings = 0; pings < 400_000; pings++) wire.emit('ping')
+    link.tick(idleTimeout)
+    clock.at += 15_000
+  }
+  t.true(wire.calls.includes('pause'))
+  t.is(wire.calls.at(-1), 'terminate')
+  t.deepEqual(heard, [])
+})
+
+test('P51 an agent that reads no pongs before it has answered is closed at 1 MiB of them', (t) => {
+  const { wire, link } = linkOnWire()
+  link.prove(claim)
+  wire.bufferedAmount = 1024 * 1024
+  wire.emit('ping')
+  t.deepEqual(wire.calls, ['ping'])
+  wire.bufferedAmount += 1
+  wire.emit('ping')
+  t.is(wire.calls.at(-1), 'close 1013')
 })
 
 test('P51 what comes before the answer to a ping is bounded', (t) => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { WebSocket, WebSocketServer } from 'ws'
 import { AgentSocket } from '../../../src/server/hub/agent-socket.ts'
-import { createBacklog } from '../../../src/server/hub/backlog.ts'
+import { createLinkBounds } from '../../../src/server/hub/link-bounds.ts'
 import { createLog } from '../../../src/server/log.ts'
 
 const idleTimeout = 300_000
@@ -24,12 +24,13 @@ async function linkUnderClock(t: ExecutionContext) {
     proven: () => undefined,
     hello: async () => undefined,
     message: async () => undefined,
+    strayed: () => undefined,
     closed: () => undefined,
   }
   const link = new AgentSocket(
     socket,
     { hostId: 1, agentId: 'a', ofOurs: true },
-    { clock, log: createLog('ERROR'), events, backlog: createBacklog() },
+    { clock, log: createLog('ERROR'), events, bounds: createLinkBounds() },
   )
   return { link, socket, peer, clock }
 }

@@ -146,6 +146,7 @@ async function inside(
     },
     send: (type, payload) =>
       sent(type, { terminals, link, sessionId: 'sessionId' in payload ? payload.sessionId : '' }),
+    stray: () => undefined,
     close: () => undefined,
   }
   terminals.linked(link)

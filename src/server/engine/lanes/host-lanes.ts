@@ -4,6 +4,8 @@ import type { Incoming } from './incoming.ts'
 
 /** Processes of one agent whose journals are remembered. */
 const knownInstances = 8
+/** Ended tasks of one host that are remembered: far more than an agent has executions that it has yet to report. */
+const mostEnded = 1024
 
 /** What this server knows of a host whose agent has, or had, its link here. */
 export class HostLane {
@@ -25,6 +27,8 @@ export class HostLane {
   takenUp: Promise<unknown> = Promise.resolve()
   /** Resolves when every frame that is being marked as sent has been sent, or has not left. */
   sending: Promise<unknown> = Promise.resolve()
+  /** Tasks whose end here is known, with the write of what their agent told after it; null: it has not told yet. */
+  readonly #ended = new Map<string, Promise<void> | null>()
   /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
   readonly #journals = new Map<string, number>()
 
@@ -33,6 +37,21 @@ export class HostLane {
     this.named.delete(taskId)
     this.heard.delete(taskId)
     this.cancelled.delete(taskId)
+  }
+
+  /** Undefined: its end is not known. */
+  ended(taskId: string): { late: Promise<void> | null } | undefined {
+    const late = this.#ended.get(taskId)
+    return late === undefined ? undefined : { late }
+  }
+
+  /** Notes that a task has ended here; false: so many have that an older one is forgotten for it. */
+  noteEnded(taskId: string, late = this.#ended.get(taskId) ?? null): boolean {
+    this.#ended.set(taskId, late)
+    const [oldest] = this.#ended.keys()
+    if (this.#ended.size <= mostEnded || oldest === undefined) return true
+    this.#ended.delete(oldest)
+    return false
   }
 
   journal(instanceId: string): number {

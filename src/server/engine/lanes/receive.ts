@@ -72,14 +72,26 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
 
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
   async function late(hostId: number, complete: ScriptComplete): Promise<void> {
+    const { taskId, exitCode, status } = complete
+    const lane = lanes.of(hostId)
     // That its end can't be known is nothing that is learnt.
-    if (complete.status === 'LOST') return
-    await executions.late(complete.taskId, hostId, {
-      status: statusOf(complete, complete.status !== undefined).status,
-      exitCode: complete.exitCode,
+    if (status === 'LOST') return
+    const known = lane.ended(taskId)?.late
+    if (known) return known
+    const writing = executions.late(taskId, hostId, {
+      status: statusOf(complete, status !== undefined).status,
+      exitCode,
       signal: signalOf(complete),
       completedAt: isoTime(clock.now()),
     })
+    // An end that is repeated meanwhile waits for the same write.
+    lane.noteEnded(taskId, writing)
+    try {
+      await writing
+    } catch (error) {
+      lane.noteEnded(taskId, null)
+      throw error
+    }
   }
 
   /** Resolves when the end is durable and the agent may forget the execution. */
@@ -155,7 +167,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
       const { taskId, sequence } = output
       const found = await find(link, frameId, taskId)
       if (found === 'refused') return
-      if (found === 'ended' || isFinal(found.execution.status)) {
+      if (found === 'ended') {
         if (link.hello) link.send('SCRIPT_ACK', { taskId, sequence })
         return
       }

@@ -7,7 +7,11 @@ import type { AgentLink } from '../agent-link.ts'
 import { type Held, lostByRestore } from '../held.ts'
 import type { EngineParts } from '../parts.ts'
 import type { Dispatch } from './dispatch.ts'
+import { hasHost } from './frame-target.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'
+
+/** Tasks of a HELLO that are looked up at once. */
+const atOnce = 500
 
 const notTheSame =
   'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
@@ -95,13 +99,22 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
 
   /** Executions that the agent names and no running task has: the agent may forget them, or first send a late result. */
   async function others(link: AgentLink): Promise<void> {
-    for (const { taskId, state, lastSequence } of link.hello?.tasks ?? []) {
-      const running = await executions.find(taskId, link.hostId)
-      if (running && !isFinal(running.execution.status)) continue
-      const task = await store.get('tasks', taskId)
-      if (task?.cancelRequestedAt && state !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
-      if (!running && !task && state === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
-      else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
+    const named = link.hello?.tasks ?? []
+    for (let from = 0; from < named.length && link.isOpen; from += atOnce) {
+      const page = named.slice(from, from + atOnce)
+      const tasks = await store.getMany(
+        'tasks',
+        page.map(({ taskId }) => taskId),
+      )
+      for (const [at, { taskId, state, lastSequence }] of page.entries()) {
+        const task = tasks[at]
+        const mayRun = task?.status === 'RUNNING' && hasHost(task, link.hostId)
+        const running = mayRun ? await executions.find(taskId, link.hostId) : undefined
+        if (running && !isFinal(running.execution.status)) continue
+        if (task?.cancelRequestedAt && state !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
+        if (!task && state === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
+        else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
+      }
     }
   }
 

@@ -1,0 +1,40 @@
+import { Allowance } from '../../core/allowance.ts'
+
+/** Frames about nothing of its host's that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
+const most = 600
+const period = 100
+/**
+ * Frames about one task or session that may be on their way while the agent has yet to hear that it is none of its: they count
+ * as one. An agent of ours has 1,024 of them on their way at most.
+ */
+const onTheWay = 2048
+/** Tasks and sessions that are told apart on one link. */
+const mostToldApart = 1024
+
+/** What agents may still send about nothing of their hosts', over however many links. */
+export const createStrayAllowance = (): Allowance => new Allowance(most, period)
+
+/** Counts the frames of one link about nothing of its host's: of unknown types, malformed, about others' tasks or sessions. */
+export class StrayFrames {
+  readonly #allowance: Allowance
+  readonly #agentId: string
+  readonly #frames = new Map<string, number>()
+
+  constructor(allowance: Allowance, agentId: string) {
+    this.#allowance = allowance
+    this.#agentId = agentId
+  }
+
+  /** One more at `now` (monotonic milliseconds), about this task or session; false: it is one too many. */
+  take(about: string | null, now: number): boolean {
+    return (about !== null && !this.#counts(about)) || this.#allowance.take(this.#agentId, now) === 0
+  }
+
+  #counts(about: string): boolean {
+    const frames = this.#frames.get(about) ?? 0
+    this.#frames.set(about, frames + 1)
+    const [oldest] = this.#frames.keys()
+    if (this.#frames.size > mostToldApart && oldest !== undefined) this.#frames.delete(oldest)
+    return frames === 0 || frames > onTheWay
+  }
+}
