@@ -4,10 +4,13 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  hkdfSync,
   type KeyObject,
   randomBytes,
   sign,
+  timingSafeEqual,
 } from 'node:crypto'
+import type { RunMark } from '../core/protocol/messages.ts'
 import { open, seal } from '../core/sealing.ts'
 import { signedBytes } from '../core/signing.ts'
 import type { Keys } from './seams/keys.ts'
@@ -34,6 +37,11 @@ function publicBytes(privateKey: KeyObject): Buffer {
   return createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
 }
 
+/** The 32 secret bytes of an Ed25519 key. */
+function seedOf(privateKey: KeyObject): Buffer {
+  return privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32)
+}
+
 /** The id by which agents know a signing key; null for what is none. */
 export function signingKeyId(pem: Buffer): string | null {
   try {
@@ -49,6 +57,11 @@ export function createKeys(sealKey: Buffer, signingKey: Buffer): Keys {
   const privateKey = createPrivateKey(signingKey)
   const publicKey = publicBytes(privateKey)
   const keyId = idOf(publicKey)
+  const markKey = Buffer.from(hkdfSync('sha256', seedOf(privateKey), '', 'rsm-mark-1', 32))
+  const macOf = (agentId: string, { run, sequence }: RunMark) =>
+    createHmac('sha256', markKey)
+      .update(JSON.stringify([agentId, run, sequence]))
+      .digest('base64url')
   return {
     serverKey: publicKey.toString('base64'),
     keyId,
@@ -56,6 +69,15 @@ export function createKeys(sealKey: Buffer, signingKey: Buffer): Keys {
       const full = { ...payload, expiry, keyId }
       const signature = sign(null, signedBytes(type, agentId, full), privateKey).toString('base64')
       return { ...full, signature }
+    },
+    authenticated: (agentId, { run, sequence }) => ({
+      run,
+      sequence,
+      mac: macOf(agentId, { run, sequence }),
+    }),
+    isAuthentic(agentId, { mac = '', ...mark }) {
+      const [given, own] = [Buffer.from(mac), Buffer.from(macOf(agentId, mark))]
+      return given.length === own.length && timingSafeEqual(given, own)
     },
     seal: (plain, context) => seal(plain, sealKey, context, randomBytes),
     open: (sealed, context) => open(sealed, sealKey, context),

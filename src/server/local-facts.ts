@@ -36,6 +36,8 @@ export interface Facts {
   )
   /** The store is a backup that was brought back, as an agent proved; `tasks` is how many are held. */
   restored: { hostId: number; agentId: string; reason: string; tasks: number }
+  /** An agent says that the store has lost something, without a MAC that proves that it has heard so from this server. */
+  unprovenMark: { hostId: number; agentId: string; hasMac: boolean }
   /** The first key that a host showed is the one that it has to show from now on. */
   hostKeyPinned: { hostId: number; hostname: string; key: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */

@@ -174,7 +174,9 @@ export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Pr
       await ownership.claim(member, await executions.running())
       const serverRuns = await beginRun(store, clock)
       const parts = { executions, store, serverRuns, member, clock, facts: createLocalFacts(), log }
-      const held = createHeld({ ...parts, ended: () => {} }, { get: () => undefined })
+      // No agent speaks to this process.
+      const noAgents = { keys: { isAuthentic: () => false }, webhookEvents: { write() {} } }
+      const held = createHeld({ ...parts, ...noAgents, ended: () => {} }, { get: () => undefined })
       // As a start does: what may have run since the backup is not sent again.
       await held.load()
       await held.settle()

@@ -78,7 +78,7 @@ async function site(t: ExecutionContext, make: MakeServers) {
       carried: createCarried({ executions: wrapped.executions, facts, clock }),
       maxFileSize: 1024 * 1024,
       knownHosts: async () => [],
-      webhookEvents: { endOfTask: async () => null },
+      webhookEvents: { endOfTask: async () => null, write() {} },
       install: () => Promise.reject(new Error('nothing is installed here')),
     })
     let isKilled = false
@@ -323,8 +323,11 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
   test('A02 a restore that two servers notice is noted and told once, with what both have heard', async (t) => {
     const { start } = await site(t, make)
     const servers = [await start('a'), await start('b')]
-    for (const [at, { engine }] of servers.entries())
-      engine.witnessed({ hostId: at + 1, agentId: `agent-${at + 1}` }, { run: `unknown-${at}`, sequence: 9 })
+    for (const [at, { engine, parts }] of servers.entries()) {
+      const agentId = `agent-${at + 1}`
+      const mark = parts.keys.authenticated(agentId, { run: `unknown-${at}`, sequence: 9 })
+      engine.witnessed({ hostId: at + 1, agentId }, mark)
+    }
     const [first] = servers
     const notes = async () =>
       ((await first?.parts.store.query('runs'))?.items ?? []).flatMap(({ restore }) => restore ?? [])

@@ -41,7 +41,7 @@ const good: Outcome = { status: 204, error: null }
 const bad: Outcome = { status: 503, error: 'the receiver answered 503' }
 
 /** Sees a queue through the time that a test sets. */
-function queueOn(store: Store) {
+function queueOn(store: Store, from: () => string | null = () => null) {
   let now = start
   let up = 0
   const reading = () => ({ wall: now, up, bootId: 'a' })
@@ -53,6 +53,9 @@ function queueOn(store: Store) {
   const counts = { delivered: 0, failed: 0, gave_up: 0 }
   const parts: QueueParts = {
     store,
+    get from() {
+      return from()
+    },
     clock: { now: () => now, monotonic: () => up },
     agreed: {
       age() {
@@ -111,6 +114,22 @@ export function webhookQueueContract(
     t.deepEqual(await queue.look(), { waiting: 0, wakeAt: null })
     t.is(queue.sent.length, 3)
     for (const each of await queue.all()) t.like(each, { status: 'DELIVERED', tries: 1, lastStatus: 204 })
+  })
+
+  test(`${name} while a restore is open, deliveries that came with the backup wait, and later ones are sent`, async (t) => {
+    const restoredAt = start + 25 * 3_600_000
+    let from: string | null = iso(restoredAt)
+    const queue = queueOn(await open(t), () => from)
+    const held = Array.from({ length: 250 }, (_, number) => delivery(number, restoredAt - 1000))
+    await queue.put([delivery(250), ...held, delivery(500, restoredAt), delivery(501, restoredAt + 1000)])
+    queue.set({ now: restoredAt + 2000 })
+    t.deepEqual(await queue.look(), { waiting: 251, wakeAt: null })
+    t.deepEqual(queue.sent, ['000500', '000501'])
+    t.deepEqual(queue.told, [], 'what is held is not given up either')
+    from = null
+    t.deepEqual(await queue.look(), { waiting: 0, wakeAt: null })
+    t.is(queue.sent.length, 252)
+    t.deepEqual(queue.told, [['000250', 1]])
   })
 
   test(`${name} deliveries are tried after 0 s, 5 s, 30 s, 2 min, 10 min, then hourly until 24 h after the event`, async (t) => {

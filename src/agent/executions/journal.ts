@@ -187,14 +187,15 @@ export class Journal {
   /** The newest mark of the server with this key; null where the newest is another server's. */
   markFrom(keyId: string): RunMark | null {
     if (this.#mark?.keyId !== keyId) return null
-    const { run, sequence } = this.#mark
-    return { run, sequence }
+    const { keyId: _, ...mark } = this.#mark
+    return mark
   }
 
   /** Takes a mark of the server with this key: of one start the highest, of another that one. */
-  heard({ run, sequence }: RunMark, keyId: string): void {
+  heard({ run, sequence, mac }: RunMark, keyId: string): void {
     const known = this.markFrom(keyId)
-    if (run !== known?.run || sequence > known.sequence) this.#mark = { run, sequence, keyId }
+    if (run === known?.run && sequence < known.sequence) return
+    this.#mark = { run, sequence, ...(mac !== undefined && { mac }), keyId }
   }
 
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */

@@ -232,7 +232,11 @@ export class Pulse {
 }
 
 function isMark(mark: AgentAck['mark']): mark is RunMark {
-  return typeof mark?.run === 'string' && Number.isSafeInteger(mark.sequence)
+  return (
+    typeof mark?.run === 'string' &&
+    Number.isSafeInteger(mark.sequence) &&
+    (mark.mac === undefined || typeof mark.mac === 'string')
+  )
 }
 
 function reasonOf(error: unknown): string {

@@ -27,7 +27,12 @@ const journal = object({ sequence })
  * How far a server's store has come: a start of the server, and the number of the last commit that is on disk. A store that
  * does not know it has been restored from a backup (contract §11).
  */
-const mark = object({ run: id, sequence })
+const mark = object({
+  run: id,
+  sequence,
+  /** HMAC-SHA256 over the agent, `run` and `sequence`, base64url: shows that this server gave the mark to this agent. */
+  mac: optional(bytes32),
+})
 export type RunMark = Held<typeof mark>
 
 /** What a signature adds; the agent says what is missing, and refuses. */

@@ -7,6 +7,7 @@ export const webhookEvents = [
   'host.offline',
   'host.online',
   'agent.revoked',
+  'server.restore',
   'approval.requested',
   'approval.decided',
 ] as const

@@ -140,6 +140,10 @@ export function recordFacts(
       )
       guarded(noted)
     }),
+    facts.subscribe('unprovenMark', ({ agentId, hostId, hasMac }) => {
+      const message = `the agent says that this store is older than what it has heard, but ${hasMac ? 'the MAC of its mark is not valid' : 'its mark has no MAC: it is of an older version'}: nothing is held`
+      guarded(ofAgent(agentId, 'agent.mark', null, { hostId, message }))
+    }),
     facts.subscribe('hostKeyPinned', ({ hostId, hostname, key }) => {
       const object = { type: 'host', id: hostId, name: hostname }
       guarded(record('host.keyPin', object, 'SUCCESS', { hostKey: key }))

@@ -1,7 +1,7 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import type { Executions } from '../seams/executions.ts'
-import { createHeld, type OpenRestore, type Witness } from './held.ts'
+import { createHeld, type Held, type OpenRestore, type Witness } from './held.ts'
 import { createInstalls } from './installs/installs.ts'
 import { HostLanes } from './lanes/host-lanes.ts'
 import { createLanes, type Lanes } from './lanes/lanes.ts'
@@ -28,12 +28,13 @@ export interface Engine
   cancel(taskId: string): Promise<void>
   abandonHost(hostId: number): Promise<void>
   transactWithOpen: Executions['transactWithOpen']
-  /** What agents are to remember of this server; null while it has to be kept from them. */
-  mark(): RunMark | null
+  /** What this agent is to remember of this server; null while it has to be kept from it. */
+  markFor(agentId: string): RunMark | null
   /** What an agent remembers of an execution, when it says so outside of a HELLO. */
   witnessed(witness: Witness, mark: RunMark): void
   /** The restore from a backup that waits for a person. */
   restore(): Promise<OpenRestore | null>
+  openSince: Held['openSince']
   /** Lets what is held start, or cancels it. Rejects with `conflict` where nothing is held. */
   confirmRestore(cancelPending: boolean): Promise<RestoreConfirmed>
   /** Takes no further step; what is under way ends. */
@@ -93,12 +94,16 @@ export function createEngine(deps: EngineDependencies): Engine {
     async abandonHost(hostId) {
       parts.ended(await parts.executions.abandon(hostId))
     },
-    mark: () => (held.isUncertain ? null : parts.serverRuns.recent()),
+    markFor(agentId) {
+      const mark = held.isUncertain ? null : parts.serverRuns.recent()
+      return mark && parts.keys.authenticated(agentId, mark)
+    },
     witnessed(witness, mark) {
       const judged = held.judge(witness, mark)
       if (judged !== true) parts.inBackground(judged, 'judging what an agent remembers')
     },
     restore: () => held.open(),
+    openSince: () => held.openSince(),
     async confirmRestore(cancelPending) {
       const { confirmed, taskIds } = await held.confirm(cancelPending)
       plans.goOn(taskIds)

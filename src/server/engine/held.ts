@@ -4,7 +4,9 @@ import type { RunMark } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
 import { isReceived } from '../executions/transitions.ts'
 import type { RunningExecution } from '../seams/executions.ts'
+import type { Keys } from '../seams/keys.ts'
 import type { RestoreNote } from '../seams/records/run.ts'
+import { restoreData, type WebhookEvents } from '../webhooks/events.ts'
 import type { HostLanes } from './lanes/host-lanes.ts'
 import type { EngineParts } from './parts.ts'
 
@@ -38,6 +40,8 @@ export interface OpenRestore {
  */
 export interface Held {
   open(): Promise<OpenRestore | null>
+  /** When the start began that noticed the open restore, ISO 8601: what is older came with the backup. Null: none is open. */
+  openSince(): Promise<string | null>
   /** Whether a proof is on its way to the disk: until it is there no agent may be given a newer mark in its place. */
   readonly isUncertain: boolean
   /** Holds what a former start held; before the tasks are taken up. */
@@ -55,10 +59,13 @@ export interface Held {
 type HeldParts = Pick<
   EngineParts,
   'executions' | 'store' | 'serverRuns' | 'member' | 'clock' | 'facts' | 'log' | 'ended'
->
+> & {
+  readonly keys: Pick<Keys, 'isAuthentic'>
+  readonly webhookEvents: Pick<WebhookEvents, 'write'>
+}
 
 export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Held {
-  const { executions, store, serverRuns, member, clock, facts, log } = parts
+  const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
   /** Tasks of former starts. */
   const former = new Set<string>()
   /** Unknown runs of restores that a person has confirmed in former starts. */
@@ -81,7 +88,7 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
 
   /**
    * Changes the note of the restore that is open, whichever server has written it, or else of this one's own; `change`
-   * answers null to leave it.
+   * answers null to leave it. A first note is told to webhooks.
    */
   async function write(change: (now: RestoreNote | null) => RestoreNote | null): Promise<void> {
     const own = noticedIn ?? serverRuns.id
@@ -93,6 +100,7 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
       const now = run?.restore ?? null
       const next = change(now)
       if (run && next) tx.put('runs', { ...run, restore: next })
+      if (run && next && now === null) parts.webhookEvents.write(tx, 'server.restore', restoreData(next))
       return { id: run?.id ?? own, note: next ?? now }
     })
     noticedIn = written.id
@@ -162,6 +170,15 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
     return false
   }
 
+  /** Only a mark that this server has given can hold the work of all hosts; any other one decides about its own agent. */
+  async function weigh(witness: Witness, mark: RunMark): Promise<false> {
+    if (keys.isAuthentic(witness.agentId, mark)) return prove(witness, mark)
+    // Agents of older versions have no other marks, and say nothing new of a restore that is known.
+    if (note === null && !accepted.has(mark.run))
+      facts.publish('unprovenMark', { ...witness, hasMac: mark.mac !== undefined })
+    return false
+  }
+
   return {
     async open() {
       // Without the store what is known here has to do.
@@ -170,6 +187,11 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
       const { noticedAt, reason, hostId, agentId } = note
       const { taskIds, executions } = await heldNow()
       return { noticedAt, reason, hostId, agentId, tasks: taskIds.length, executions }
+    },
+    async openSince() {
+      await look().catch(() => undefined)
+      if (noticedIn === null || !isOpen()) return null
+      return (await store.get('runs', noticedIn))?.startedAt ?? serverRuns.startedAt
     },
     get isUncertain() {
       return isUncertain
@@ -197,8 +219,8 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
     judge(witness, mark) {
       if (mark === undefined) return true
       const known = serverRuns.knows(mark)
-      if (typeof known === 'boolean') return known || prove(witness, mark)
-      return known.then((isKnown) => isKnown || prove(witness, mark))
+      if (typeof known === 'boolean') return known || weigh(witness, mark)
+      return known.then((isKnown) => isKnown || weigh(witness, mark))
     },
 
     mayResend: (taskId, isOurs) => !former.has(taskId) || (isOurs && !isOpen()),

@@ -39,7 +39,7 @@ export interface EngineDependencies {
   maxFileSize: number
   /** What scripts are told of these hosts; those that are gone are left out. */
   knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
-  webhookEvents: Pick<WebhookEvents, 'endOfTask'>
+  webhookEvents: Pick<WebhookEvents, 'endOfTask' | 'write'>
 }
 
 /** What plans and lanes are made with. */

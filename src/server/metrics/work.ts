@@ -66,6 +66,11 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
     labelNames: ['outcome'],
     registers,
   })
+  const unprovenMarks = new Counter({
+    name: 'rsm_agent_marks_unproven_total',
+    help: 'Marks of agents that are ahead of the store and whose MAC is missing or not valid; nothing is held for them.',
+    registers,
+  })
   const fileBytes = new Counter({
     name: 'rsm_file_bytes_total',
     help: 'Bytes of files for hosts and from them that came, or that left.',
@@ -94,6 +99,7 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
     if (rollback) gates.inc({ phase: 'ROLLBACK', result: rollback.status })
     if (milliseconds !== null) duration.observe({ result }, milliseconds / 1000)
   })
+  facts.subscribe('unprovenMark', () => unprovenMarks.inc())
   facts.subscribe('fileBytes', ({ direction, bytes }) => fileBytes.inc({ direction }, bytes))
   facts.subscribe('webhook', ({ outcome, count }) => deliveries.inc({ outcome }, count))
   facts.subscribe('stream', ({ route, opened }) => streams.inc({ route }, opened ? 1 : -1))

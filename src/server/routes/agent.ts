@@ -34,7 +34,7 @@ function agentOf(request: FastifyRequest): AgentCaller {
 
 /** Written by hand: of all that a fleet asks of its server this is what it asks most. */
 function ackText({ serverTime, configVersion, pendingTasks, mark }: AgentAck): string {
-  const marked = mark ? `,"mark":{"run":"${mark.run}","sequence":${mark.sequence}}` : ''
+  const marked = mark ? `,"mark":${JSON.stringify(mark)}` : ''
   const data = `{"serverTime":"${serverTime}","configVersion":${configVersion},"pendingTasks":${pendingTasks}${marked}}`
   return `{"code":200,"message":"OK","data":${data}}`
 }

@@ -1,3 +1,4 @@
+import type { RunMark } from '../../core/protocol/messages.ts'
 import type { SignedType } from '../../core/signing.ts'
 import type { KeyRecord } from './records/run.ts'
 
@@ -13,6 +14,9 @@ export interface Keys {
     payload: P,
     expiry: string,
   ): P & { expiry: string; keyId: string; signature: string }
+  /** The mark with the MAC that shows later that this server gave it to this agent (contract §11). */
+  authenticated(agentId: string, mark: RunMark): RunMark
+  isAuthentic(agentId: string, mark: RunMark): boolean
   /** `context` binds the sealed text to the record that holds it. */
   seal(plain: string, context: string): string
   open(sealed: string, context: string): string

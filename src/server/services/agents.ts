@@ -101,8 +101,8 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     }
   }
 
-  async function ack(hostId: number): Promise<AgentAck> {
-    const mark = engine.mark()
+  async function ack(hostId: number, agentId: string): Promise<AgentAck> {
+    const mark = engine.markFor(agentId)
     return {
       serverTime: serverTime(),
       configVersion,
@@ -142,14 +142,14 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       const hostId = hostOf(caller, beat.agentId)
       if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
       presence.heartbeat(hostId, heardBeat(beat))
-      return ack(hostId)
+      return ack(hostId, beat.agentId)
     },
     async metrics(caller, { agentId, ...report }) {
       const hostId = hostOf(caller, agentId)
       const metrics = shownMetrics(report)
       presence.metrics(hostId, metrics)
       if (isKept(hostId)) history.append(hostId, metrics)
-      return ack(hostId)
+      return ack(hostId, agentId)
     },
     async config(caller, agentId) {
       const hostId = hostOf(caller, agentId)

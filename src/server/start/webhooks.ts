@@ -36,7 +36,7 @@ export function createWebhookWork(
     ownership: data.ownership,
     agreed: data.agreed,
     sender: createSender({ post, keys: data.keys, clock }),
-    isHeld: async () => (await engine.restore()) !== null,
+    openSince: () => engine.openSince(),
     facts,
     record: events.record,
     clock,

@@ -41,6 +41,8 @@ function sentence({ type, data }: Told): string {
       const slots = said('count') === '1' ? said('plannedAt') : `${said('firstAt')} to ${said('plannedAt')}`
       return `schedule ${said('name')} did not run at ${slots}: ${said('why')}`
     }
+    case 'server.restore':
+      return `${said('tasks')} tasks are held until \`rsm server confirm-restore\`: ${said('reason')}`
     case 'webhook.test':
       return `a test of the webhook ${said('name')}`
     default:

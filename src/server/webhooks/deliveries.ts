@@ -22,7 +22,7 @@ const lookEvery = 500
 const claimEvery = 2_000
 /** Milliseconds after which every queue is looked at, whatever was heard of it. */
 const lookAtAllEvery = 60_000
-/** Milliseconds after which a look that failed, or that a restore forbids, is taken again. */
+/** Milliseconds after which a look that failed, or that left what a restore holds, is taken again. */
 const retryAfter = 5_000
 /** Milliseconds between looks at which hosts are offline, at most. */
 const hostsEvery = 5_000
@@ -35,8 +35,8 @@ interface Parts {
   readonly ownership: Ownership
   readonly member: Member
   readonly holdsLease: () => boolean
-  /** Whether a restore holds work: then nothing is sent (contract §9b "Time"). */
-  readonly isHeld: () => Promise<boolean>
+  /** While a restore is open, when it began: older deliveries wait, as they may have been sent since the backup (contract §16). */
+  readonly openSince: () => Promise<string | null>
   readonly facts: LocalFacts
   readonly record: RecordEvent
   readonly agreed: { age(): Age }
@@ -79,7 +79,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   const hosts = createHostWatch(parts)
   const webhookOf = (id: number) => webhookEvents.all().find((webhook) => webhook.id === id)
 
-  const queue: Omit<QueueParts, 'mayGoOn'> = {
+  const queue: Omit<QueueParts, 'mayGoOn' | 'from'> = {
     store,
     clock,
     agreed: parts.agreed,
@@ -98,16 +98,12 @@ export function createDeliveries(parts: Parts): Deliveries {
     // A webhook that was lost and is owned again has another state: who worked for the former one is done.
     const mayGoOn = () => !stopping.signal.aborted && owned.get(webhookId) === state && holdsLease()
     try {
-      if (await parts.isHeld()) {
-        state.isStale = false
-        state.wakeAt = clock.now() + retryAfter
-        return
-      }
       while (state.isStale && mayGoOn()) {
         state.isStale = false
-        const left = await workOff({ ...queue, mayGoOn }, webhookId, () => webhookOf(webhookId))
+        const from = await parts.openSince()
+        const left = await workOff({ ...queue, mayGoOn, from }, webhookId, () => webhookOf(webhookId))
         state.waiting = left.waiting
-        state.wakeAt = left.wakeAt
+        state.wakeAt = left.wakeAt ?? (from !== null && left.waiting > 0 ? clock.now() + retryAfter : null)
       }
     } catch (error) {
       if (!stopping.signal.aborted)

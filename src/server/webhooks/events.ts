@@ -6,8 +6,9 @@ import type { EventData, WebhookEvent } from '../../core/webhooks/webhook.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { opaqueId } from '../ids.ts'
 import type { Log } from '../log.ts'
+import type { RestoreNote } from '../seams/records/run.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
-import type { WebhookRecord } from '../seams/records/webhook.ts'
+import type { DeliveryRecord, WebhookRecord } from '../seams/records/webhook.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
 import { inTurns } from '../slices.ts'
@@ -41,6 +42,31 @@ export interface WebhookEvents {
   endOfTask(): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
   /** Resolves when what was written before the call is known. */
   known(): Promise<void>
+}
+
+export const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent): boolean =>
+  enabled && events.includes(type)
+
+/** An event at `now` that is to be sent to the webhook. */
+export function deliveryOf(
+  { id: webhookId }: Webhook,
+  event: WebhookEvent,
+  data: EventData,
+  now: number,
+): DeliveryRecord {
+  return {
+    id: `${webhookId}/${opaqueId(now)}`,
+    webhookId,
+    event,
+    at: isoTime(now),
+    data,
+    status: 'WAITING',
+    tries: 0,
+    nextAt: null,
+    lastStatus: null,
+    lastError: null,
+    endedAt: null,
+  }
 }
 
 export async function createWebhookEvents({
@@ -89,7 +115,6 @@ export async function createWebhookEvents({
     return new Set(hosts.map(({ id }) => id))
   }
 
-  const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent) => enabled && events.includes(type)
   const wanting = (type: WebhookEvent) => webhooks.filter((webhook) => wantsIt(webhook, type))
   const wants = (...types: readonly WebhookEvent[]) => types.some((type) => wanting(type).length > 0)
 
@@ -113,27 +138,8 @@ export async function createWebhookEvents({
     return sets
   }
 
-  function put(
-    tx: Pick<Transaction, 'put'>,
-    { id: webhookId }: Webhook,
-    event: WebhookEvent,
-    data: EventData,
-  ) {
-    const now = clock.now()
-    tx.put('deliveries', {
-      id: `${webhookId}/${opaqueId(now)}`,
-      webhookId,
-      event,
-      at: isoTime(now),
-      data,
-      status: 'WAITING',
-      tries: 0,
-      nextAt: null,
-      lastStatus: null,
-      lastError: null,
-      endedAt: null,
-    })
-  }
+  const put = (tx: Pick<Transaction, 'put'>, webhook: Webhook, event: WebhookEvent, data: EventData) =>
+    tx.put('deliveries', deliveryOf(webhook, event, data, clock.now()))
 
   return {
     all: () => webhooks,
@@ -169,6 +175,15 @@ function concerns({ hostSet }: TaskRecord, names: ReadonlySet<number> | null): b
   for (const id of names) if (hasId(hostSet, id)) return true
   return false
 }
+
+/** What is told of a store that was brought back. */
+export const restoreData = ({ noticedAt, reason, hostId, agentId, taskIds }: RestoreNote): EventData => ({
+  noticedAt,
+  reason,
+  hostId,
+  agentId,
+  tasks: taskIds.length,
+})
 
 /** What is told of a task; never its text or its params, which may hold secrets. */
 function dataOf(task: TaskRecord): EventData {

@@ -22,6 +22,8 @@ export interface QueueParts {
   readonly agreed: { age(): Age }
   /** Sends a delivery; null: this server stops. */
   send(webhook: Webhook, delivery: Delivery): Promise<Outcome | null>
+  /** ISO 8601: older deliveries are held. Null: none is. */
+  readonly from: string | null
   /** Whether this server may still send for the webhook. */
   mayGoOn(webhookId: number): boolean
   /** Hears of each try, by its outcome, and of what was given up. */
@@ -48,22 +50,24 @@ export async function workOff(
   webhookId: number,
   current: () => Webhook | undefined,
 ): Promise<Left> {
-  const { store, agreed, clock } = parts
+  const { store, agreed, clock, from } = parts
   for (;;) {
     const where = { equals: { queue: queueOf(webhookId, 'WAITING') } }
-    const { items, total } = await store.query('deliveries', { where, limit: atOnce })
+    // What is held comes first, and may be all that may wait.
+    const limit = from === null ? atOnce : mostWaiting + atOnce
+    const { items: all, total } = await store.query('deliveries', { where, limit })
+    const items = all.filter(({ at }) => from === null || at >= from).slice(0, atOnce)
     const webhook = current()
-    const [oldest] = items
-    if (!webhook || !oldest || !parts.mayGoOn(webhookId)) return { waiting: total, wakeAt: null }
+    if (!webhook || !parts.mayGoOn(webhookId)) return { waiting: total, wakeAt: null }
     const age = agreed.age()
     const late = items.filter(({ at }) => isTimeOver(age(Date.parse(at))))
-    const over = items.slice(0, Math.max(0, total - mostWaiting))
+    const over = all.slice(0, Math.min(atOnce, Math.max(0, total - mostWaiting)))
     if (over.length > 0 || late.length > 0) {
       const why = over.length > 0 ? `more than ${mostWaiting} deliveries wait` : 'its time is over'
       await giveUp(parts, webhook, over.length > 0 ? over : late, why)
       continue
     }
-    if (!webhook.enabled) return { waiting: total, wakeAt: null }
+    if (!webhook.enabled || items.length === 0) return { waiting: total, wakeAt: null }
     let waiting = total
     for (const delivery of items) {
       const dueAt = delivery.nextAt === null ? null : Date.parse(delivery.nextAt)

@@ -99,6 +99,9 @@ test('A02 P49 a mark that a journal holds without its server’s key is no mark'
   t.is(journal.markFrom('k1'), null)
   journal.heard(mark, 'k1')
   t.deepEqual(journal.markFrom('k1'), mark)
+  const withMac = { ...mark, mac: 'A'.repeat(43) }
+  journal.heard(withMac, 'k1')
+  t.deepEqual(journal.markFrom('k1'), withMac, 'the same one with its MAC takes its place')
   t.is(journal.markFrom('k2'), null)
   journal.close()
 })

@@ -48,7 +48,7 @@ test('a server that has lost a webhook and owns it again sends each event once m
     },
     member,
     holdsLease: () => true,
-    isHeld: async () => false,
+    openSince: async () => null,
     facts,
     record: async () => undefined,
     agreed,

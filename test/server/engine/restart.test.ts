@@ -1,11 +1,15 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
+import type { RunMark } from '../../../src/core/protocol/messages.ts'
 import { control } from '../../../src/ui/command/control.ts'
 import { restartContract } from '../../contracts/restart.ts'
+import { givenMark } from '../../helpers/agents/given-mark.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { scrape } from '../../helpers/metrics/scrape.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
 
 restartContract(test, 'stopped', startTestServer)
 
@@ -45,7 +49,7 @@ test('P49 a mark that the store does not know holds what was PENDING before this
   const identity = await server.enroll('web1')
   const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
   await server.restart()
-  const unknown = { run: 'lost-with-the-store', sequence: 1 }
+  const unknown = givenMark(server, identity.agentId, { run: 'lost-with-the-store', sequence: 1 })
   const agent = await ScriptedAgent.link(server, identity, { mark: unknown })
   const next = await startTask(server, [identity.hostId])
   await agent.execution(next)
@@ -61,6 +65,36 @@ test('P49 a mark that the store does not know holds what was PENDING before this
   await again.execution(waiting)
   again.complete(waiting, 0, { lastSequence: -1 })
   t.is((await finished(server, waiting)).status, 'SUCCESS')
+})
+
+test('P49 a mark that this server did not give to this agent holds nothing; it is counted and audited', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enroll('web1')
+  const liar = await server.enroll('web2')
+  const beat = async (mark?: RunMark) => {
+    const body = { agentId: liar.agentId, status: 'HEALTHY', ...(mark && { mark }) }
+    const headers = { authorization: `Bearer ${liar.token}` }
+    return (await server.api('POST', '/api/agent/heartbeat', body, headers)).body.data.mark as RunMark
+  }
+  const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
+  await server.restart()
+  const own = await beat()
+  const lies = [
+    { run: 'no-such-run', sequence: 1 },
+    { run: 'no-such-run', sequence: 1, mac: 'A'.repeat(43) },
+    givenMark(server, identity.agentId, { run: 'no-such-run', sequence: 1 }),
+    { ...own, sequence: own.sequence + 1000 },
+    { ...own, run: 'no-such-run' },
+  ]
+  for (const lie of lies) await beat(lie)
+  await (await ScriptedAgent.link(server, liar, { mark: lies[1] })).settled()
+  t.is((await server.data('GET', '/api/server/status')).restore, null)
+  const agent = await ScriptedAgent.link(server, identity)
+  await agent.execution(waiting)
+  t.is((await scrape(server)).of('rsm_agent_marks_unproven_total'), lies.length + 1)
+  const audited = async () => (await server.data('GET', '/api/audit?action=agent.mark')).content
+  await until('all are audited', async () => (await audited()).length === lies.length + 1)
+  for (const { actor, outcome } of await audited()) t.is(`${actor.id} ${outcome}`, `${liar.agentId} REFUSED`)
 })
 
 test('P49 executions and answers to heartbeats carry a mark, which proves nothing to later starts on the same store', async (t) => {

@@ -53,6 +53,7 @@ export type RegisterResult = Static<typeof RegisterResult>
 const Mark = Type.Object({
   run: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
   sequence: Type.Integer({ minimum: 0 }),
+  mac: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' })),
 })
 
 /**

@@ -113,7 +113,7 @@ export const heartbeatRequest = {
   status: 'HEALTHY',
   uptime: 86_400,
   onDemand: false,
-  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4711 },
+  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4711, mac: '8sRIYRWnBjEb7DYHYTjkqOAHBVZjhq3ijqkUHKbFBSY' },
 }
 
 export const metricsRequest = { agentId: 'agent-web1', ...metrics }
@@ -122,7 +122,7 @@ export const agentAck = {
   serverTime: '2026-03-02T09:30:12.502Z',
   configVersion: 1,
   pendingTasks: 0,
-  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4712 },
+  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4712, mac: '2DkS0t1Xb5XkQCj7ytyzpM6lzm6D4kEVvMFH3oVtu5o' },
 }
 
 export const agentConfig = {

@@ -5,7 +5,8 @@ import { systemActor } from '../../audit/actor.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import { sha256 } from '../../digest.ts'
 import type { Log } from '../../log.ts'
-import type { RunRecord } from '../../seams/records/run.ts'
+import type { RestoreNote } from '../../seams/records/run.ts'
+import { deliveryOf, restoreData, wantsIt } from '../../webhooks/events.ts'
 import { openFileAuditLog } from '../audit/file-audit-log.ts'
 import { createNotedHead } from '../audit/noted-head.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
@@ -26,28 +27,27 @@ function unfit(what: string): RsmError {
  * Notes in the store that what was to start in it may have run since (contract §11): the next start holds it. Agents know
  * of later work of the runs that went on after the backup; that proves nothing more.
  */
-async function mark(store: JsonStore, { createdAt }: BackupHeader, at: string): Promise<void> {
+async function mark(store: JsonStore, { createdAt }: BackupHeader, now: number): Promise<void> {
+  const at = isoTime(now)
   const { sequence } = store
   const running = (await store.query('tasks', { where: { equals: { status: 'RUNNING' } } })).items
   const open = (await store.query('runs')).items.filter(({ last }) => last === null)
-  const run: RunRecord = {
-    id: randomBytes(15).toString('base64url'),
-    startedAt: at,
-    first: sequence,
-    last: sequence,
-    restore: {
-      noticedAt: at,
-      reason: `rsm server restore brought back the backup of ${createdAt}`,
-      hostId: null,
-      agentId: null,
-      taskIds: running.map(({ id }) => id),
-      strangers: open.map(({ id }) => id),
-      confirmedAt: null,
-    },
+  const restore: RestoreNote = {
+    noticedAt: at,
+    reason: `rsm server restore brought back the backup of ${createdAt}`,
+    hostId: null,
+    agentId: null,
+    taskIds: running.map(({ id }) => id),
+    strangers: open.map(({ id }) => id),
+    confirmedAt: null,
   }
+  const id = randomBytes(15).toString('base64url')
+  const webhooks = (await store.query('webhooks')).items.filter((one) => wantsIt(one, 'server.restore'))
   await store.transact((tx) => {
     for (const former of open) tx.put('runs', { ...former, last: sequence })
-    tx.put('runs', run)
+    tx.put('runs', { id, startedAt: at, first: sequence, last: sequence, restore })
+    for (const webhook of webhooks)
+      tx.put('deliveries', deliveryOf(webhook, 'server.restore', restoreData(restore), now))
   })
 }
 
@@ -60,13 +60,12 @@ export async function markRestored(
   const onFatal = (error: unknown) => {
     throw error
   }
-  const at = isoTime(clock.now())
   const store = await openJsonStore({ directory: join(directory, 'store'), onFatal })
   try {
     if (store.storeId !== header.storeId) throw unfit('its store is another one')
     if (store.sequence !== header.sequence)
       throw unfit(`its store ends at ${store.sequence}, not at ${header.sequence}`)
-    await mark(store, header, at)
+    await mark(store, header, clock.now())
   } finally {
     await store.close()
   }

@@ -87,7 +87,7 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
     const { type, payload } = orderFor(order, hostname, about)
     const bound = {
       ...payload,
-      ...(link.hello && mark && { mark }),
+      ...(link.hello && mark && { mark: keys.authenticated(link.agentId, mark) }),
       ...(linkId === undefined ? {} : { linkId }),
     }
     const expiry = isoTime(clock.now() + signatureLife)
