@@ -28,6 +28,7 @@ interface Options {
   /** `postgres://USER@HOST[,HOST…]/DATABASE`. */
   readonly store: string
   readonly storePasswordFile: string | undefined
+  readonly insecureStore: boolean
   /** The data directory. */
   readonly directory: string
   /** Where the keys are; `keys` in the data directory by default. */
@@ -87,8 +88,8 @@ async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise
 
 /** From a data directory to an empty database. The directory stays as it is; at the end it is noted there that its store has moved. */
 export async function migrateToPostgres(options: Options): Promise<Migrated> {
-  const { storePasswordFile, told } = options
-  const address = readStoreAddress(options.store, storePasswordFile)
+  const { storePasswordFile, insecureStore, told } = options
+  const address = readStoreAddress(options.store, storePasswordFile, insecureStore)
   const path = resolve(options.directory)
   const keysDir = resolve(options.keysDir ?? join(path, 'keys'))
   const directory = await openAlone(path, {
@@ -122,9 +123,9 @@ export async function migrateToPostgres(options: Options): Promise<Migrated> {
 }
 
 /** Errors: as of `readStoreAddress`, of the option that the URL came from. */
-function addressOfFrom(url: string, passwordFile: string | undefined): StoreAddress {
+function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): StoreAddress {
   try {
-    return readStoreAddress(url, passwordFile)
+    return readStoreAddress(store, storePasswordFile, insecureStore)
   } catch (error) {
     if (!(error instanceof RsmError)) throw error
     const { hint } = error
@@ -144,8 +145,8 @@ async function syncFiles(path: string): Promise<void> {
 
 /** From PostgreSQL to a new data directory. The database stays as it is, but for a note that its store has moved. */
 export async function migrateToDirectory(options: Options): Promise<Migrated> {
-  const { storePasswordFile, keysDir, told } = options
-  const address = addressOfFrom(options.store, storePasswordFile)
+  const { keysDir, told } = options
+  const address = addressOfFrom(options)
   const from = shownAddress(address)
   const store = await openSource(address, log)
   try {

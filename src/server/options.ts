@@ -18,6 +18,8 @@ export interface ServerOptions {
   store?: string | undefined
   /** Its first line is the password for `store`; what ~/.pgpass says by default. */
   storePasswordFile?: string | undefined
+  /** Allows plain text to a `store` beyond loopback and Unix sockets; false by default. */
+  insecureStore?: boolean
   /** Of this server among those of `store`, each of which has another. */
   serverName?: string | undefined
   /** Where the signing and sealing keys are, and the pair of a self-signed certificate; `keys` in the data directory by default. */

@@ -32,5 +32,9 @@ test('server install gives a server of a shared store its settings and keys, and
   }
   await refused(/--store needs --server-name/, store, '--keys', keys)
   await refused(/--store needs --keys/, store, '--server-name', 'rsm1')
+  await refused(/sslmode=disable for pg1.*\n.*--insecure-store/, `${store}?sslmode=disable`, ...named)
+  const plain = await run('--store', `${store}?sslmode=disable`, ...named, '--insecure-store')
+  t.is(plain.exit, 0, plain.stderr)
+  t.true(plain.stdout.includes('RSM_INSECURE_STORE=yes'), plain.stdout)
   await refused(/holds a password/, 'postgres://rsm:secret@pg1/rsm', ...named)
 })

@@ -77,6 +77,7 @@ export default class ServerInstall extends BaseCommand {
     placeOf({
       store: all.get('RSM_STORE'),
       storePasswordFile: all.get('RSM_STORE_PASSWORD_FILE'),
+      insecureStore: isOn('RSM_INSECURE_STORE'),
       serverName: all.get('RSM_SERVER_NAME'),
       ...ifGiven(all.get('RSM_KEYS'), (keysDir) => ({ keysDir })),
     })

@@ -1,4 +1,4 @@
-import { string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -51,6 +51,10 @@ export default class ServerMigrate extends BaseCommand {
       helpValue: 'FILE',
       description: 'file with the password for PostgreSQL; ~/.pgpass by default',
     }),
+    'insecure-store': boolean({
+      env: 'RSM_INSECURE_STORE',
+      description: 'reach PostgreSQL beyond this machine without TLS: everything is sent in the clear',
+    }),
     keys: string({
       helpValue: 'DIR',
       description:
@@ -65,6 +69,7 @@ export default class ServerMigrate extends BaseCommand {
     const { keysDir, ...migrated } = await (isBack ? migrateToDirectory : migrateToPostgres)({
       store,
       storePasswordFile: flags['store-password-file'],
+      insecureStore: flags['insecure-store'],
       directory,
       keysDir: flags.keys,
       told: (stage, kind, { bytes }) => this.notice(`${stage}: ${kind}, ${showBytes(bytes)}`),
@@ -86,7 +91,7 @@ export default class ServerMigrate extends BaseCommand {
         `no server starts on ${from} any more; to go back there, remove ${shellWord(`${from}/postgres.json`)}`,
       )
       this.hint(
-        `next: rsm server start --store ${shellWord(store)} --keys ${keys} --server-name rsm1 --data-dir DIR`,
+        `next: rsm server start --store ${shellWord(store)}${flags['insecure-store'] ? ' --insecure-store' : ''} --keys ${keys} --server-name rsm1 --data-dir DIR`,
       )
     }
     return migrated

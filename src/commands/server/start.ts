@@ -52,6 +52,9 @@ export default class ServerStart extends BaseCommand {
         helpValue: 'FILE',
         description: 'file with the password for --store; ~/.pgpass by default',
       }),
+      'insecure-store': boolean({
+        description: 'reach --store beyond this machine without TLS: everything is sent in the clear',
+      }),
       'server-name': string({
         helpValue: 'NAME',
         description: 'name of this server among those of --store; each has its own',
@@ -165,6 +168,7 @@ export default class ServerStart extends BaseCommand {
         : { keysDir: givenDirectory('--keys', flags.keys, join(dataDir, 'keys')) }),
       store: flags.store,
       storePasswordFile: flags['store-password-file'],
+      insecureStore: flags['insecure-store'],
       serverName: flags['server-name'],
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],

@@ -10,10 +10,11 @@ export interface Place {
 
 const nameHint = 'a name of up to 63 letters, digits, dots, dashes and underscores, such as rsm1'
 
-type Given = Pick<ServerOptions, 'store' | 'storePasswordFile' | 'serverName' | 'keysDir'>
+type Given = Pick<ServerOptions, 'store' | 'storePasswordFile' | 'insecureStore' | 'serverName' | 'keysDir'>
 
 /** Null where the data directory has it all. Errors: `usage`, where something is missing or contradicts. */
-export function placeOf({ store, storePasswordFile, serverName, keysDir }: Given): Place | null {
+export function placeOf(given: Given): Place | null {
+  const { store, storePasswordFile, insecureStore, serverName, keysDir } = given
   if (store === undefined) {
     const alone = storePasswordFile === undefined ? '--server-name' : '--store-password-file'
     if (storePasswordFile === undefined && serverName === undefined) return null
@@ -21,7 +22,7 @@ export function placeOf({ store, storePasswordFile, serverName, keysDir }: Given
       hint: 'add --store postgres://USER@HOST/DATABASE, or leave it out: then the data directory has it all',
     })
   }
-  const address = readStoreAddress(store, storePasswordFile)
+  const address = readStoreAddress(store, storePasswordFile, insecureStore)
   if (serverName === undefined)
     throw new RsmError('usage', '--store needs --server-name: each server of a store has its own', {
       hint: nameHint,

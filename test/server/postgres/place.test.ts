@@ -8,6 +8,7 @@ const all = { store, serverName: 'rsm-1.a', keysDir: '/keys' }
 test('a server has its store in PostgreSQL where --store names it', (t) => {
   t.is(placeOf({}), null)
   t.is(placeOf({ keysDir: '/keys' }), null)
+  t.is(placeOf({ ...all, insecureStore: true })?.address.tls.mode, 'disable')
   t.like(placeOf(all), { serverName: 'rsm-1.a', address: { user: 'rsm', database: 'rsm' } })
 })
 
@@ -19,6 +20,7 @@ for (const [given, fault] of [
   [{ ...all, serverName: 'a/b' }, '--server-name takes no a/b'],
   [{ ...all, serverName: '' }, '--server-name takes no empty name'],
   [{ ...all, serverName: 'a'.repeat(64) }, '--server-name takes no aaa'],
+  [{ ...all, store: `${store}?sslmode=disable` }, '--store has sslmode=disable for pg1'],
   [{ ...all, store: 'postgres://rsm@pg1' }, '--store names no database'],
 ] as const)
   test(`refused: ${fault}`, (t) => {

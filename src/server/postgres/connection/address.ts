@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../../core/errors.ts'
+import { isLoopback } from '../../../core/loopback.ts'
 import { retryAfter } from './failure.ts'
 
 /** One of the hosts in the URL. */
@@ -20,7 +22,7 @@ export interface StoreAddress {
   readonly connectTimeout: number
 }
 
-/** As in libpq: `require` asks for TLS and believes any certificate, `verify-full` checks it and the host's name. */
+/** As in libpq, but `verify-full` by default where a host is not this machine: `require` asks for TLS and believes any certificate, `verify-full` checks it and the host's name. */
 export interface StoreTls {
   readonly mode: 'disable' | 'require' | 'verify-full'
   /** A file of authorities in PEM; the system's without it. */
@@ -33,14 +35,22 @@ const modes = ['disable', 'require', 'verify-full'] as const
 const known = ['sslmode', 'sslrootcert', 'connect_timeout']
 const defaultConnectTimeout = '5'
 
+/** What to do where PostgreSQL is elsewhere and does no TLS that this server believes. */
+export const tlsHint =
+  'turn on TLS in PostgreSQL, and leave sslmode out: then its certificate is checked (sslrootcert=FILE in the URL for a CA of your own); or accept plain text with --insecure-store'
+
 const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
 
 /**
  * Reads `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. `passwordFile`: its
- * first line is the password, which never stands in the URL, as `ps` shows that.
+ * first line is the password, which never stands in the URL, as `ps` shows that. `insecure` allows plain text beyond this machine.
  * @throws RsmError `usage`
  */
-export function readStoreAddress(url: string, passwordFile: string | undefined): StoreAddress {
+export function readStoreAddress(
+  url: string,
+  passwordFile: string | undefined,
+  insecure = false,
+): StoreAddress {
   // `URL` takes one host only.
   const parts = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?@]*)(?:\/([^/?]*))?(?:\?(.*))?$/.exec(url)
   if (!parts) throw refuse('--store is not a URL of PostgreSQL')
@@ -57,7 +67,7 @@ export function readStoreAddress(url: string, passwordFile: string | undefined):
   if (unknown !== undefined)
     throw refuse(`--store has the parameter ${unknown}, which is none of ${known.join(', ')}`)
   const password = passwordFile === undefined ? undefined : readPassword(passwordFile)
-  const [tls, connectTimeout] = [tlsOf(parameters), timeoutOf(parameters)]
+  const [tls, connectTimeout] = [tlsOf(parameters, places, insecure), timeoutOf(parameters)]
   return { places, user: decode(login), database: decode(database), password, tls, connectTimeout }
 }
 
@@ -77,11 +87,34 @@ function placeOf(text: string): Place {
   return { host: decode(parts[1].replace(/^\[|\]$/g, '')), port }
 }
 
-function tlsOf(parameters: URLSearchParams): StoreTls {
-  const given = parameters.get('sslmode') ?? 'disable'
+/** Whoever reads or changes what passes between a server and its store can run scripts on every host. */
+function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: boolean): StoreTls {
+  // A name that begins with a slash is the directory of a Unix socket.
+  const remote = places.find(({ host }) => !isLoopback(host) && !host.startsWith('/'))
+  const given = parameters.get('sslmode') ?? (remote && !insecure ? 'verify-full' : 'disable')
   const mode = modes.find((one) => one === given)
   if (!mode) throw refuse(`--store has sslmode=${given}, which is none of ${modes.join(', ')}`)
-  return { mode, rootCert: parameters.get('sslrootcert') ?? undefined }
+  if (mode === 'disable' && remote && !insecure)
+    throw new RsmError('usage', `--store has sslmode=disable for ${remote.host}, which is not this machine`, {
+      hint: tlsHint,
+    })
+  const rootCert = parameters.get('sslrootcert') ?? undefined
+  const fault = rootCert === undefined ? null : certificateFault(rootCert)
+  if (fault !== null)
+    throw new RsmError('usage', `--store has sslrootcert=${rootCert}: ${fault}`, {
+      hint: 'name a file with certificates in PEM that the user of the server can read',
+    })
+  return { mode, rootCert }
+}
+
+/** What is wrong with a file that each connection will read, or null. */
+function certificateFault(file: string): string | null {
+  try {
+    void new X509Certificate(readFileSync(file))
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 function timeoutOf(parameters: URLSearchParams): number {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import pg from 'pg'
 import type { Place, StoreAddress, StoreTls } from './address.ts'
 import { passwordFor } from './pgpass.ts'
@@ -27,7 +28,8 @@ const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
   mode === 'disable'
     ? false
     : {
-        servername: host,
+        // SNI has no addresses; a certificate may still name one.
+        ...(isIP(host) === 0 ? { servername: host } : { host }),
         rejectUnauthorized: mode === 'verify-full',
         ...(rootCert === undefined ? {} : { ca: readFileSync(rootCert, 'utf8') }),
       }

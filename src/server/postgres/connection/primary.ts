@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { RsmError } from '../../../core/errors.ts'
-import { type Place, refusedPooler, refusedStore, type StoreAddress } from './address.ts'
+import { type Place, refusedPooler, refusedStore, type StoreAddress, tlsHint } from './address.ts'
 import { clientOptions } from './client.ts'
 
 /** The oldest version that was tried. */
@@ -76,5 +76,6 @@ export async function findPrimary(address: StoreAddress, name: string): Promise<
     if (fault === null) return place
     faults.push(`${place.host}:${place.port}: ${fault}`)
   }
-  throw refusedStore(address, `no host takes writes (${faults.join('; ')})`)
+  const isOfTls = address.tls.mode !== 'disable' && faults.some((fault) => /SSL|certificate/.test(fault))
+  throw refusedStore(address, `no host takes writes (${faults.join('; ')})`, isOfTls ? tlsHint : undefined)
 }

@@ -22,6 +22,29 @@ test('the URL of a store names user, hosts and database', (t) => {
   t.is(shownAddress(address), 'postgres://rsm@pg1:5432,pg2:5433,::1:5434/fleet')
 })
 
+for (const [url, insecure, mode] of [
+  ['postgres://rsm@127.0.0.1,[::1],localhost/rsm', false, 'disable'],
+  ['postgres://rsm@%2Frun%2Fpostgresql/rsm', false, 'disable'],
+  ['postgres://rsm@127.0.0.1/rsm?sslmode=disable', false, 'disable'],
+  ['postgres://rsm@127.0.0.1/rsm?sslmode=require', false, 'require'],
+  ['postgres://rsm@pg1/rsm', false, 'verify-full'],
+  ['postgres://rsm@127.0.0.1,10.0.0.9/rsm', false, 'verify-full'],
+  ['postgres://rsm@pg1/rsm?sslmode=require', false, 'require'],
+  ['postgres://rsm@pg1/rsm', true, 'disable'],
+  ['postgres://rsm@pg1/rsm?sslmode=verify-full', true, 'verify-full'],
+] as const)
+  test(`${url}${insecure ? ' with --insecure-store' : ''} is reached with sslmode ${mode}`, (t) => {
+    t.is(readStoreAddress(url, undefined, insecure).tls.mode, mode)
+  })
+
+test('plain text to a PostgreSQL that is not on this machine takes --insecure-store', (t) => {
+  const url = 'postgres://rsm@localhost,pg1/rsm?sslmode=disable'
+  const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError, code: 'usage' })
+  t.is(error?.message, '--store has sslmode=disable for pg1, which is not this machine')
+  t.regex(error?.hint ?? '', /--insecure-store$/)
+  t.is(readStoreAddress(url, undefined, true).tls.mode, 'disable')
+})
+
 for (const [url, fault] of [
   ['postgres://rsm@pg1', 'no database'],
   ['postgres://rsm@pg1/', 'no database'],
