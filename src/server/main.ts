@@ -113,7 +113,10 @@ async function welcomeFirstUser({ base, work }: Parts, { adminPassword }: Server
     const user = { type: 'user', id: null, name: admin.username }
     await work.events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })
   } else if (adminPassword !== undefined)
-    log.info({}, 'RSM_ADMIN_PASSWORD is not used: it is for the first start of an empty store')
+    log.warn(
+      {},
+      'RSM_ADMIN_PASSWORD is not used: it is for the first start of an empty store; remove it from where the server is started',
+    )
   return admin
 }
 

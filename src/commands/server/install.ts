@@ -25,6 +25,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
 import { ifGiven } from '../../ui/flags/given.ts'
 import { installFlags, typedSettings } from '../../ui/flags/install.ts'
+import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import ServerStart from './start.ts'
 
@@ -155,7 +156,8 @@ export default class ServerInstall extends BaseCommand {
     }
     // One of them is there as soon as a start has found or made the first user.
     const isFirst = !['used', 'postgres.json'].some((name) => existsSync(join(dataDir, name)))
-    const password = process.env[passwordVariable] || randomBytes(15).toString('base64url')
+    const given = takeVariable(passwordVariable)
+    const password = given ?? randomBytes(15).toString('base64url')
     // Its first start makes the user admin. What it would print itself stands in the journal, for others to read.
     const rewrite = (more: ReadonlyMap<string, string>) =>
       plan.writeSettings(new Map([...plan.settings, ...more]))
@@ -180,7 +182,7 @@ export default class ServerInstall extends BaseCommand {
     const fingerprint = pem === null ? null : keyPin(pem)
     this.print(`${service.unit} runs: ${url}${fingerprint === null ? '' : `\nfingerprint ${fingerprint}`}`)
     // The first user of a shared store may be of another server.
-    const made = isFirst && madeUser && process.env[passwordVariable] === undefined ? password : null
+    const made = isFirst && madeUser && given === undefined ? password : null
     if (made !== null) this.print(`created user admin with the password ${made} (shown this once)`)
     const pin = fingerprint !== null && certFile === undefined ? ` --tls-fingerprint ${fingerprint}` : ''
     this.hint(`next: rsm login ${url}${pin} --username admin`)

@@ -10,6 +10,7 @@ import { withVariables } from '../../ui/flags/environment.ts'
 import { ifGiven } from '../../ui/flags/given.ts'
 import { listed } from '../../ui/flags/repeated.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
+import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { parseBytes, parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -156,7 +157,7 @@ export default class ServerStart extends BaseCommand {
     // A closing terminal stops the server in order. One with a certificate of its own reads that again instead, and who rotates
     // the file of an audit copy may send the signal too.
     const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined && flags['audit-copy'] === undefined })
-    const adminPassword = process.env['RSM_ADMIN_PASSWORD']
+    const adminPassword = takeVariable('RSM_ADMIN_PASSWORD')
     const dataDir = dataDirectory('server', flags['data-dir'])
     const { startServer } = await import('../../server/main.ts')
     const server = await startServer({
@@ -194,7 +195,7 @@ export default class ServerStart extends BaseCommand {
       newKeys: flags['new-keys'],
       auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target)),
       logLevel: flags['log-level'] as LogLevel,
-      ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
+      ...(adminPassword === undefined ? {} : { adminPassword }),
     })
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())

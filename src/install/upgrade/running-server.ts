@@ -122,12 +122,12 @@ function asProcess(first: number, target: string): Operated {
     throw new RsmError('forbidden', `the server (pid ${first}) is another user's process`, {
       hint: 'run this as the user that the server runs as: it starts again as who runs this',
     })
-  const env = Object.fromEntries(
-    partsOf(`/proc/${first}/environ`).map((line) => {
-      const equals = line.indexOf('=')
-      return [line.slice(0, equals), line.slice(equals + 1)]
-    }),
-  )
+  const variables = partsOf(`/proc/${first}/environ`).flatMap((line) => {
+    const equals = line.indexOf('=')
+    // A server removes the password of its first start from there, which leaves empty lines; older ones leave it.
+    return equals < 1 ? [] : [[line.slice(0, equals), line.slice(equals + 1)] as const]
+  })
+  const { RSM_ADMIN_PASSWORD: _, ...env } = Object.fromEntries(variables)
   const cwd = readlinkSync(`/proc/${first}/cwd`)
   const output = [1, 2].map((fd) => {
     try {
