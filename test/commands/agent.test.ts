@@ -216,7 +216,7 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
   t.notRegex(stderr, /package|internal error/)
 })
 
-test('descriptors that the agent was started with are closed to its scripts', async (t) => {
+test('an agent closes the descriptors that it was started with to its scripts, and shows them no enrollment token', async (t) => {
   const server = await startTestServer(t)
   const dataDir = await temporaryDirectory(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
@@ -238,10 +238,14 @@ test('descriptors that the agent was started with are closed to its scripts', as
     const { content } = await server.data('GET', '/api/hosts')
     return content[0]?.agent?.connected === true
   })
-  const ran = await commandLine(t, server)(['exec', '-N', '-w', 'web1', '--', 'ls /proc/self/fd; cat <&200'])
+  const run = (script: string) => commandLine(t, server)(['exec', '-N', '-w', 'web1', '--', script])
+  const ran = await run('ls /proc/self/fd; cat <&200')
   t.false(
     ran.stdout.split('\n').some((fd) => fd === '7' || fd === '200'),
     ran.stdout,
   )
   t.regex(ran.stderr, /200: Bad file descriptor/)
+  const { stdout } = await run(`tr '\\0' '\\n' < /proc/${child.pid}/environ`)
+  t.true(stdout.includes('PATH='), stdout)
+  t.false(stdout.includes('RSM_AGENT_ENROLL_TOKEN') || stdout.includes(token), stdout)
 })

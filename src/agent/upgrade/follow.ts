@@ -41,6 +41,8 @@ interface Following {
   readonly dataDir: string
   /** The words of the command line. */
   readonly argv: readonly string[]
+  /** What a release has to find in its environment beside that of this process. */
+  readonly variables: Readonly<Record<string, string>>
   /** Aborts when this process is to end. */
   readonly stop: AbortSignal
   readonly say: (text: string) => void
@@ -97,22 +99,22 @@ type Execve = (file: string, argv: readonly string[], env: Record<string, string
 const { execve } = process as typeof process & { execve?: Execve }
 
 /** Becomes the release, as the same process. Returns only where that fails. */
-function become(path: string, argv: readonly string[]): void {
+function become(path: string, { argv, variables }: Following): void {
   // Node aborts where the system refuses.
   accessSync(path, constants.X_OK)
   const warns = process.emitWarning.bind(process)
   process.emitWarning = () => {}
   try {
-    execve?.(path, [path, ...argv], { ...process.env, [startedBy]: 'itself' })
+    execve?.(path, [path, ...argv], { ...process.env, ...variables, [startedBy]: 'itself' })
   } finally {
     process.emitWarning = warns
   }
 }
 
 /** Runs the release as a child; settles with its exit code. */
-async function runChild({ argv, stop, dataDir }: Following, path: string): Promise<number> {
+async function runChild({ argv, variables, stop, dataDir }: Following, path: string): Promise<number> {
   const child = spawn(path, argv, {
-    env: { ...process.env, [startedBy]: String(process.pid) },
+    env: { ...process.env, ...variables, [startedBy]: String(process.pid) },
     stdio: 'inherit',
     // A Ctrl-C is handed on once, not twice.
     detached: true,
@@ -158,7 +160,7 @@ function orphaned(): AbortSignal {
  * becomes the release; elsewhere, or before Node 22.15, it waits for it and starts it again while it is on trial.
  */
 export async function follow(following: Following): Promise<void> {
-  const { stop, say, runHere, argv, dataDir } = following
+  const { stop, say, runHere, dataDir } = following
   const releases = releasesIn(dataDir)
   const isRelease = process.env[startedBy] !== undefined
   const isWaitedFor = Number(process.env[startedBy]) > 0
@@ -176,7 +178,7 @@ export async function follow(following: Following): Promise<void> {
     }
     const path = executableOf(releases, found.version)
     try {
-      if (mayBecome) become(path, argv)
+      if (mayBecome) become(path, following)
       const code = await runChild(following, path)
       const isSettled = readState(releases)?.trial == null && linkedVersion(releases) === found.version
       if (code !== anotherCode && isSettled) {

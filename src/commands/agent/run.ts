@@ -9,6 +9,7 @@ import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
 import { listed } from '../../ui/flags/repeated.ts'
+import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -92,6 +93,9 @@ export default class AgentRun extends BaseCommand {
     const { flags } = await this.parse(AgentRun)
     // All users of a machine can see arguments: this takes a token out of the list of processes.
     process.title = 'rsm agent run'
+    // Scripts of the agent's own user could read it, and enroll other hosts with it.
+    const tokenVariable = 'RSM_AGENT_ENROLL_TOKEN'
+    const token = takeVariable(tokenVariable)
     const { closeInherited } = await import('../../agent/inherited.ts')
     closeInherited()
     const stop = stopSignal()
@@ -130,6 +134,7 @@ export default class AgentRun extends BaseCommand {
     await follow({
       dataDir,
       argv: process.argv.slice(2),
+      variables: token === undefined ? {} : { [tokenVariable]: token },
       stop,
       say: (text) => this.notice(text),
       runHere: (orphaned) => this.#runHere(options, AbortSignal.any([stop, orphaned]), flags.json),
