@@ -114,12 +114,9 @@ function optionsAfter(former: Said['options'], patch: SchedulePatch): Said['opti
 export const isTimedAnew = (former: Timing, next: Timing): boolean =>
   !isDeepStrictEqual(only(former, ...timings), only(next, ...timings))
 
-/** Whether it runs something else, elsewhere, as someone else: then whoever changed it becomes the owner (contract §14). */
+/** Whether it runs something else, elsewhere or in another way: the user who changed it becomes the owner (contract §14). */
 export function runsOther(former: Said, next: Said): boolean {
-  const acts = ({ scriptId, script, copy, target, options }: Said) => {
-    const { runAs, params, stdin, verify, rollback } = options
-    return { scriptId, script, copy, target, runAs, params, stdin, verify, rollback }
-  }
+  const acts = (said: Said) => only(said, ...actions, 'target', 'options')
   return !isDeepStrictEqual(acts(former), acts(next))
 }
 
