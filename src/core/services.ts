@@ -173,12 +173,15 @@ export interface ScheduleService {
   get(id: number): Promise<Schedule>
   create(input: ScheduleCreate): Promise<Schedule>
   /**
-   * Whoever changes what runs, where or as whom becomes its owner; others' secret params are dropped then. `enabled: true` of
-   * one that is suspended does so, too.
+   * Whoever changes what runs, where or how becomes its owner; others' secret params are dropped then. `enabled: true` of
+   * one that is suspended does so, too. `confirmed: true` gives its secrets to its stored scripts as they are now.
    */
   update(id: number, patch: SchedulePatch): Promise<Schedule>
   remove(id: number): Promise<{ id: number }>
-  /** Runs it now, with the rights of the caller, whatever its timing, and also where it is paused or suspended. */
+  /**
+   * Runs it now, with the rights of the caller, whatever its timing, and also where it is paused or suspended. One with secrets of
+   * another user: `forbidden` but for ADMINs.
+   */
   run(id: number): Promise<Started>
   /** Its next slots, as if it were neither paused nor suspended. */
   next(id: number, query: NextQuery): Promise<ScheduleTimes>

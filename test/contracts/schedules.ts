@@ -89,6 +89,20 @@ export function schedulesContract(test: TestFn, name: string, open: ServicesOf):
     t.like(await schedules.update(id, { params: null, name: 'other' }), { params: {}, name: 'other' })
   })
 
+  test(`${name} schedules: secrets follow a script that their owner changes`, async (t) => {
+    const services = await open(t)
+    const { schedules, scripts } = services
+    await host(services)
+    const { id: scriptId } = await scripts.create({ name: 's', type: 'BASH', content: 'true' })
+    const { script: _, ...timed } = nightly
+    const secret = { scriptId, secretParams: { KEY: 'x' }, queueSeconds: 0 }
+    const { id } = await schedules.create({ ...timed, ...secret })
+    await scripts.update(scriptId, { content: 'false' })
+    t.is((await schedules.run(id)).hostCount, 1)
+    t.deepEqual((await schedules.update(id, { confirmed: true })).secretParams, ['KEY'])
+    t.is((await schedules.run(id)).hostCount, 1)
+  })
+
   test(`${name} schedules: all that is wrong is said at once`, async (t) => {
     const services = await open(t)
     const { schedules, scripts } = services

@@ -27,8 +27,8 @@ export default class SchedulesEdit extends BaseCommand {
   static override summary = 'Change the times, the script or the hosts of a schedule'
   static override usage = 'schedules edit SCHEDULE [OPTIONS] [-- COMMAND...]'
   static override description =
-    'New times count from now. A user who changes scripts, targets, user or params becomes the owner; secret ' +
-    'params of another owner are then dropped.'
+    'New times count from now. A user who changes more than the name and the times becomes the owner; secret params ' +
+    'of another owner are then dropped.'
   static override examples = [
     "$ rsm schedules edit nightly --cron '0 4 * * *'",
     '$ rsm schedules edit nightly --script ./backup.sh',

@@ -5,7 +5,8 @@ import { counted } from '../../ui/text/counted.ts'
 
 export default class SchedulesRun extends BaseCommand {
   static override summary = 'Run a schedule now, with your own rights'
-  static override description = 'Its slots stay as they are. It prints the id of the task and does not wait.'
+  static override description =
+    'Its slots stay as they are. It prints the id of the task and does not wait. With secrets of another user: for ADMINs.'
   static override examples = ['$ rsm schedules run nightly']
   static override args = { schedule: needed('name of the schedule') }
 

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { Schedule, SchedulePatch, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedule/timing.ts'
@@ -9,6 +8,7 @@ import type { ScheduleRecord, SlotRecord } from '../seams/records/schedule.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patchedMap } from './merge-patch.ts'
 import { storePage } from './paging.ts'
+import { boundScripts, confirms } from './schedules/given-for.ts'
 import { putSlots, putTold, ranByHand, skippedSlot, tellSlots } from './schedules/history.ts'
 import {
   dueAtOf,
@@ -21,7 +21,7 @@ import {
   showSlot,
   withoutTexts,
 } from './schedules/record.ts'
-import { demandWriter, ownedBy } from './schedules/standing.ts'
+import { demandSecretsOf, demandWriter, ownedBy } from './schedules/standing.ts'
 import {
   checkedOrder,
   keepFileOf,
@@ -127,9 +127,9 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     const lifts = former.suspended !== null && patch.enabled === true
     const takesOver = lifts || patch.secretParams !== undefined || runsOther(former, said)
     const isOthers = takesOver && former.ownerId !== caller.id
-    const isJudged = takesOver || !isDeepStrictEqual(said.options, former.options)
     const kept = isOthers ? {} : secretsOf(former)
-    const secrets = isJudged ? patchedMap(patch.secretParams, { ...kept }) : null
+    const secrets = takesOver ? patchedMap(patch.secretParams, { ...kept }) : null
+    const isConfirmed = isOthers || confirms(patch, Object.keys(secrets ?? {}))
     const isTimed = isTimedAnew(former, said)
     const begins = isTimed || lifts || (said.enabled && !former.enabled)
     const next: ScheduleRecord = {
@@ -137,6 +137,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       ...said,
       ...(takesOver && ownedBy(caller)),
       ...(takesOver && sealSecrets(context, former.id, secrets ?? {})),
+      secretsFor: isConfirmed ? {} : (former.secretsFor ?? {}),
       suspended: takesOver ? null : former.suspended,
       cursor: begins || (takesOver && former.suspended !== null) ? at : former.cursor,
       queued: begins || !said.enabled ? null : former.queued,
@@ -153,6 +154,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     given: ScheduleRecord,
   ): Promise<ScheduleRecord | null> {
     const written = await store.transact(async (tx) => {
+      const secretsFor = await boundScripts(tx, given, given.secretsFor)
       if (runsOther(former, given)) await keepFileOf(tx, given)
       const current = await tx.get('schedules', former.id)
       if (!current) throw notFound('schedule', former.id)
@@ -163,7 +165,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
       // A slot may have been queued, or have run, since it was read.
       const queued = isAnew || !given.enabled ? null : current.queued
       const { lastRun } = current
-      const next = { ...given, cursor, queued, lastRun }
+      const next = { ...given, secretsFor, cursor, queued, lastRun }
       const stored = { ...next, dueAt: dueAtOf(next, slotsOf(next)) }
       tx.put('schedules', stored)
       const slots = letGo(current, stored, isAnew || !stored.enabled)
@@ -199,7 +201,11 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
         await stillAllowed(tx, caller, 'execute')
         const id = await tx.nextId('schedules')
         const blank = { suspended: null, queued: null, dueAt: null, lastRun: null, revision: 0 }
-        const made = { ...said, ...ownedBy(caller), ...sealSecrets(context, id, secretParams), ...blank }
+        const secrets = {
+          ...sealSecrets(context, id, secretParams),
+          secretsFor: await boundScripts(tx, said),
+        }
+        const made = { ...said, ...ownedBy(caller), ...secrets, ...blank }
         const created: ScheduleRecord = { id, ...made, cursor: at, createdAt: at, updatedAt: at }
         const stored = { ...created, dueAt: dueAtOf(created, slotsOf(created)) }
         await keepFileOf(tx, stored)
@@ -233,7 +239,9 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     },
     async run(caller, id) {
       const schedule = await get(id)
+      if (schedule.secretParams !== null) demandSecretsOf(caller, schedule)
       const task = await taskOf(context, schedule)
+      if (task.hasSecretFile) demandSecretsOf(caller, schedule)
       await demandRunningRoom(context, caller.username, task)
       const origin = { schedule, plannedAt: null }
       const { record } = await startPlanned(caller, task, origin, async (tx, { id: taskId, createdAt }) => {

@@ -17,6 +17,7 @@ import { authors } from '../seams/records.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { boundTo, rebind } from './schedules/given-for.ts'
 import { demandStoredRoom } from './text-quota.ts'
 
 /** With the bound on their text it bounds what a search has to look through. */
@@ -146,7 +147,8 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         const former = await store.get('scripts', id)
         if (!former) throw notFound('script', id)
         const next = changed(former, patch)
-        if (patch.content !== undefined || patch.type !== undefined)
+        const isRead = patch.content !== undefined || patch.type !== undefined
+        if (isRead)
           await checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
         if (isDeepStrictEqual(next, former)) return show(former)
         const written = { author: caller.username, record: next }
@@ -155,6 +157,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         if (store.readOnlyReason !== null)
           throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
         await versions.keep(former)
+        const bound = isRead ? await boundTo(store, caller, id) : []
         const stored = await store.transact(async (tx) => {
           const current = await tx.get('scripts', id)
           if (!current) throw notFound('script', id)
@@ -164,6 +167,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
           const version = current.version + 1
           const made = { ...changed(current, patch), version, changedBy, updatedAt: context.time() }
           tx.put('scripts', made)
+          await rebind(tx, bound, { before: current, after: made, isWhole: patch.content !== undefined })
           return made
         })
         if (stored) return show(stored)

@@ -117,6 +117,7 @@ export async function everyCommand(
     'schedules edit nightly --timeout 9',
     'schedules pause nightly',
     'schedules resume nightly',
+    'schedules confirm nightly',
     'schedules next nightly',
     'schedules run nightly',
     'schedules remove nightly --yes',

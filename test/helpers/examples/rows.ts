@@ -293,6 +293,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm schedules edit nightly --script ./backup.sh': { alone: true, given: nightly },
   'rsm schedules pause nightly': { alone: true, given: nightly },
   'rsm schedules resume nightly': { alone: true, given: nightly },
+  'rsm schedules confirm nightly': { alone: true, given: nightly },
   'rsm schedules run nightly': { alone: true, given: nightly },
   'rsm schedules remove nightly --yes': { alone: true, given: nightly },
   "rsm schedules add nightly --cron '30 3 * * 1-5' --tz Europe/Berlin -g db --script ./backup.sh --strategy rolling":

@@ -86,6 +86,8 @@ export const SchedulePatch = Closed(
     jitterSeconds: cleared(Jitter),
     from: cleared(Time),
     until: cleared(Time),
+    /** Secrets go to the stored scripts as they are now. */
+    confirmed: Type.Optional(Type.Literal(true)),
   },
   { examples: [examples.schedulePatch] },
 )

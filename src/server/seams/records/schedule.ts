@@ -16,6 +16,8 @@ export interface ScheduleRecord extends Timing {
   /** JSON of `secretParams`, sealed; null where there are none. */
   secretParams: Sealed | null
   secretParamNames: string[]
+  /** Digests of the stored scripts that its secrets were given for, by id. Absent in records of older servers. */
+  secretsFor?: Record<string, string>
   enabled: boolean
   overlap: Overlap
   missed: Missed

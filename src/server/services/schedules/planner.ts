@@ -2,6 +2,7 @@ import type { AuditLog } from '../../seams/audit-log.ts'
 import type { Member, Ownership } from '../../seams/ownership.ts'
 import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Context } from '../context.ts'
+import { bindOlder } from './given-for.ts'
 import { followJumps } from './jumps.ts'
 import { createSlotTurn, type Turn } from './slot-turn.ts'
 
@@ -41,6 +42,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   /** Whose schedules have to be judged anew; `judgesAll`: everybody's. */
   const owners = new Set<number>()
   let judgesAll = true
+  let isBound = false
   let restore: { isOpen: boolean; confirmedAt: number | null } | null = null
 
   const hasNews = () => isStale || judgesAll || owners.size > 0 || jumps.isBack()
@@ -141,6 +143,8 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   async function doPass(): Promise<number> {
     // Nothing is run that could not be written down.
     if (store.readOnlyReason !== null || audit.refusal !== null) return 1
+    if (!isBound) await bindOlder(context)
+    isBound = true
     const { isOpen, confirmedAt } = await restoreNow()
     if (isOpen) return 1
     const [mine] = await ownership.claim(member, [pass])

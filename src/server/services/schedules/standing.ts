@@ -41,6 +41,15 @@ export async function demandWriter(
   { ownerId, owner, name }: ScheduleRecord,
 ): Promise<void> {
   await stillAllowed(tx, caller, 'execute')
-  if (caller.id === ownerId || may(caller.role, 'administer')) return
+  if (speaksFor(caller, ownerId)) return
   throw refusal(caller, `schedule ${name} is ${owner}'s: its owner or an ADMIN changes it`)
 }
+
+/** Secrets of a schedule are used by its owner and by ADMINs. @throws RsmError `forbidden`. */
+export function demandSecretsOf(caller: UserCaller, { ownerId, owner, name }: ScheduleRecord): void {
+  if (speaksFor(caller, ownerId)) return
+  throw refusal(caller, `schedule ${name} uses ${owner}'s secrets: its owner or an ADMIN runs it`)
+}
+
+const speaksFor = (caller: UserCaller, ownerId: number): boolean =>
+  caller.id === ownerId || may(caller.role, 'administer')

@@ -8,6 +8,7 @@ import { checkedCopy, stdinOf } from '../tasks/files-of-task.ts'
 import { checkedRun, hostsOf } from '../tasks/new-task.ts'
 import { adHocScript, type ScriptToRun, storedScript } from '../tasks/script-to-run.ts'
 import type { NewTask } from '../tasks/start-task.ts'
+import { demandUnchangedStored, demandUnchangedTask } from './given-for.ts'
 
 const sealedFor = (scheduleId: number) => `schedules/${scheduleId}/secretParams`
 
@@ -68,9 +69,14 @@ export async function checkedOrder(
   return checkedCopy(context, { ...given, copy, target }, ownerId)
 }
 
-/** The task that a schedule starts now. Throws `invalid` where the script, the file or the hosts are no longer what it names. */
+/**
+ * The task that a schedule starts now. Throws `invalid` where the script, the file or the hosts are no longer what it names, and
+ * `conflict` where its secrets were given for another text.
+ */
 export async function taskOf(context: Context, record: ScheduleRecord): Promise<NewTask> {
+  await demandUnchangedStored(context.store, record)
   const checked = await checkedOrder(context, record, optionsOf(context, record), record.ownerId)
+  demandUnchangedTask(record, checked)
   return { ...checked, ...(await hostsOf(context, record.target, 'target')) }
 }
 

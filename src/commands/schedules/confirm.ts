@@ -1,0 +1,25 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { findSchedule } from '../../ui/names/names.ts'
+
+export default class SchedulesConfirm extends BaseCommand {
+  static override summary = 'Let a schedule give its secrets to its scripts as they are now'
+  static override description =
+    'For its owner and ADMINs. After another user has changed a stored script, runs with secret params fail until then. ' +
+    'Look at the change first: rsm scripts versions.'
+  static override examples = ['$ rsm schedules confirm nightly']
+  static override args = { schedule: needed('name of the schedule') }
+
+  async run() {
+    const { args } = await this.parse(SchedulesConfirm)
+    const client = await this.client()
+    const { id } = await findSchedule(client, args.schedule)
+    const schedule = await client.schedules.update(id, { confirmed: true })
+    const { name, scriptId, verify, rollback } = schedule
+    const ids = [scriptId, verify?.scriptId, rollback?.scriptId].filter((one) => typeof one === 'number')
+    const scripts = await Promise.all(ids.map((one) => client.scripts.get(one)))
+    const texts = scripts.map((script) => `${script.name} version ${script.version}`)
+    this.done([`confirmed ${name}`, ...texts].join(', '))
+    return schedule
+  }
+}
