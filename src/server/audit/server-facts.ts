@@ -148,6 +148,11 @@ export function recordFacts(
       const object = { type: 'host', id: hostId, name: hostname }
       guarded(record('host.keyPin', object, 'SUCCESS', { hostKey: key }))
     }),
+    facts.subscribe('hostnameYielded', ({ hostId, former, hostname }) => {
+      const message = `it never had an agent, and another machine was enrolled as ${former}`
+      const object = { type: 'host', id: hostId, name: former }
+      guarded(record('host.rename', object, 'SUCCESS', { hostname, message }))
+    }),
     facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {
       const message = duplicate
         ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'

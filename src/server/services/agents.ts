@@ -41,7 +41,7 @@ export interface AgentService {
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
-  const { presence, history, engine, clock, keys, hints, shortLived, log } = context
+  const { presence, history, engine, clock, keys, hints, facts, shortLived, log } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
   /** Differs whenever an agent should ask for its configuration anew. */
@@ -123,8 +123,12 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       const registered = await register(context, caller, shownFacts(input), address, tokenHash)
       if (name !== null && caller.type === 'enrollment')
         await shortLived.count('registration', name, registrations)
-      const { hostId, created, clusterId, replacedAgentId } = registered
+      const { hostId, created, clusterId, replacedAgentId, yielded } = registered
       if (replacedAgentId !== null) tellTokenEnded(context, replacedAgentId)
+      if (yielded !== null) {
+        hints.publish('host', { id: yielded.hostId, change: 'updated' })
+        facts.publish('hostnameYielded', yielded)
+      }
       hints.publish('host', { id: hostId, change: created ? 'created' : 'updated' })
       if (clusterId !== null) hints.publish('cluster', { id: clusterId, change: 'updated' })
       presence.registered(hostId)

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { RsmError } from '../../core/errors.ts'
 import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
 import type { Caller } from '../access/caller.ts'
+import { canonicalAddress } from '../http/client-address.ts'
 import type { EnrollmentRecord } from '../seams/records/enrollment.ts'
 import type { HostRecord } from '../seams/records/host.ts'
 import type { Transaction } from '../seams/store.ts'
@@ -17,6 +19,8 @@ interface Registered {
   clusterId: number | null
   /** The agent whose token this registration ended: its link has to close. */
   replacedAgentId: string | null
+  /** The record without an agent that had this hostname. */
+  yielded: Awaited<ReturnType<typeof yieldHostname>>
 }
 
 interface Attempt {
@@ -24,6 +28,8 @@ interface Attempt {
   caller: Caller
   input: RegisterRequest
   enrollment: EnrollmentRecord | null
+  /** The agent's, as the server sees it. */
+  address: string
 }
 
 const conflict = (message: string) => new RsmError('conflict', message)
@@ -55,9 +61,31 @@ function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): H
   )
 }
 
+/** Whether the machine at this address is the one that a record describes. */
+function isAt({ ip }: HostRecord, address: string): boolean {
+  const seen = canonicalAddress(address)
+  return seen !== null && seen === canonicalAddress(ip)
+}
+
+/**
+ * Renames the record of this hostname, which never had an agent, so that a new host can have the name. Tags, clusters, credentials and
+ * waiting tasks stay with the record, because an enrollment token grants none of them. Nobody can take the random name beforehand.
+ */
+async function yieldHostname(
+  { tx, input }: Attempt,
+  at: string,
+): Promise<{ hostId: number; former: string; hostname: string } | null> {
+  const [record] = await tx.find('hosts', 'hostname', input.hostname.toLowerCase())
+  if (!record) return null
+  const { id: hostId, hostname: former } = record
+  const hostname = `${former.slice(0, 230)}-unclaimed-${randomBytes(4).toString('hex')}`
+  tx.put('hosts', { ...record, hostname, updatedAt: at })
+  return { hostId, former, hostname }
+}
+
 /** The host that this registration binds to, or null for a new one (contract §3, in its order). */
 async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
-  const { tx, caller, input, enrollment } = attempt
+  const { tx, caller, input, enrollment, address } = attempt
   const [byAgent] = await tx.find('hosts', 'agentId', input.agentId)
   const bound = enrollment?.hostId == null ? undefined : await tx.get('hosts', enrollment.hostId)
   if (enrollment?.hostId != null && !bound)
@@ -70,8 +98,8 @@ async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
   if (bound) return bound
   const [byName] = await tx.find('hosts', 'hostname', input.hostname.toLowerCase())
   if (!byName) return null
-  if (caller.type === 'user' && byName.agent === null) return byName
-  throw takenHostname(byName.hostname)
+  if (byName.agent !== null) throw takenHostname(byName.hostname)
+  return caller.type === 'user' || isAt(byName, address) ? byName : null
 }
 
 /** Takes one use of the token, unless this repeats a registration whose answer was lost. */
@@ -114,11 +142,12 @@ export function register(
         'unauthenticated',
         'This enrollment token was deleted; make a new one: rsm hosts join',
       )
-    const attempt: Attempt = { tx, caller, input, enrollment: found ?? null }
+    const attempt: Attempt = { tx, caller, input, enrollment: found ?? null, address }
     await liftTombstone(tx, input.agentId, caller, attempt.enrollment)
     const host = await boundHost(attempt)
     takeUse(attempt, host)
     const at = context.time()
+    const yielded = host === null ? await yieldHostname(attempt, at) : null
     const id = host?.id ?? (await tx.nextId('hosts'))
     const former = host?.agent
     // One that was revoked before has its tombstone: it must not become a later one.
@@ -158,6 +187,6 @@ export function register(
     })
     const clusterId = await joinCluster(attempt, id)
     const replacedAgentId = host?.agent?.tokenHash ? host.agent.agentId : null
-    return { hostId: id, created: host === null, clusterId, replacedAgentId }
+    return { hostId: id, created: host === null, clusterId, replacedAgentId, yielded }
   })
 }

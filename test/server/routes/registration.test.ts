@@ -92,7 +92,6 @@ test('P02 S03 an enrollment token alone takes over neither an agentId nor a host
   const server = await startTestServer(t)
   const victim = await server.enroll('web1')
   await beat(server, victim.agentId, victim.token)
-  await server.data('POST', '/api/hosts', { hostname: 'by-rest', ip: '10.0.0.1' })
   const token = await enrollment(server, { maxUses: 10 })
   const byAgent = await register(server, token, victim.agentId, 'elsewhere')
   t.is(byAgent.status, 409)
@@ -100,10 +99,49 @@ test('P02 S03 an enrollment token alone takes over neither an agentId nor a host
   const byName = await register(server, token, 'evil', 'WEB1')
   t.is(byName.status, 409)
   t.regex(byName.body.message, /--hostname/)
-  t.is((await register(server, token, 'evil', 'by-rest')).status, 409)
   t.is((await beat(server, victim.agentId, victim.token)).status, 200)
   const [{ uses }] = (await server.data('GET', '/api/enrollment-tokens')).content.slice(-1)
   t.is(uses, 0)
+})
+
+test('S03 a record without an agent yields its hostname to an enrolled machine, and nothing else', async (t) => {
+  const server = await startTestServer(t)
+  const squatted = await server.data('POST', '/api/hosts', {
+    hostname: 'Web9',
+    ip: '10.0.0.1',
+    tags: { role: 'db' },
+    authType: 'PASSWORD',
+    username: 'root',
+    password: 'hunter2',
+  })
+  const cluster = await server.data('POST', '/api/clusters', { name: 'db', hostIds: [squatted.id] })
+  const token = await enrollment(server, { tags: { env: 'dev' } })
+  const { status, body } = await register(server, token, 'a9', 'web9')
+  t.is(status, 200)
+  const host = await server.data('GET', `/api/hosts/${body.data.hostId}`)
+  t.like(host, { hostname: 'web9', tags: { env: 'dev' }, clusterIds: [], authType: 'NONE', ip: '127.0.0.1' })
+  const former = await server.data('GET', `/api/hosts/${squatted.id}`)
+  t.regex(former.hostname, /^Web9-unclaimed-[0-9a-f]{8}$/)
+  t.like(former, { tags: { role: 'db' }, clusterIds: [cluster.id], authType: 'PASSWORD', agent: null })
+  const renames = async () => (await server.data('GET', '/api/audit?action=host.rename')).content
+  await until('it is audited', async () => (await renames()).length > 0)
+  const [entry] = await renames()
+  t.like(entry, { object: { id: squatted.id, name: 'Web9' } })
+  t.like(entry.detail, { hostname: former.hostname })
+})
+
+test('P01 a machine with hostname and address of a record without an agent becomes that host', async (t) => {
+  const server = await startTestServer(t)
+  const prepared = { hostname: 'web1', ip: '::ffff:127.0.0.1', tags: { role: 'web' } }
+  const { id } = await server.data('POST', '/api/hosts', prepared)
+  const token = await enrollment(server, { tags: { env: 'dev' }, maxUses: 2 })
+  const { body } = await register(server, token, 'a1', 'WEB1')
+  t.is(body.data.hostId, id)
+  t.like(await server.data('GET', `/api/hosts/${id}`), {
+    hostname: 'web1',
+    tags: { role: 'web', env: 'dev' },
+  })
+  t.is((await register(server, token, 'a2', 'web1')).status, 409, 'it has an agent now')
 })
 
 test('P02 another agent does not take over a host with its own token', async (t) => {
