@@ -167,7 +167,11 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
           const version = current.version + 1
           const made = { ...changed(current, patch), version, changedBy, updatedAt: context.time() }
           tx.put('scripts', made)
-          await rebind(tx, bound, { before: current, after: made, isWhole: patch.content !== undefined })
+          await rebind(tx, caller, bound, {
+            before: current,
+            after: made,
+            isWhole: patch.content !== undefined,
+          })
           return made
         })
         if (stored) return show(stored)

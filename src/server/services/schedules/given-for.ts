@@ -8,6 +8,7 @@ import type { ScriptRecord } from '../../seams/records/script.ts'
 import type { Reads, Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 import type { NewTask } from '../tasks/start-task.ts'
+import { speaksFor } from './standing.ts'
 
 /** Schedules that are read together. */
 const atOnce = 50
@@ -85,12 +86,10 @@ export function demandUnchangedTask(
   demandUnchanged(record, texts, record.secretParams === null ? 'secret file' : 'secret params')
 }
 
-type Speaker = Pick<UserCaller, 'id' | 'role'>
-
-/** Ids of the schedules bound to a script whose secrets this user may hand on: their own; an ADMIN's, all. */
+/** Ids of the schedules bound to a script that this user may rebind. */
 export async function boundTo(
   store: Pick<Reads, 'query'>,
-  { id: ownerId, role }: Speaker,
+  { id: ownerId, role }: UserCaller,
   scriptId: number,
 ): Promise<number[]> {
   const where = may(role, 'administer') ? {} : { equals: { ownerId } }
@@ -108,12 +107,14 @@ export async function boundTo(
  */
 export async function rebind(
   tx: Transaction,
+  caller: UserCaller,
   scheduleIds: readonly number[],
   { before, after, isWhole }: { before: ScriptRecord; after: ScriptRecord; isWhole: boolean },
 ): Promise<void> {
   for (const schedule of await tx.getMany('schedules', scheduleIds)) {
     const bound = schedule?.secretsFor?.[after.id]
-    if (!schedule || bound === undefined || !(isWhole || bound === digestOf(before))) continue
+    if (!schedule || bound === undefined || !speaksFor(caller, schedule.ownerId)) continue
+    if (!isWhole && bound !== digestOf(before)) continue
     const secretsFor = { ...schedule.secretsFor, [after.id]: digestOf(after) }
     tx.put('schedules', { ...schedule, secretsFor, revision: schedule.revision + 1 })
   }

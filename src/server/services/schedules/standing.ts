@@ -34,6 +34,10 @@ export async function whySuspended(
   return null
 }
 
+/** Whether a caller may decide in the place of an owner. */
+export const speaksFor = ({ id, role }: Pick<UserCaller, 'id' | 'role'>, ownerId: number): boolean =>
+  id === ownerId || may(role, 'administer')
+
 /** Writes are for the owner and for ADMINs. @throws RsmError `forbidden`, or `unauthenticated` for a token that has ended. */
 export async function demandWriter(
   tx: Pick<Transaction, 'get'>,
@@ -50,6 +54,3 @@ export function demandSecretsOf(caller: UserCaller, { ownerId, owner, name }: Sc
   if (speaksFor(caller, ownerId)) return
   throw refusal(caller, `schedule ${name} uses ${owner}'s secrets: its owner or an ADMIN runs it`)
 }
-
-const speaksFor = (caller: UserCaller, ownerId: number): boolean =>
-  caller.id === ownerId || may(caller.role, 'administer')
