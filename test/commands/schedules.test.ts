@@ -37,6 +37,22 @@ test('the times of a schedule are shown in its time zone, what it ran by hand wi
   t.regex((await rsm(['schedules', 'list'])).stdout, /^1 +nightly +30 2 \* \* \* Europe\/Berlin +paused +/m)
 })
 
+test('confirm names the versions of the scripts that the secrets go to', async (t) => {
+  const server = await startTestServer(t)
+  const script = { name: 'dump', type: 'BASH', content: 'dump' }
+  const { id } = await server.data('POST', '/api/scripts', script)
+  const more = {
+    scriptId: id,
+    verify: { scriptId: id },
+    target: { selector: '@*' },
+    secretParams: { KEY: 'x' },
+  }
+  await server.data('POST', '/api/schedules', { name: 'nightly', cron: '@yearly', ...more })
+  await server.data('PATCH', `/api/scripts/${id}`, { content: 'dump all' })
+  const rsm = commandLine(t, server)
+  t.is((await rsm(['schedules', 'confirm', 'nightly'])).stdout, 'confirmed nightly, dump version 2\n')
+})
+
 test('a line that is to be copied has names with spaces as one word', async (t) => {
   const server = await startTestServer(t)
   const timing = { everySeconds: 60, enabled: false }

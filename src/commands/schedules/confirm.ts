@@ -17,7 +17,7 @@ export default class SchedulesConfirm extends BaseCommand {
     const schedule = await client.schedules.update(id, { confirmed: true })
     const { name, scriptId, verify, rollback } = schedule
     const ids = [scriptId, verify?.scriptId, rollback?.scriptId].filter((one) => typeof one === 'number')
-    const scripts = await Promise.all(ids.map((one) => client.scripts.get(one)))
+    const scripts = await Promise.all([...new Set(ids)].map((one) => client.scripts.get(one)))
     const texts = scripts.map((script) => `${script.name} version ${script.version}`)
     this.done([`confirmed ${name}`, ...texts].join(', '))
     return schedule
