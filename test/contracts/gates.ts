@@ -191,6 +191,35 @@ export function gatesContract(
     )
   })
 
+  test(`A01 P48 ${name} gates: an agent is told what nothing may start of: what has ended, gone further, or has two agents`, async (t) => {
+    const server = await start(t)
+    const { identity, agent } = await linked(server)
+    const begin = () =>
+      startTask(server, [identity.hostId], { script: { content: 'deploy' }, verify: check, rollback: undo })
+    const [ended, further, open] = [await begin(), await begin(), await begin()]
+    for (const taskId of [ended, further, open]) await agent.execution(taskId)
+    agent.complete(ended, 0, { lastSequence: -1, verify: { status: 'SUCCESS', exitCode: 0, attempts: 1 } })
+    agent.send('SCRIPT_PHASE', { taskId: further, phase: 'ROLLBACK' })
+    await finished(server, ended)
+    await inPhase(server, further, 'ROLLBACK')
+    await agent.cut()
+    const tasks = [ended, further, open].map((taskId) => ({
+      taskId,
+      state: 'RUNNING',
+      lastSequence: -1,
+      phase: 'VERIFY',
+    }))
+    const answers = async () => {
+      const next = await ScriptedAgent.link(server, identity, { capabilities, tasks })
+      const acks = tasks.map(({ taskId }) => next.next('SCRIPT_ACK', (ack) => ack.taskId === taskId))
+      return (await Promise.all(acks)).map(({ noStart = false }) => noStart)
+    }
+    t.deepEqual(await answers(), [true, true, false])
+    t.deepEqual(await answers(), [true, true, false])
+    t.deepEqual(await answers(), [true, true, false])
+    t.deepEqual(await answers(), [true, true, true])
+  })
+
   test(`${name} gates: a failed verification stops a rolling deploy at its canary, which alone is rolled back`, async (t) => {
     const server = await start(t)
     const traces = await temporaryDirectory(t)

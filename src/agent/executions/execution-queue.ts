@@ -1,5 +1,7 @@
 import { faultPoint } from '#fault-point'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { Machine } from '../processes/machine.ts'
+import { originOf } from '../processes/origin.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
@@ -12,10 +14,12 @@ interface Waiting {
 /** The executions that wait their turn, in order; a later agent finds them on disk. */
 export class ExecutionQueue {
   readonly #journal: Journal
+  readonly #machine: Machine
   #waiting: Waiting[] = []
 
-  constructor(journal: Journal) {
+  constructor({ journal, machine }: { journal: Journal; machine: Machine }) {
     this.#journal = journal
+    this.#machine = machine
   }
 
   /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
@@ -29,7 +33,7 @@ export class ExecutionQueue {
       await keepRequest(directory, request)
       faultPoint('agent.request.after')
       if (execution.state === 'QUEUED') {
-        this.#journal.append({ e: 'received', taskId })
+        this.#journal.append({ e: 'received', taskId, origin: originOf(directory, this.#machine) })
         await this.#journal.sync()
         execution.isDurable = true
         return
@@ -46,7 +50,8 @@ export class ExecutionQueue {
     faultPoint('agent.request.before')
     await keepRequest(execution.directory, request)
     faultPoint('agent.request.after')
-    this.#journal.append({ e: 'gated', taskId: execution.taskId })
+    const { taskId, directory } = execution
+    this.#journal.append({ e: 'gated', taskId, origin: originOf(directory, this.#machine) })
     await this.#journal.sync()
     execution.isDurable = true
     this.#waiting.push({ execution, request })

@@ -52,6 +52,8 @@ export class Execution {
   /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
   isDurable = false
   isCancelled = false
+  /** Whether the server must first say that it may continue here; null: no other agent has its files. */
+  leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
   /** The server of this link knows nothing of it: it is not told any more. */
   isForgotten = false
   /** What follows on its script, and with what; null where nothing does, or the disk has lost it. */

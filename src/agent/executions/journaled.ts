@@ -1,12 +1,15 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { GatePhase, StepEnd } from '../../core/task/gates.ts'
 import type { Limited } from '../processes/limits.ts'
+import type { Origin } from '../processes/origin.ts'
 
 /** Before the spawn and durable: from here on it never starts again. `uptime` in seconds since boot. */
 export interface Started {
   e: 'started'
   taskId: string
   bootId: string
+  /** Of this step, as `Origin` has it; absent in journals of older agents. */
+  directory?: string
   startedAt: string
   uptime: number
   timeout: number
@@ -49,9 +52,10 @@ export interface Passed
 }
 
 export type Entry =
-  | { e: 'received'; taskId: string }
+  /** `origin` is absent in journals of older agents. */
+  | { e: 'received'; taskId: string; origin?: Origin }
   /** As `received`, of an execution with gates: an agent that does not know these must not carry it on. */
-  | { e: 'gated'; taskId: string }
+  | { e: 'gated'; taskId: string; origin?: Origin }
   /** From here on it has no start of this step any more; what follows is of the next one. */
   | ({ e: 'passed'; taskId: string } & Passed)
   | Started
@@ -78,6 +82,7 @@ export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
 export interface JournaledExecution {
   taskId: string
   received?: boolean
+  origin?: Origin
   isGated?: boolean
   /** The steps that have ended, in order. */
   passed?: Passed[]
@@ -98,9 +103,11 @@ const remembered = 24 * 3600 * 1000
 export function fold(records: Map<string, JournaledExecution>, entry: Entry): void {
   const record = records.get(entry.taskId) ?? { taskId: entry.taskId }
   records.set(entry.taskId, record)
-  if (entry.e === 'received') record.received = true
-  else if (entry.e === 'gated') Object.assign(record, { received: true, isGated: true })
-  else if (entry.e === 'passed') {
+  if (entry.e === 'received' || entry.e === 'gated') {
+    record.received = true
+    if (entry.e === 'gated') record.isGated = true
+    if (entry.origin) record.origin = entry.origin
+  } else if (entry.e === 'passed') {
     const { e: _, taskId: _of, ...passed } = entry
     record.passed ??= []
     record.passed.push(passed)
@@ -115,6 +122,7 @@ export function fold(records: Map<string, JournaledExecution>, entry: Entry): vo
     delete record.started
     delete record.spawned
     delete record.isGated
+    delete record.origin
     delete record.passed
   }
 }
@@ -126,9 +134,10 @@ function forgetStart(record: JournaledExecution): void {
 }
 
 export function entriesOf(record: JournaledExecution): Entry[] {
-  const { taskId } = record
+  const { taskId, origin } = record
   const entries: Entry[] = []
-  if (record.received) entries.push({ e: record.isGated ? 'gated' : 'received', taskId })
+  if (record.received)
+    entries.push({ e: record.isGated ? 'gated' : 'received', taskId, ...(origin && { origin }) })
   for (const passed of record.passed ?? []) entries.push({ e: 'passed', taskId, ...passed })
   if (record.started) entries.push(record.started)
   if (record.spawned) entries.push(record.spawned)

@@ -3,6 +3,7 @@ import { nextStep } from '../../core/task/gates.ts'
 import type { Trouble } from '../trouble.ts'
 import { type Execution, notRun } from './execution.ts'
 import type { Passed } from './journaled.ts'
+import { notContinued } from './leave.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { completeOf, passedOf } from './steps.ts'
 
@@ -60,7 +61,13 @@ export class Phases {
     }
     const next = nextStep(gates, passed, isCancelled)
     if (next === null) return ended(execution, completeOf(taskId, gates, [first, ...rest]))
+    if (execution.leave === 'REFUSED')
+      return ended(execution, { ...completeOf(taskId, gates, [first, ...rest]), ...notContinued })
     execution.step = { phase: next.phase, attempt: next.attempt }
+    if (execution.leave === 'AWAITED') {
+      execution.stopWaiting = () => {}
+      return
+    }
     if (next.wait === 0) return start(execution)
     execution.stopWaiting = clock.after(next.wait * 1000, () => {
       execution.stopWaiting = null

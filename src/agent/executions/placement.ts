@@ -3,6 +3,7 @@ import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import type { Step } from '../../core/task/gates.ts'
 import { lowerLimits } from '../../core/task/limits.ts'
 import { markOf } from '../processes/machine.ts'
+import { originOf } from '../processes/origin.ts'
 import type { Account } from '../script/account.ts'
 import { ownProcesses, type Start } from '../script/launch.ts'
 import type { Started } from './journaled.ts'
@@ -35,7 +36,7 @@ export function place(
   const started: Started = {
     e: 'started',
     taskId,
-    bootId: machine.bootId(),
+    ...originOf(directory, machine),
     startedAt: new Date(clock.now()).toISOString(),
     uptime: machine.uptime(),
     timeout: request.timeout,

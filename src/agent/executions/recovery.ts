@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
 import { readExit } from '../processes/exit-file.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
+import { isOriginal } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 import { type Left, leftOver, nothingLeft } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
@@ -39,17 +40,19 @@ export async function whatBecameOf(
   { machine, containment, clock, isStopped }: Surroundings,
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
+  // Processes that a copied journal names are those of the agent that it was copied from.
+  const isOurs = isSameBoot && isOriginal(started, directory)
   const exitBefore = readExit(directory)
-  const root = (isSameBoot && record.spawned) || null
+  const root = (isOurs && record.spawned) || null
   if (root && isAlive(root) && !(exitBefore !== null && record.ending)) return { root }
   const tree = treeOf(started, root, directory)
   // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
   // nobody would learn how the rest ends.
-  const isToEnd = isSameBoot && (exitBefore === null || record.ending !== undefined)
+  const isToEnd = isOurs && (exitBefore === null || record.ending !== undefined)
   const since = (uptime: number) => (machine.uptime() - uptime) * 1000
   let ended: Left = nothingLeft
   if (isToEnd) ended = await containment.end(tree)
-  else if (isSameBoot && exitBefore !== null && !exitBefore.isNever)
+  else if (isOurs && exitBefore !== null && !exitBefore.isNever)
     ended = await drainOutput(directory, tree, {
       clock,
       age: since(started.uptime),
@@ -62,9 +65,11 @@ export async function whatBecameOf(
   const diedInShutdown = !isSameBoot && exit !== null && exit.code >= 128
   if ((exit !== null && !diedInShutdown) || record.ending)
     return { outcome: outcome(exit, { tree, reason: record.ending, duration, ended }) }
-  const gone = isSameBoot
+  const gone = isOurs
     ? 'its processes were gone when the agent came back, and left no exit code'
-    : 'the host was restarted while it ran'
+    : isSameBoot
+      ? 'the data directory of its agent was copied or brought back while it ran'
+      : 'the host was restarted while it ran'
   const rest = leftOver(ended)
   const error = rest.told === null ? gone : `${gone}; ${rest.told}`
   return {
@@ -91,6 +96,7 @@ export function neverBegan(
   machine: Machine,
 ): boolean {
   if (started?.bootId !== machine.bootId() || ending || complete) return false
+  if (!isOriginal(started, directory)) return false
   return spawned === undefined || readExit(directory)?.isNever === true
 }
 

@@ -5,6 +5,7 @@ import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { doubtOf, type Order, typeOf } from '../files/order.ts'
 import { SpoolWatch } from '../output/spool-watch.ts'
 import { CgroupLeftovers } from '../processes/cgroup-files.ts'
+import { mayBeShared } from '../processes/origin.ts'
 import { Trouble } from '../trouble.ts'
 import { isSwapped } from '../upgrade/order.ts'
 import { refusalOf } from './beginning.ts'
@@ -12,6 +13,7 @@ import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import { HeldOutput } from './held-output.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
+import { Leave, notContinued } from './leave.ts'
 import { Leftovers } from './leftovers.ts'
 import { Notes } from './notes.ts'
 import { Phases } from './phases.ts'
@@ -38,6 +40,7 @@ export class Runner {
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
+  readonly #leave: Leave
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
     changed: (execution) => this.#listeners.forEach((each) => each.changed?.(execution)),
@@ -53,7 +56,7 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
-    this.#queue = new ExecutionQueue(options.journal)
+    this.#queue = new ExecutionQueue(options)
     this.#trouble = new Trouble(options.clock, options.log)
     this.#held = new HeldOutput(options.clock, this.#trouble)
     this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
@@ -85,6 +88,11 @@ export class Runner {
       start: (execution) => this.#startNextStep(execution),
       ended: (execution, complete) => this.#end(execution, complete),
     })
+    this.#leave = new Leave({
+      clock: options.clock,
+      given: (execution) => void this.#goOn(execution),
+      refused: (execution) => void this.#goOn(execution),
+    })
   }
 
   subscribe(events: Partial<RunnerEvents>): void {
@@ -104,11 +112,12 @@ export class Runner {
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       execution.isDurable = true
       this.executions.set(record.taskId, execution)
+      if (mayBeShared(record.origin, execution.directory, machine)) execution.leave = 'AWAITED'
       await this.#restoreGates(execution, record)
       if (record.complete) execution.ended(record.complete)
       else if (record.started) adopted.push([execution, record, record.started])
       else if (record.passed) between.push(execution)
-      else await this.#requeue(execution)
+      else if (execution.leave === null) await this.#requeue(execution)
     }
     // Before anything starts, which makes its own.
     const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
@@ -189,10 +198,20 @@ export class Runner {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
       if (execution.stopWaiting) this.#phases.goOn(execution)
-      if (this.#queue.remove(execution))
+      if (this.#queue.remove(execution) || (execution.state === 'QUEUED' && execution.leave === 'AWAITED'))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
       this.#notes.add({ e: 'cancelled', taskId, at: journal.now() })
+  }
+
+  /** The server has answered the HELLO that named it; `isRefused`: nothing of it may start any more. */
+  answered(taskId: string, isRefused: boolean): void {
+    const execution = this.executions.get(taskId)
+    if (execution) this.#leave.answered(execution, isRefused)
+  }
+
+  unlinked(): void {
+    this.#leave.unlinked()
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
@@ -226,6 +245,7 @@ export class Runner {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#supervision.stop()
+    this.#leave.unlinked()
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
@@ -361,6 +381,17 @@ export class Runner {
     if (await this.#queue.restore(execution)) return
     const lost = notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' })
     this.#end(execution, lost)
+  }
+
+  /** The server has said whether it may continue here. */
+  async #goOn(execution: Execution): Promise<void> {
+    if (this.#isStopped) return
+    if (execution.stopWaiting) return this.#phases.goOn(execution)
+    if (execution.state !== 'QUEUED') return
+    if (execution.leave === 'REFUSED')
+      return this.#end(execution, { ...notRun(execution.taskId, this.#now(), {}), ...notContinued })
+    await this.#requeue(execution)
+    this.#startNext()
   }
 
   /** What an earlier agent has left of an execution with gates. */

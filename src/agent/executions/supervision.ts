@@ -4,6 +4,7 @@ import { reportOf, withdrawLeave } from '../files/order.ts'
 import type { OutputSummary } from '../output/execution-output.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
+import { isOriginal } from '../processes/origin.ts'
 import type { Trouble } from '../trouble.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
@@ -114,7 +115,8 @@ export class Supervision {
   /** What a killed copy has left beside its target goes before its end is told. */
   async #settled(execution: Execution, started: Started, result: Outcome): Promise<void> {
     if (this.#isStopped) return
-    if (started.isOfFiles) await sweepParts(execution.directory, this.#options.log)
+    if (started.isOfFiles && isOriginal(started, execution.place))
+      await sweepParts(execution.directory, this.#options.log)
     this.#finish(execution, started, result)
   }
 

@@ -89,6 +89,7 @@ export class Uplink {
 
   end(): void {
     this.#sending = null
+    this.#runner.unlinked()
     for (const progress of this.#progress.values()) if (progress.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.clear()
     this.#sentFor.clear()
@@ -100,6 +101,7 @@ export class Uplink {
     if (!execution) return
     if (ack.complete) return this.#letGo(ack.taskId)
     const progress = this.#progressOf(ack.taskId)
+    const answersHello = progress.awaitsAck
     progress.awaitsAck = false
     const stored = Math.min(ack.sequence ?? -1, this.#lastSequence(execution))
     for (let at = progress.acked; at < stored; at += 1) {
@@ -108,6 +110,7 @@ export class Uplink {
     }
     progress.next = Math.max(progress.next, progress.acked + 1)
     this.#pump(execution)
+    if (answersHello || ack.noStart) this.#runner.answered(ack.taskId, ack.noStart === true)
   }
 
   /** An ERROR of the server about a message of ours. */

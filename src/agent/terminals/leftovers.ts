@@ -4,11 +4,11 @@ import type { Log } from '../log.ts'
 import { removeCgroup } from '../processes/cgroup-files.ts'
 import type { Containment } from '../processes/containment.ts'
 import type { Machine } from '../processes/machine.ts'
+import { isOriginal, type Origin } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 
 /** What has to be ended of a terminal, whoever ends it. */
-export interface Held {
-  readonly bootId: string
+export interface Held extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {
   readonly tree: Tree
   /** Cgroups to remove when it is ended. */
   readonly groups: readonly string[]
@@ -47,9 +47,10 @@ function isTree(value: unknown): value is Tree {
 
 function isHeld(value: unknown): value is Held {
   if (!isObject(value)) return false
-  const { bootId, tree, groups } = value
+  const { bootId, directory, tree, groups } = value
   return (
     typeof bootId === 'string' &&
+    (directory === undefined || typeof directory === 'string') &&
     isTree(tree) &&
     Array.isArray(groups) &&
     groups.every((group) => typeof group === 'string')
@@ -72,13 +73,15 @@ export async function sweepTerminals(
 ): Promise<void> {
   mkdirSync(directory, { recursive: true, mode: 0o711 })
   const end = async (sessionId: string) => {
-    const held = read(join(directory, sessionId))
-    if (held && held.bootId === machine.bootId()) {
+    const place = join(directory, sessionId)
+    const held = read(place)
+    // A copy names sessions of the agent that it was copied from.
+    if (held && held.bootId === machine.bootId() && isOriginal(held, place)) {
       const { remnants } = await containment.end(held.tree)
       log('INFO', 'ended what a session had left', { sessionId, remaining: remnants.length })
       removeGroups(held)
     }
-    rmSync(join(directory, sessionId), { recursive: true, force: true })
+    rmSync(place, { recursive: true, force: true })
   }
   const tryToEnd = (sessionId: string) =>
     end(sessionId).catch((error: unknown) => {

@@ -6,6 +6,7 @@ import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/pr
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isPopulated } from '../processes/cgroup-files.ts'
 import { markOf, startTimeOf } from '../processes/machine.ts'
+import { originOf } from '../processes/origin.ts'
 import { toldOf } from '../processes/survivors.ts'
 import type { Remnant } from '../processes/tree.ts'
 import { ownProcesses } from '../script/launch.ts'
@@ -170,14 +171,14 @@ export class Terminal {
     mkdirSync(this.#directory, { recursive: true, mode: 0o711 })
     const mark = markOf(journal.storeId, this.sessionId)
     const uids = [...new Set([account.uid, own.uid])]
-    const bootId = machine.bootId()
+    const origin = originOf(this.#directory, machine)
     const cgroup = containment.create(this.sessionId)
     const tree = { mark, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
     // Before anything else is made: what fails then leaves no group behind.
-    this.#held = { bootId, tree, groups: [cgroup ?? []].flat() }
+    this.#held = { ...origin, tree, groups: [cgroup ?? []].flat() }
     const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses(sandbox))
     const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
-    this.#held = { bootId, tree, groups }
+    this.#held = { ...origin, tree, groups }
     note(this.#directory, this.#held)
     return prepareShell(request, who, { directory: this.#directory, groups, mark, sandbox })
   }

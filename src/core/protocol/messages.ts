@@ -192,8 +192,16 @@ export const payloads = {
     ),
     rollback: optional(object({ status: gateStatus, exitCode: nullable(exitCode) })),
   }),
-  /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
-  SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
+  /**
+   * All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. With `noStart`, an
+   * agent whose files another one may have starts nothing more of it (P48).
+   */
+  SCRIPT_ACK: object({
+    taskId: id,
+    sequence: optional(lastSequence),
+    complete: optional(oneOf(true)),
+    noStart: optional(oneOf(true)),
+  }),
   CANCEL_SCRIPT: object({ taskId: id }),
   /** `storeId` names the agent's journal: a new one knows nothing of what was sent to the old one. */
   AGENT_HELLO: object({

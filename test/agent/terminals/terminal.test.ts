@@ -119,7 +119,7 @@ test('the shell and its children end with the session, detached ones too', async
   t.deepEqual(alive('closed'), [])
 })
 
-test('whatever a killed agent has left of a session, the next one starts', async (t) => {
+test('whatever a killed agent has left of a session, the next one starts, and ends nothing that a copied file names', async (t) => {
   const directory = await temporaryDirectory(t)
   const torn = ['', '{', 'null', '[]', '{"bootId":"b"}', '{"bootId":"b","tree":{},"groups":[1]}']
   for (const [at, held] of torn.entries()) {
@@ -129,6 +129,9 @@ test('whatever a killed agent has left of a session, the next one starts', async
   const tree = { mark: 'm', root: null, uids: [1], cgroup: null, isBoxed: false }
   mkdirSync(join(directory, 'whole'))
   writeFileSync(join(directory, 'whole', 'held.json'), JSON.stringify({ bootId: 'b', tree, groups: [] }))
+  mkdirSync(join(directory, 'copied'))
+  const ofAnother = { bootId: 'b', directory: '1:1', tree: { ...tree, mark: 'another' }, groups: [] }
+  writeFileSync(join(directory, 'copied', 'held.json'), JSON.stringify(ofAnother))
   const ended: unknown[] = []
   const end = async (one: unknown) => {
     ended.push(one)

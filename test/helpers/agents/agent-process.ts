@@ -14,8 +14,8 @@ export async function agentProcess(
   t: ExecutionContext,
   server: { url: string },
   dataDir: string,
-  /** `under`: a program, with words, that starts it. */
-  options: Partial<AgentOptions> & { bootId?: string; under?: readonly string[] } = {},
+  /** `under`: a program, with words, that starts it; `haste`: by so much its pauses are shorter. */
+  options: Partial<AgentOptions> & { bootId?: string; haste?: number; under?: readonly string[] } = {},
   /** Where it ends itself; it may do so before it is past its start. */
   fault?: Fault | null,
 ): Promise<ChildProcess> {

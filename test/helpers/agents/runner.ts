@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava'
 import { systemClock } from '../../../src/agent/clock.ts'
 import type { Journal } from '../../../src/agent/executions/journal.ts'
 import { Runner } from '../../../src/agent/executions/runner.ts'
+import type { RunnerOptions } from '../../../src/agent/executions/runner-options.ts'
 import { fileWork } from '../../../src/agent/files/order.ts'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { findLimiter } from '../../../src/agent/processes/limits.ts'
@@ -30,6 +31,7 @@ export function runnerOn(
   journal: Journal,
   maxExecutions = 1,
   refuses: () => boolean = () => false,
+  others: Partial<RunnerOptions> = {},
 ) {
   mkdirSync(directory, { recursive: true })
   const own = ownAccount()
@@ -60,6 +62,7 @@ export function runnerOn(
     distrusted: () => {},
     hearServerTime: async () => false,
     log: () => {},
+    ...others,
   })
   runner.subscribe({
     changed: ({ taskId, complete }) => complete && waiting.get(taskId)?.(complete),

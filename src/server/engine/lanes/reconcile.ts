@@ -1,5 +1,5 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
-import { phases } from '../../../core/task/gates.ts'
+import { type Phase, phases } from '../../../core/task/gates.ts'
 import { isFinal } from '../../../core/task/task.ts'
 import { isReceived } from '../../executions/transitions.ts'
 import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
@@ -15,6 +15,7 @@ const atOnce = 500
 
 const notTheSame =
   'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
+const noStart = { noStart: true } as const
 const journalLost = 'the agent lost its journal, so whether the script ran can not be known'
 
 /**
@@ -29,6 +30,9 @@ function isSentTo(execution: Execution, lane: HostLane, hello: AgentHello): bool
   const known = Math.max(agentJournal ?? 0, lane.journal(instanceId))
   return journal !== undefined && journal.sequence >= known
 }
+
+/** A HELLO that names an earlier phase than was heard before is of an older copy of the journal. */
+const isBefore = (phase: Phase, heard: Phase = 'SCRIPT') => phases.indexOf(phase) < phases.indexOf(heard)
 
 /** Takes links up: what was sent over former ones is compared with what the agent says it has. */
 export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: Dispatch, held: Held) {
@@ -75,9 +79,10 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
         news.map(({ execution }) => execution.id),
       )
     for (const running of named) {
-      goOn(link, lane, running)
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
-      if (phase !== undefined) await executions.reached(running.execution.id, phase)
+      const isBehind = phase !== undefined && isBefore(phase, running.execution.phase)
+      goOn(link, lane, running, !isBehind && !links.refuses(link.hostId))
+      if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }
     if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
     // The cancel goes first, so that the agent refuses what comes after it.
@@ -90,10 +95,16 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
     link.send('CANCEL_SCRIPT', { taskId })
   }
 
-  /** The agent has it: tell it what is stored, so that it goes on from there. */
-  function goOn(link: AgentLink, lane: HostLane, { execution, output }: RunningExecution): void {
+  /** The agent has it: tell it what is stored, so that it goes on from there; `mayStart` unless another agent has it too. */
+  function goOn(
+    link: AgentLink,
+    lane: HostLane,
+    { execution, output }: RunningExecution,
+    mayStart: boolean,
+  ): void {
     lane.named.add(execution.taskId)
-    link.send('SCRIPT_ACK', { taskId: execution.taskId, sequence: output.storedSequence })
+    const { taskId } = execution
+    link.send('SCRIPT_ACK', { taskId, sequence: output.storedSequence, ...(!mayStart && noStart) })
     if (execution.cancelRequested) cancel(link, lane, execution)
   }
 
@@ -113,7 +124,7 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
         if (running && !isFinal(running.execution.status)) continue
         if (task?.cancelRequestedAt && state !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
         if (!task && state === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
-        else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
+        else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence, ...noStart })
       }
     }
   }
