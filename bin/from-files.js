@@ -1,5 +1,5 @@
 // Loads rsm from its files: a bundle, or what tsc compiled. A single executable has from-one-file.js in its place.
-const { readFileSync, statSync } = require('node:fs')
+const { mkdirSync, readFileSync, statSync } = require('node:fs')
 
 const root = `${__dirname}/../`
 const changed = (path) => statSync(root + path, { throwIfNoEntry: false })?.mtimeMs ?? 0
@@ -11,7 +11,17 @@ exports.readOwn = (path) => readFileSync(root + path, 'utf8')
 exports.readMap = (file) => readFileSync(new URL(`${file}.map`, 'file:'), 'utf8')
 
 /** Keeps what V8 has compiled in this directory, or reads it there. */
-exports.keepCompiled = (directory) => require('node:module').enableCompileCache?.(directory)
+exports.keepCompiled = (directory) => {
+  const { enableCompileCache } = require('node:module')
+  if (enableCompileCache === undefined) return
+  try {
+    // Node would leave it to the umask who may write there.
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    enableCompileCache(directory)
+  } catch {
+    // A command does not fail because nothing can be kept.
+  }
+}
 
 /**
  * Where to load from. A bundle starts with a fraction of the work. What has been compiled since it was made is not in it, so

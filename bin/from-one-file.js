@@ -1,10 +1,21 @@
 // Loads rsm out of the single executable of which this is a part, in place of from-files.js: one script for each part of rsm,
 // with what V8 made of it when it was packaged, which more than halves a start. Where nothing came along (another machine's
 // executable, --no-code-cache), the first command of a user keeps it for the next.
-const { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
+const {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs')
 const path = require('node:path')
 const { getAsset, getRawAsset } = require('node:sea')
 const { compilePart, runPart } = require('./compile-part.js')
+const { isOwn } = require('./trusted-directory.js')
 
 /** A file that comes with rsm, as text. */
 exports.readOwn = (path) => getAsset(path, 'utf8')
@@ -29,10 +40,15 @@ function shipped(part) {
   }
 }
 
-/** `name` holds the source's hash: V8 compares lengths only. */
+/** `name` holds the source's hash: V8 compares lengths only, so the file has to be this user's own. */
 function kept(name) {
   try {
-    return readFileSync(path.join(directory, name))
+    const fd = openSync(path.join(directory, name), 'r')
+    try {
+      return isOwn(fstatSync(fd)) ? readFileSync(fd) : undefined
+    } finally {
+      closeSync(fd)
+    }
   } catch {
     return undefined
   }

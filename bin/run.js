@@ -63,7 +63,9 @@ async function run(argv) {
   const { HOME, XDG_CACHE_HOME } = process.env
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
-  if (cacheDirectory !== undefined) require('./from-files.js').keepCompiled(cacheDirectory)
+  // `sudo -E` and `su` leave HOME with the user who typed them.
+  const trusted = cacheDirectory && require('./trusted-directory.js').trustedDirectory(cacheDirectory)
+  if (trusted) require('./from-files.js').keepCompiled(trusted)
   await carryOut(argv)
   isOver = true
 }
