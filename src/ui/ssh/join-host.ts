@@ -135,7 +135,7 @@ class HostJoin {
         hint: null,
       }
     const isSsh = ended.exit === 255 || ended.exit === null
-    if (isSsh && !this.#isInside) return sshTrouble(ended.stderr, this.#words, this.#host)
+    if (isSsh && !this.#isInside) return sshTrouble(ended, this.#words, this.#host)
     return hostTrouble(ended, this.#doing)
   }
 }

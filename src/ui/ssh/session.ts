@@ -1,5 +1,8 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
@@ -45,7 +48,10 @@ export interface Ended {
   /** Null where it was ended by us, or by a signal. */
   readonly exit: number | null
   readonly stdout: string
+  /** Of the host, and of the ssh of a jump. */
   readonly stderr: string
+  /** Of the local ssh alone: no host can write there. */
+  readonly ssh: string
 }
 
 /** It ended, or went silent, before it said what was waited for. */
@@ -64,19 +70,31 @@ export class CutShort extends Error {
 /** Characters that are kept of what a host says: a conversation of ours has some thousand. */
 const mostSaid = 256 * 1024
 
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 /** One `ssh`, in a session of its own: without our terminal it, and the ssh of its jump, can ask nobody; one signal ends both. */
 export class SshSession {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
   readonly #mark: string
+  /** With the errors of ssh. */
+  readonly #directory = mkdtempSync(join(tmpdir(), 'rsm-ssh-'))
   readonly #changed = new EventEmitter()
   #stdout = ''
   #stderr = ''
+  #ssh = ''
   #exit: number | null = null
   #isOver = false
 
   constructor(words: readonly string[], mark: string) {
     this.#mark = mark
-    this.#child = spawn('ssh', words, {
+    const log = join(this.#directory, 'log')
+    this.#child = spawn('ssh', ['-E', log, ...words], {
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
       env: { ...process.env, SSH_ASKPASS_REQUIRE: 'never' },
@@ -95,10 +113,13 @@ export class SshSession {
       this.#heard(this.#stderr)
     })
     this.#child.once('error', (error) => {
-      this.#stderr += `${error.message}\n`
+      this.#ssh = `${error.message}\n`
       this.#end(null)
     })
-    this.#child.once('close', (exit) => this.#end(exit))
+    this.#child.once('close', (exit) => {
+      this.#ssh += readIfThere(log)
+      this.#end(exit)
+    })
   }
 
   #heard(all: string): void {
@@ -109,11 +130,12 @@ export class SshSession {
   #end(exit: number | null): void {
     this.#isOver = true
     this.#exit = exit
+    rmSync(this.#directory, { recursive: true, force: true })
     this.#changed.emit('change')
   }
 
   get #ended(): Ended {
-    return { exit: this.#exit, stdout: this.#stdout, stderr: this.#stderr }
+    return { exit: this.#exit, stdout: this.#stdout, stderr: this.#stderr, ssh: this.#ssh }
   }
 
   write(text: string): void {

