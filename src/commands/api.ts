@@ -4,6 +4,8 @@ import { BaseCommand } from '../ui/command/base-command.ts'
 import { needed, optional } from '../ui/flags/checks.ts'
 import { readNamedFile } from '../ui/input/named-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
+import { jsonText } from '../ui/text/json.ts'
+import { sanitize } from '../ui/text/sanitize.ts'
 
 async function readBody(data: string | undefined): Promise<string | undefined> {
   if (data === undefined) return undefined
@@ -62,7 +64,7 @@ export default class ApiCommand extends BaseCommand {
       throw new RsmError('usage', 'a body goes with a method', { hint: `rsm api POST ${path} -d ...` })
     const client = await this.client()
     const answer = await client.api.raw(method, sentPath(path), await readBody(flags.data))
-    if ('text' in answer) process.stdout.write(answer.text)
-    else process.stdout.write(`${JSON.stringify(answer.data, undefined, 2)}\n`)
+    if ('text' in answer) process.stdout.write(process.stdout.isTTY ? sanitize(answer.text) : answer.text)
+    else process.stdout.write(`${jsonText(answer.data, 2)}\n`)
   }
 }

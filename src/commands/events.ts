@@ -6,6 +6,7 @@ import { BaseCommand } from '../ui/command/base-command.ts'
 import { eventLine, resetLine } from '../ui/event-line.ts'
 import { listed } from '../ui/flags/repeated.ts'
 import { sinkOf } from '../ui/output/sink.ts'
+import { jsonText } from '../ui/text/json.ts'
 
 export default class Events extends BaseCommand {
   static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'
@@ -38,7 +39,7 @@ export default class Events extends BaseCommand {
       },
     })
     for await (const event of events) {
-      if (flags.json) await stdout.write(`${JSON.stringify(event)}\n`)
+      if (flags.json) await stdout.write(`${jsonText(event)}\n`)
       else if (event.type === 'reset') this.notice(resetLine(event))
       else if (event.type !== 'ready') await stdout.write(`${eventLine(event, flags.utc)}\n`)
     }

@@ -6,6 +6,7 @@ import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
+import { sanitizeLine } from '../ui/text/sanitize.ts'
 
 /** The exit code of a terminal that was not ended by its shell. */
 const sessionLost = 255
@@ -77,7 +78,7 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
           hint: `rsm hosts doctor ${host.hostname}`,
         },
       )
-    process.stdout.write(`rsm: ${host.hostname}; ~. at the beginning of a line leaves\r\n`)
+    process.stdout.write(`rsm: ${sanitizeLine(host.hostname)}; ~. at the beginning of a line leaves\r\n`)
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
     const { sessionId } = await opening.terminals.create(input)

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../core/audit.ts'
+import { jsonText } from './text/json.ts'
 
 type Cell = string | number | null
 
@@ -15,7 +16,7 @@ const columns: Readonly<Record<string, (entry: AuditEntry) => Cell>> = {
   objectId: ({ object }) => object?.id ?? null,
   objectName: ({ object }) => object?.name ?? null,
   outcome: ({ outcome }) => outcome,
-  detail: ({ detail }) => JSON.stringify(detail),
+  detail: ({ detail }) => jsonText(detail),
   hash: ({ hash }) => hash,
 }
 

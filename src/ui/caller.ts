@@ -18,7 +18,7 @@ export function showTokenRole({ role, admin }: Pick<Token, 'role'> & { admin?: b
 
 /** `admin (ADMIN)`; `admin (ADMIN), by token nightly as OPERATOR`: a token may do less than its owner. */
 export function showCaller({ username, token, ...of }: Caller): string {
-  const user = `${username} (${showUserRole(of)})`
+  const user = sanitizeLine(`${username} (${showUserRole(of)})`)
   if (token?.kind !== 'personal') return user
-  return `${user}, by token ${sanitizeLine(token.name ?? '')} as ${showTokenRole(token)}`
+  return `${user}, by token ${sanitizeLine(`${token.name ?? ''} as ${showTokenRole(token)}`)}`
 }

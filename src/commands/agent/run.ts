@@ -12,6 +12,7 @@ import { listed } from '../../ui/flags/repeated.ts'
 import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
+import { jsonText } from '../../ui/text/json.ts'
 
 export default class AgentRun extends BaseCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
@@ -155,7 +156,7 @@ export default class AgentRun extends BaseCommand {
       const { agentId, hostId } = agent
       process.stdout.write(
         asJson
-          ? `${JSON.stringify({ agentId, hostId })}\n`
+          ? `${jsonText({ agentId, hostId })}\n`
           : `rsm agent ${agentId} is host ${hostId ?? 'unknown'}\n`,
       )
       giveWay = () =>

@@ -11,6 +11,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { auditFilter, auditFlags } from '../../ui/flags/audit.ts'
 import { mayReplace } from '../../ui/input/may-replace.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
+import { sanitize } from '../../ui/text/sanitize.ts'
 
 const formats = ['jsonl', 'csv'] as const
 
@@ -48,8 +49,9 @@ export default class AuditExport extends BaseCommand {
     const verifier = Object.keys(filter).length === 0 ? auditVerifier() : null
     const lines = client.audit.lines(filter)
     let entries = 0
-    async function* written(): AsyncGenerator<Uint8Array> {
-      if (flags.format === 'csv') yield Buffer.from(auditCsvHeader)
+    const isOnScreen = file === undefined && process.stdout.isTTY
+    async function* written(): AsyncGenerator<Uint8Array | string> {
+      if (flags.format === 'csv') yield auditCsvHeader
       for await (const block of lines) {
         let rows = ''
         for (const line of linesOf(block)) {
@@ -57,7 +59,8 @@ export default class AuditExport extends BaseCommand {
           entries++
           if (flags.format === 'csv') rows += auditCsvRow(line.toString('utf8'))
         }
-        yield flags.format === 'csv' ? Buffer.from(rows) : block
+        const bytes = flags.format === 'csv' ? Buffer.from(rows) : block
+        yield isOnScreen ? sanitize(Buffer.from(bytes).toString('utf8')) : bytes
       }
     }
     const stream = Readable.from(written(), { objectMode: false })

@@ -8,6 +8,7 @@ import { given } from '../../ui/flags/given.ts'
 import { hostsFlag, tagFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { findCluster, hostsByName } from '../../ui/names/names.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
@@ -53,7 +54,7 @@ export default class HostsList extends BaseCommand {
       )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     const page = await hostsByName(client, query, selectors, flags.limit)
-    const names = page.content.map((host) => host.hostname)
+    const names = page.content.map((host) => sanitizeLine(host.hostname))
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))
     } else if (flags.output === 'nodeset') {

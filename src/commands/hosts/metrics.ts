@@ -5,6 +5,7 @@ import { integer, needed } from '../../ui/flags/checks.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
 import { findHost } from '../../ui/names/names.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 /** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
@@ -57,7 +58,9 @@ export default class HostsMetrics extends BaseCommand {
     else if (!flags.json) {
       const { renderMetrics } = await import('../../ui/hosts/metrics-view.ts')
       const { hostname } = host
-      this.print(`${hostname}, ${showTime(history.from, flags.utc)} to ${showTime(history.to, flags.utc)}`)
+      this.print(
+        `${sanitizeLine(hostname)}, ${showTime(history.from, flags.utc)} to ${showTime(history.to, flags.utc)}`,
+      )
       this.print(renderMetrics(history))
     }
     return history

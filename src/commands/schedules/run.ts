@@ -2,6 +2,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 import { counted } from '../../ui/text/counted.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class SchedulesRun extends BaseCommand {
   static override summary = 'Run a schedule now, with your own rights'
@@ -15,7 +16,7 @@ export default class SchedulesRun extends BaseCommand {
     const client = await this.client()
     const { id, name } = await findSchedule(client, args.schedule)
     const started = await client.schedules.run(id)
-    this.print(started.taskId)
+    this.print(sanitizeLine(started.taskId))
     this.hint(`started ${name} on ${counted(started.hostCount, 'host')}; next: rsm logs -f ${started.taskId}`)
     return started
   }

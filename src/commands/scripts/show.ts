@@ -4,7 +4,7 @@ import { needed } from '../../ui/flags/checks.ts'
 import { tellFaults } from '../../ui/input/front-matter.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { renderParams, usageLine } from '../../ui/text/declared-params.ts'
-import { sanitize } from '../../ui/text/sanitize.ts'
+import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class ScriptsShow extends BaseCommand {
@@ -33,7 +33,7 @@ export default class ScriptsShow extends BaseCommand {
     const { matter, faults } = parseFrontMatter(script.content)
     if (matter.params.length > 0) this.print(`\n${await renderParams(matter.params)}`)
     if (faults.length > 0) this.notice(tellFaults(script.name, faults))
-    else this.print(`\nusage: ${usageLine(script.name, matter.params)}`)
+    else this.print(`\nusage: ${sanitizeLine(usageLine(script.name, matter.params))}`)
     this.print(`\n${sanitize(script.content).trimEnd()}`)
     return script
   }

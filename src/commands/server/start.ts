@@ -12,6 +12,7 @@ import { listed } from '../../ui/flags/repeated.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
 import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { parseBytes, parseTimer } from '../../ui/input/values.ts'
+import { jsonText } from '../../ui/text/json.ts'
 
 export default class ServerStart extends BaseCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
@@ -207,7 +208,7 @@ export default class ServerStart extends BaseCommand {
       )
     process.stdout.write(
       flags.json
-        ? `${JSON.stringify({ url, port, ...(fingerprint === null ? {} : { fingerprint }) })}\n`
+        ? `${jsonText({ url, port, ...(fingerprint === null ? {} : { fingerprint }) })}\n`
         : `rsm server listening on ${url}\n${fingerprint === null ? '' : `fingerprint ${fingerprint}\n`}`,
     )
     this.hint(`next: rsm login ${url}${selfSigned ? ` --tls-fingerprint ${fingerprint}` : ''}`)

@@ -18,9 +18,8 @@ export default class TotpEnable extends BaseCommand {
     const password = await readPassword(false, 'Present password: ')
     const { secret, uri } = await client.auth.createTotp(password)
     const { renderUnicodeCompact } = await import('uqr')
-    this.notice(
-      `scan this with the app, or type the key ${secret} into it:\n\n${renderUnicodeCompact(uri)}\n`,
-    )
+    this.notice(`scan this with the app, or type the key ${secret} into it:`)
+    if (!this.globals.quiet) process.stderr.write(`\n${renderUnicodeCompact(uri)}\n\n`)
     const code = await ask('Code: ', { instead })
     const confirmed = await client.auth.confirmTotp(code.trim())
     this.done('from now on you log in with a code as well; keep these recovery codes apart from your phone')

@@ -8,6 +8,8 @@ import { alone, anyCase, checkTogether } from '../flags/checks.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
 import type { FlagsOf } from '../flags/given.ts'
 import { isReadableByAll } from '../input/named-file.ts'
+import { jsonText } from '../text/json.ts'
+import { sanitize, sanitizeLine, sanitizePainted } from '../text/sanitize.ts'
 import { isWatched } from '../text/screen.ts'
 import { shellWord } from '../text/shell-word.ts'
 import { blameVariables } from './failure.ts'
@@ -47,6 +49,9 @@ type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
 
 type Values = Record<string, unknown>
 
+/** Only a terminal is painted for. */
+const shown = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
+
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
 export abstract class BaseCommand extends Command {
   static override baseFlags = globalFlags
@@ -70,14 +75,14 @@ export abstract class BaseCommand extends Command {
     return parsed
   }
 
-  /** Printed for people; with `--json` only the data is printed. */
+  /** Printed for people; with `--json` only the data is printed. Names come from a server, which may be anybody's. */
   print(text: string): void {
-    if (!this.globals.json) process.stdout.write(`${text}\n`)
+    if (!this.globals.json) process.stdout.write(`${shown(text)}\n`)
   }
 
-  /** Says that something is done, unless `--quiet`. Data that was asked for goes through `print`. */
+  /** Says in one line that something is done, unless `--quiet`. Data that was asked for goes through `print`. */
   done(text: string): void {
-    if (!this.globals.quiet) this.print(text)
+    if (!this.globals.quiet) this.print(sanitizeLine(text))
   }
 
   /** As `print`; text longer than the screen goes through the pager (contract §9: only on a terminal). */
@@ -89,16 +94,16 @@ export abstract class BaseCommand extends Command {
     const { isLongerThan, pagerCommand, showInPager } = await import('./pager.ts')
     const pager = pagerCommand(process.env)
     if (pager === undefined || !isLongerThan(text, { rows, columns })) return this.print(text)
-    if (!(await showInPager(`${text}\n`, pager))) this.print(text)
+    if (!(await showInPager(`${shown(text)}\n`, pager))) this.print(text)
   }
 
   /** A next step, for people who watch. */
   hint(text: string): void {
-    if (!this.globals.json && !this.globals.quiet && isWatched()) process.stderr.write(`${text}\n`)
+    if (!this.globals.json && !this.globals.quiet && isWatched()) process.stderr.write(`${sanitize(text)}\n`)
   }
 
   notice(text: string): void {
-    if (!this.globals.quiet) process.stderr.write(`rsm: ${text}\n`)
+    if (!this.globals.quiet) process.stderr.write(`rsm: ${sanitizeLine(text)}\n`)
   }
 
   protected server(): ChosenServer {
@@ -159,8 +164,7 @@ export abstract class BaseCommand extends Command {
 
   protected override async _run<T>(): Promise<T> {
     const data = await super._run<T>()
-    if (this.globals.json && data !== undefined)
-      process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`)
+    if (this.globals.json && data !== undefined) process.stdout.write(`${jsonText(data, 2)}\n`)
     return data
   }
 }

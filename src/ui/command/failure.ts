@@ -1,6 +1,7 @@
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import { whyUnwritable } from '../../disk/unwritable.ts'
 import { Misuse } from '../flags/misuse.ts'
+import { jsonText } from '../text/json.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
@@ -110,7 +111,7 @@ export function failureText({ message, hint }: Failure, columns: number | undefi
 
 /** One line (and one for the hint) on stderr, or one line of JSON; answers the exit code. */
 export function reportFailure(failure: Failure, json: boolean): number {
-  if (json) process.stderr.write(`${JSON.stringify({ error: failure })}\n`)
+  if (json) process.stderr.write(`${jsonText({ error: failure })}\n`)
   else process.stderr.write(failureText(failure, columnsOf(process.stderr)))
   return failure.exit
 }

@@ -1,6 +1,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import { RsmError } from '../../core/errors.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 
 /** A question is read from the terminal, never from stdin (contract §9). */
 function openTerminal(instead: string): { input: ReadStream; fd: number } {
@@ -36,7 +37,7 @@ export async function ask(
   // Raw mode for secrets only: elsewhere the terminal's own line editing serves better. Before the question, so that an
   // answer that comes at once is not shown.
   if (hidden) input.setRawMode(true)
-  writeSync(fd, question)
+  writeSync(fd, sanitizeLine(question))
   const interrupted = () => new RsmError('interrupted', 'interrupted')
   try {
     return await new Promise<string>((resolve, reject) => {

@@ -1,5 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import { jsonText } from '../text/json.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import type { Sink } from './sink.ts'
 
@@ -41,6 +42,6 @@ export class NdjsonOutput implements OutputFormat {
   }
 
   #write(line: object): Promise<void> | void {
-    return this.#stdout.write(`${JSON.stringify(line)}\n`)
+    return this.#stdout.write(`${jsonText(line)}\n`)
   }
 }

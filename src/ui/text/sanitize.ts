@@ -32,6 +32,18 @@ export function sanitize(text: string): string {
   return text.search(controls) === -1 ? text : text.replace(sequences, '').replace(controls, '')
 }
 
+/** The styles of `paint` (screen.ts): they command nothing. */
+const styles = new RegExp(`(${escape}\\[(?:[12]|22|3[1-3]|39)m)`)
+
+/** As `sanitize`, for text that rsm itself has painted. */
+export function sanitizePainted(text: string): string {
+  if (text.search(controls) === -1) return text
+  return text
+    .split(styles)
+    .map((piece, at) => (at % 2 === 1 ? piece : sanitize(piece)))
+    .join('')
+}
+
 /** One line: line breaks become spaces, so that data can't fake a second row. */
 export function sanitizeLine(text: string): string {
   return sanitize(text.replace(/[\r\n\t]+/g, ' '))

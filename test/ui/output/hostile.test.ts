@@ -20,6 +20,7 @@ const hostile: Record<string, string[]> = {
   'a lone CR': ['10 %\r20 %\rweb2: forged\r'],
   '10 MB without a line end': ['x'.repeat(10 * 1024 * 1024)],
   NUL: ['a\u0000b\u0000\n'],
+  'eight-bit sequences': ['\u009b2J\u009d0;x\u009c\u007f\n'],
   'bidirectional marks': ['\u202egnp.exe\u202c \u2066x\u2069 \u202a\u202b\u202d\u2067\u2068\n'],
   'what was no UTF-8': ['a\ufffdb\n'],
   'lone surrogates': ['a\ud800b\udc00c\n'],
@@ -78,6 +79,7 @@ const holds: Record<
   },
   async ndjson(t, pieces) {
     const text = await show('ndjson', pieces)
+    plain(t, text)
     const lines = text.trimEnd().split('\n')
     const objects = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
     const data = objects.filter(

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { sanitize, sanitizeLine, wholeSequences } from '../../../src/ui/text/sanitize.ts'
+import { sanitize, sanitizeLine, sanitizePainted, wholeSequences } from '../../../src/ui/text/sanitize.ts'
 
 const esc = '\u001b'
 const cases: [string, string, string][] = [
@@ -16,6 +16,11 @@ for (const [title, text, clean] of cases) test(`${title} are taken out`, (t) => 
 
 test('data on one line stays on one line', (t) => {
   t.is(sanitizeLine('a\r\nb\tc'), 'a b c')
+})
+
+test('text that rsm has painted keeps its styles, and nothing else', (t) => {
+  const painted = `${esc}[31m${esc}[1mred${esc}[22m${esc}[39m`
+  t.is(sanitizePainted(`${painted}${esc}[2J${esc}]0;x\u0007\u009b31m${esc}[8m!\n`), `${painted}!\n`)
 })
 
 test('a sequence whose rest is still to come waits', (t) => {
