@@ -75,7 +75,7 @@ export abstract class BaseCommand extends Command {
     return parsed
   }
 
-  /** Printed for people; with `--json` only the data is printed. Names come from a server, which may be anybody's. */
+  /** Printed for people; with `--json` only the data is printed. A server chooses the names in it, and may be malicious. */
   print(text: string): void {
     if (!this.globals.json) process.stdout.write(`${shown(text)}\n`)
   }
