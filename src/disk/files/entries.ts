@@ -104,10 +104,27 @@ export async function* entriesOf(fd: number): AsyncGenerator<TreeEntry> {
   }
 }
 
-/** Judges all of a tree before any of it is written; answers the sums of the files that are too large to be compared in memory. */
-export async function judge(fd: number): Promise<Map<number, string>> {
+/** Names that an entry may make behind the one before it: its own, and directories that have no entry. */
+function newNames(names: readonly string[], former: readonly string[]): number {
+  const common = names.findIndex((name, at) => name !== former[at])
+  return common < 0 ? 0 : names.length - common
+}
+
+/**
+ * Judges all of a tree before any of it is written; answers the sums of the files that are too large to be compared in memory.
+ * `most` bounds the names that the tree may make.
+ */
+export async function judge(fd: number, most: number): Promise<Map<number, string>> {
   const sums = new Map<number, string>()
-  for await (const { index, size, pieces } of entriesOf(fd)) {
+  let made = 0
+  let former: readonly string[] = []
+  for await (const { index, size, names, pieces } of entriesOf(fd)) {
+    made += newNames(names, former)
+    former = names
+    if (made > most)
+      throw new Failure(
+        `the tree has more than ${most.toLocaleString('en-US')} entries: copy from fewer hosts at once, or copy an archive of it`,
+      )
     const hash = size > longestText ? createHash('sha256') : null
     for await (const piece of pieces) hash?.update(piece)
     if (hash !== null) sums.set(index, hash.digest('hex'))

@@ -229,10 +229,14 @@ function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; is
 
 /**
  * Puts a tar in its place below a directory, each file of it whole; answers whether anything had to be changed. All of it is judged
- * before anything is written.
+ * before anything is written. A tree of more than `mostEntries` is refused.
  */
-export async function putTree(placing: Placing, spool: number): Promise<boolean> {
-  const sums = await judge(spool)
+export async function putTree(
+  placing: Placing,
+  spool: number,
+  mostEntries = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  const sums = await judge(spool, mostEntries)
   const { root, isNew } = rootOf(placing)
   const tree = new TreeCopy(placing, { root, isNew }, sums)
   try {

@@ -9,6 +9,14 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { fileNameOf } from '../output/outdir.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
+/** Entries of the trees of one copy, shared by its hosts; a host may always have `leastShare`. */
+const mostEntries = 1_000_000
+const leastShare = 10_000
+
+/** Entries that the tree of one of `hostCount` hosts may have: a host must not use up the inodes of the machine that copies. */
+export const shareOfEntries = (hostCount: number): number =>
+  Math.max(leastShare, Math.floor(mostEntries / hostCount))
+
 /** Where what comes from hosts goes to: a directory with one for each of them, or one file of one host. */
 export interface Destination {
   readonly target: string
@@ -60,13 +68,19 @@ export async function bring(
   destination: Destination,
 ): Promise<void> {
   const { receive } = await import('./receive.ts')
+  const share = shareOfEntries(hosts.length)
   let unwritable: RsmError | undefined
   for (const host of hosts) {
     const { hostId, hostname, error } = host
     const place = placeOf(destination, host)
     try {
       make(dirname(place))
-      const bytes = await receive(command, files, { taskId, hostId, hostname, kind }, place)
+      const bytes = await receive(
+        command,
+        files,
+        { taskId, hostId, hostname, kind, mostEntries: share },
+        place,
+      )
       const told = error === null ? '' : `: ${sanitizeLine(error)}`
       command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${told}`)
     } catch (fault) {

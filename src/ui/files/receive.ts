@@ -20,6 +20,8 @@ interface Coming {
   readonly hostId: number
   readonly hostname: string
   readonly kind: Fetch['kind']
+  /** Bounds a tree. */
+  readonly mostEntries: number
 }
 
 const nobody = { uid: null, gid: null } as const
@@ -52,6 +54,7 @@ async function unpack(
   directory: HeldDirectory,
   temporaries: LocalTemporaries,
   bytes: AsyncIterable<Buffer>,
+  mostEntries: number,
 ): Promise<void> {
   const { name, fd } = temporaries.create(directory)
   const tar = new Appender(fd)
@@ -60,7 +63,7 @@ async function unpack(
     for await (const piece of bytes) await tar.write(piece)
     await tar.end()
     const wish = { mode: undefined, sourceMode: undefined, ...nobody }
-    await putTree({ copy: { path }, wish, desk: temporaries, say: () => {} }, fd)
+    await putTree({ copy: { path }, wish, desk: temporaries, say: () => {} }, fd, mostEntries)
   } finally {
     await tar.settled()
     closeSync(fd)
@@ -71,7 +74,7 @@ async function unpack(
 export async function receive(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,
-  { taskId, hostId, hostname, kind }: Coming,
+  { taskId, hostId, hostname, kind, mostEntries }: Coming,
   path: string,
 ): Promise<string> {
   const progress = showTransfer(command, `receiving ${path}`)
@@ -87,7 +90,7 @@ export async function receive(
   let directory: HeldDirectory | undefined
   try {
     directory = HeldDirectory.open(dirname(path))
-    await (kind === 'TREE' ? unpack : putFile)(path, directory, temporaries, bytes)
+    await (kind === 'TREE' ? unpack : putFile)(path, directory, temporaries, bytes, mostEntries)
     return showBytes(received)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
