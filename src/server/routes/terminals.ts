@@ -92,7 +92,7 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
     operation({
       id: 'getTerminalRecording',
       tag,
-      summary: 'The recording of a session, as far as there is one yet',
+      summary: "The recording of a session that has ended, or of one's own",
       allow: execute,
       exists,
       media: {
@@ -101,6 +101,7 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
           example: '{"version":2,"width":80,"height":24}\n[0.120000, "o", "$ "]\n',
         },
       },
+      errors: ['conflict'],
       audit: { action: 'terminal.recording', object: 'terminal' },
     }),
     async (request, reply) => {

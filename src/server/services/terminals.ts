@@ -22,8 +22,8 @@ function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'>): boo
 
 export interface ServerTerminals extends ForCallers<TerminalService> {
   /**
-   * The recording of a session as far as it stands. Errors: `not_found` for a session that was not recorded, `gone` for a
-   * recording that is kept no longer.
+   * The recording of a session; of one's own that is open, as far as it stands. Errors: `not_found` for a session that was
+   * not recorded, `conflict` for another user's that is open, `gone` for a recording that is kept no longer.
    */
   recording(caller: UserCaller, sessionId: string): Promise<Readable>
 }
@@ -131,6 +131,12 @@ export function createTerminalService(context: Context): ServerTerminals {
     async recording(caller, sessionId) {
       const { record, recordingBytes } = await live(await find(caller, sessionId))
       if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
+      // Its user is told of those who watch, and would not be told of this.
+      if (record.status === 'OPEN' && record.userId !== caller.id)
+        throw new RsmError(
+          'conflict',
+          `Terminal session ${sessionId} of ${record.user} is open, and its recording is given once it has ended; to watch it: rsm terminal --watch ${sessionId}`,
+        )
       return recordings.read(sessionId, recordingBytes)
     },
   }

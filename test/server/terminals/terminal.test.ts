@@ -509,6 +509,30 @@ test.serial('P45 an ADMIN reads along, types nothing, and the user is told', asy
 })
 
 test.serial(
+  'the recording of an open session is for its user alone; an ADMIN, who could read along in secret, waits for its end',
+  async (t) => {
+    const { server, agent, sessionId, token } = await watched(t)
+    const client = await ScriptedTerminal.attach(server, sessionId, { token })
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'shown', sequence: 0 })
+    await client.shows('shown')
+    const read = (as?: string) =>
+      server.api(
+        'GET',
+        `/api/terminals/${sessionId}/recording`,
+        undefined,
+        as === undefined ? {} : { authorization: `Bearer ${as}` },
+      )
+    const refused = await read()
+    t.is(refused.status, 409)
+    t.regex(refused.body.message, /is open.* rsm terminal --watch/)
+    t.regex((await read(token)).body.data, /shown/)
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+    await until('its end', async () => (await read()).status === 200)
+    t.regex((await read()).body.data, /shown/)
+  },
+)
+
+test.serial(
   'P40 S01 a session ends with the token that it hangs on, with its agent’s, and with its host',
   async (t) => {
     const ends: Record<string, (world: Awaited<ReturnType<typeof watched>>) => Promise<unknown>> = {
