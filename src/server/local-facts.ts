@@ -29,9 +29,10 @@ export interface Facts {
   strayFrames: { agentId: string; hostId: number }
   /** An agent refused a message as not signed by this server (reliability S05). */
   distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }
-  /** A client took its place at a terminal session, or reads along, or the session ended. */
+  /** A client took its place at a terminal session, or reads along; its recording came to its bound; or the session ended. */
   terminal: { record: TerminalRecord } & (
     | { kind: 'attached' | 'watched'; caller: UserCaller; ip: string | null }
+    | { kind: 'full' }
     | { kind: 'ended' }
   )
   /** The store is a backup that was brought back, as an agent proved; `tasks` is how many are held. */

@@ -3,6 +3,7 @@ import { isLoopback } from '../core/loopback.ts'
 import type { LogLevel } from '../core/protocol/control.ts'
 import type { PasswordCost } from './access/passwords.ts'
 import type { Clock } from './clock.ts'
+import type { RecordingBound } from './terminals/recording/recording.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 import type { WebhookAllowance } from './webhooks/judge.ts'
 
@@ -57,6 +58,8 @@ export interface ServerOptions {
   maxFileSize?: number | undefined
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean
+  /** How long a recording may be, and whether its session goes on behind that; 256 MiB, and it ends, by default. */
+  recordingBound?: RecordingBound
   /** Days for which ended terminal sessions are kept, with their recording; 0 = for good; 90 by default. */
   recordingRetention?: number
   /** Seconds without data in either direction after which a terminal session ends; 0 = none; 3600 by default. */

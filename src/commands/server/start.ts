@@ -88,6 +88,9 @@ export default class ServerStart extends BaseCommand {
       'no-record': boolean({
         description: 'record no terminal sessions',
       }),
+      'record-partly': boolean({
+        description: 'let sessions continue whose recording is full',
+      }),
       'terminal-idle-limit': integer({
         default: 3600,
         min: 0,
@@ -180,6 +183,7 @@ export default class ServerStart extends BaseCommand {
       maxOutputBytes: parseBytes('--max-output-bytes', flags['max-output-bytes']),
       maxFileSize: parseBytes('--max-file-size', flags['max-file-size']),
       recordTerminals: !flags['no-record'],
+      recordingBound: { isPartlyFine: flags['record-partly'] },
       recordingRetention: flags['recording-retention'],
       terminalIdleLimit: flags['terminal-idle-limit'],
       tls: {

@@ -47,7 +47,7 @@ export interface TerminalPayloads {
 /** What the user of a session is told beside it; `message` is for people. */
 export interface TerminalNotice {
   sessionId: string
-  kind: 'watched' | 'unwatched' | 'host-away' | 'host-back'
+  kind: 'watched' | 'unwatched' | 'host-away' | 'host-back' | 'recording-full'
   message: string
 }
 

@@ -102,6 +102,7 @@ export function recordFacts(
       const duration = Date.parse(endedAt ?? startedAt) - Date.parse(startedAt)
       return record('terminal.close', object, 'SUCCESS', { hostId, user, exitCode, signal, reason, duration })
     }
+    if (event.kind === 'full') return record('terminal.full', object, 'SUCCESS', { hostId, user })
     const { caller, ip, kind } = event
     const action = kind === 'watched' ? 'terminal.watch' : 'terminal.attach'
     const actor = await actorOf(caller, store)

@@ -101,11 +101,11 @@ export class TerminalSocket implements TerminalClient {
     })
   }
 
-  /** One that knows the contract's messages only is told in the terminal who reads along: its user has to hear that (contract §7). */
+  /** One that knows the contract's messages only is told in the terminal what its user has to hear (contract §7). */
   tell(notice: TerminalNotice): void {
     const { sessionId, kind, message } = notice
     if (this.acknowledges) this.send('TERMINAL_NOTICE', notice)
-    else if (kind === 'watched' || kind === 'unwatched')
+    else if (kind === 'watched' || kind === 'unwatched' || kind === 'recording-full')
       this.#frame('TERMINAL_OUTPUT', { sessionId, data: `\r\n[rsm: ${message}]\r\n` })
   }
 

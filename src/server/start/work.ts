@@ -76,6 +76,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     clock,
     log,
     record: options.recordTerminals !== false,
+    recordingBound: options.recordingBound ?? {},
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
   const files = createFileKeeper({ ...data, facts, clock, log, maxFileSize })

@@ -100,7 +100,7 @@ export function createOpener(state: TerminalsState) {
       if ((await ownership.claim(member, [id])).length === 0)
         throw new RsmError('unavailable', 'This server leaves its store just now', { retryAfter: 5 })
       if (record.recorded)
-        terminal.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
+        terminal.recording = await beginRecording(recordings, record, state.recordingOptions(id), state.log)
       await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'execute')
         tx.put('terminals', record)

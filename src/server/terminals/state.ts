@@ -9,7 +9,7 @@ import type { Member, Ownership } from '../seams/ownership.ts'
 import type { Recordings } from '../seams/recordings.ts'
 import type { Relay } from '../seams/relay.ts'
 import type { Store } from '../seams/store.ts'
-import type { RecordingEvents } from './recording/recording.ts'
+import type { RecordingBound, RecordingOptions } from './recording/recording.ts'
 import type { Saving } from './saving.ts'
 import type { LiveTerminal, TerminalEvents } from './terminal.ts'
 
@@ -29,6 +29,8 @@ export interface TerminalsDependencies {
   log: Log
   /** Whether terminals are recorded; true by default. */
   record?: boolean
+  /** How much of a session is recorded, and what happens to it then. */
+  recordingBound?: RecordingBound
   /** Seconds without data in either direction after which a terminal ends, 0 for none; 3600 by default. */
   idleLimit?: number
 }
@@ -51,5 +53,5 @@ export interface TerminalsState extends TerminalsDependencies {
   readonly agents: Map<number, AgentLink>
   readonly saving: Saving
   readonly events: TerminalEvents
-  recordingEvents(sessionId: string): RecordingEvents
+  recordingOptions(sessionId: string): RecordingOptions
 }

@@ -42,9 +42,8 @@ export async function takeUp(state: TerminalsState, record: TerminalRecord): Pro
   const terminal = new LiveTerminal(record, null, clock, events)
   try {
     if (recorded) {
-      const options = { events: state.recordingEvents(id) }
       const recall = (sequence: number, json: string) => terminal.recall(sequence, json)
-      const { recording, size } = await Recording.takeUp(recordings, id, options, recall)
+      const { recording, size } = await Recording.takeUp(recordings, id, state.recordingOptions(id), recall)
       terminal.recording = recording
       if (size) terminal.record = { ...terminal.record, ...size }
     }

@@ -22,6 +22,8 @@ import { Watchers } from './watchers.ts'
  */
 const recalledBytes = 2 * 1024 * 1024
 
+const recordingFull = ended('its recording is as long as one may be, and no session continues unrecorded')
+
 /** What a terminal tells its registry. */
 export interface TerminalEvents {
   /** Sends a signed TERMINAL_OPEN. */
@@ -87,6 +89,7 @@ export class LiveTerminal {
       return this.finish(ended('output of the session was lost between its host and the server'))
     const json = text ?? Buffer.from(JSON.stringify(data))
     this.recording?.output(this.#seconds(), sequence, json)
+    if (this.recording?.endsSession) return this.finish(recordingFull)
     replay.push(sequence, json, data.length)
     this.#pump()
     this.#acknowledge()
@@ -227,8 +230,14 @@ export class LiveTerminal {
     const { id: sessionId } = this.record
     this.host.resize(this.record)
     this.recording?.resize(this.#seconds(), cols, rows)
+    if (this.recording?.endsSession) return this.finish(recordingFull)
     this.watchers.tell('TERMINAL_RESIZE', { sessionId, cols, rows })
     this.#events.resized(this)
+  }
+
+  /** Its recording comes near its bound. */
+  warn(message: string): void {
+    this.#notice('recording-full', message)
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {

@@ -63,13 +63,26 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     agents: new Map(),
     saving,
     events,
-    recordingEvents: (id) => ({
-      written: () => terminals.get(id)?.moved(),
-      failed(error) {
-        log.error({ err: error, sessionId: id }, 'a recording could not be written')
-        const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
-        const reason = `its recording could not be written (${why}), and no session continues unrecorded`
-        void endHere(id, ended(reason))
+    recordingOptions: (id) => ({
+      ...deps.recordingBound,
+      events: {
+        written: () => terminals.get(id)?.moved(),
+        failed(error) {
+          log.error({ err: error, sessionId: id }, 'a recording could not be written')
+          const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
+          const reason = `its recording could not be written (${why}), and no session continues unrecorded`
+          void endHere(id, ended(reason))
+        },
+        nearsBound() {
+          const then = deps.recordingBound?.isPartlyFine ? 'continues unrecorded' : 'ends'
+          terminals
+            .get(id)
+            ?.warn(`the recording of this session is nearly full; the session ${then} when it is full`)
+        },
+        full() {
+          const record = terminals.get(id)?.record
+          if (record) facts.publish('terminal', { kind: 'full', record })
+        },
       },
     }),
   }

@@ -4,21 +4,32 @@ import type { Recordings, RecordingWriter } from '../../seams/recordings.ts'
 import type { TerminalRecord } from '../../seams/records/terminal.ts'
 import { fullMark, type Recorded, readRecorded } from './recorded.ts'
 
-/** No recording grows beyond this; the terminal goes on without it. */
-export const largestRecording = 256 * 1024 * 1024
-const fullNotice = '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n'
+/** No recording grows beyond this. */
+const largestRecording = 256 * 1024 * 1024
+/** The part of it at which its user is warned. */
+const nearlyFull = 0.9
+const fullNotice = (isPartlyFine: boolean) =>
+  `\r\n[rsm: this recording is as long as one may be; the session ${isPartlyFine ? 'went on' : 'ended'}]\r\n`
 
 export interface RecordingEvents {
   /** More of it is stored. */
   written(): void
   /** It can't be written any more; called once. */
   failed(error: unknown): void
+  /** It comes near its bound, or to it; each called once. */
+  nearsBound(): void
+  full(): void
 }
 
-export interface RecordingOptions {
+export interface RecordingBound {
+  /** Bytes; 256 MiB by default. */
+  most?: number | undefined
+  /** Whether a session may go on behind the bound, unrecorded. */
+  isPartlyFine?: boolean | undefined
+}
+
+export interface RecordingOptions extends RecordingBound {
   events: RecordingEvents
-  /** Bytes; `largestRecording` by default. */
-  most?: number
 }
 
 interface Pending {
@@ -39,6 +50,7 @@ export class Recording {
   #last: number
   #planned: number
   #isFull: boolean
+  #isWarned = false
   #hasFailed = false
   #waiting: Pending[] = []
   #writing: Promise<void> | null = null
@@ -100,6 +112,11 @@ export class Recording {
     this.#event(seconds, 'r', Buffer.from(JSON.stringify(`${cols}x${rows}`)), this.#last)
   }
 
+  /** Whether its session has to end: what comes now would be shown and not recorded. */
+  get endsSession(): boolean {
+    return this.#isFull && this.#options.isPartlyFine !== true
+  }
+
   /** Writes all that is waiting, and makes it last. */
   async end(): Promise<void> {
     await this.#writing
@@ -116,14 +133,19 @@ export class Recording {
     }
     const pending = this.#lineOf(code, json, sequence)
     this.#planned += pending.bytes
-    this.#isFull = this.#planned > (this.#options.most ?? largestRecording)
+    const { most = largestRecording, isPartlyFine = false, events } = this.#options
+    this.#isFull = this.#planned > most
     if (this.#isFull)
       this.#waiting.push(
         this.#lineOf('m', Buffer.from(fullMark), sequence),
-        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice)), sequence),
+        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice(isPartlyFine))), sequence),
       )
     else this.#waiting.push(pending)
     this.#writing ??= this.#writeAll()
+    if (this.#isFull) return events.full()
+    if (this.#isWarned || this.#planned <= nearlyFull * most) return
+    this.#isWarned = true
+    events.nearsBound()
   }
 
   #lineOf(code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): Pending {
@@ -165,7 +187,7 @@ export class Recording {
 export async function beginRecording(
   recordings: Recordings,
   record: TerminalRecord,
-  events: RecordingEvents,
+  options: RecordingOptions,
   log: Log,
 ): Promise<Recording> {
   const { id, user, hostname, cols, rows, startedAt, term, shell } = record
@@ -178,7 +200,7 @@ export async function beginRecording(
     env: { TERM: term ?? 'xterm-256color', ...(shell === null ? {} : { SHELL: shell }) },
   }
   try {
-    return await Recording.create(recordings, id, header, { events })
+    return await Recording.create(recordings, id, header, options)
   } catch (cause) {
     log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
     throw new RsmError(

@@ -19,7 +19,8 @@ async function recordingsIn(t: ExecutionContext) {
   }
 }
 
-const events = { written: () => undefined, failed: () => undefined }
+const nothing = () => undefined
+const events = { written: nothing, failed: nothing, nearsBound: nothing, full: nothing }
 
 test('P46 F20 a recording that was cut off at any byte is taken up after its last whole event, and goes on', async (t) => {
   const { recordings, pathOf } = await recordingsIn(t)
