@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditOutcome } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
+import { asRemedy } from '../../disk/reserve.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { Operation } from '../routes/operation/operation.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf } from './actor.ts'
@@ -30,6 +32,10 @@ interface Watched extends Observed {
 }
 
 const refusing = new Set([401, 403, 429])
+
+/** Does the work of an operation, as a remedy where it is one. */
+const within = <T>(operation: Operation | undefined, work: () => T): T =>
+  operation?.remedy === true ? asRemedy(work) : work()
 
 function outcomeOf(status: number): AuditOutcome {
   if (status < 400) return 'SUCCESS'
@@ -65,7 +71,7 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     }
     // Nothing was changed: the answer stands, whether or not it could be written down.
     if (outcome !== 'SUCCESS') return refusals.note(request.client, event).catch(() => undefined)
-    await log.append(event).catch((cause: unknown) => {
+    await within(request.routeOptions.config.operation, () => log.append(event)).catch((cause: unknown) => {
       const what = `${request.method} ${request.url.split('?')[0] ?? ''}`
       throw new RsmError(
         'unavailable',
@@ -77,14 +83,18 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
 
   app.decorateRequest('started', undefined)
   app.addHook('onRoute', (route) => {
-    if (route.config?.operation?.audit === undefined) return
+    const operation = route.config?.operation
+    if (operation?.audit === undefined) return
     route.onRequest = [
       ...[route.onRequest ?? []].flat(),
       (_request, _reply, done) => {
-        done(log.refusal === null ? undefined : new RsmError('unavailable', log.refusal, { retryAfter: 5 }))
+        const refusal = within(operation, () => log.refusal)
+        done(refusal === null ? undefined : new RsmError('unavailable', refusal, { retryAfter: 5 }))
       },
     ]
     route.preHandler = [
+      // After the body has come, whose events would not keep it.
+      (_request, _reply, done) => within(operation, done),
       ...[route.preHandler ?? []].flat(),
       async (request, reply) => {
         request.started = (taskId, replayed) => {

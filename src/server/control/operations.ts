@@ -3,6 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import { asRemedy } from '../../disk/reserve.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { recordForSystem } from '../audit/actor.ts'
 import type { AuditCopy } from '../audit/copy/audit-copy.ts'
@@ -60,22 +61,24 @@ export function controlOperations(parts: Parts): ControlOperations {
       return confirmed
     },
     compact: () => keep.compact(),
-    async retention({ dryRun }) {
-      const old = await parts.removeOld({ dryRun })
-      const { byAge, bySize, terminals } = old
-      if (!dryRun)
-        await record('server.retention', {
-          tasksByAge: byAge.tasks,
-          tasksBySize: bySize.tasks,
-          terminals: terminals.sessions,
-        })
-      return old
-    },
+    retention: ({ dryRun }) =>
+      asRemedy(async () => {
+        const old = await parts.removeOld({ dryRun })
+        const { byAge, bySize, terminals } = old
+        if (!dryRun)
+          await record('server.retention', {
+            tasksByAge: byAge.tasks,
+            tasksBySize: bySize.tasks,
+            terminals: terminals.sessions,
+          })
+        return old
+      }),
     async 'reset-password'(input) {
       const at = isoTime(clock.now())
-      const { ended, ...reset } = await resetPassword({ store, passwords, audit, at }, input)
+      const reset = () => resetPassword({ store, passwords, audit, at }, input)
+      const { ended, ...done } = await asRemedy(reset)
       for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
-      return reset
+      return done
     },
     async status() {
       // Who looks for what is wrong gets an answer without the store, too.

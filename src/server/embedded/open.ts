@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { openReserve } from '../../disk/reserve.ts'
 import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { refuseElsewhere } from '../elsewhere.ts'
@@ -36,11 +37,13 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   await refuseWithoutStore(path)
   const hints = createLocalHints()
   const written = await lastWritten(path)
+  const reserve = await openReserve(path, { log: (level, message) => log[level](message) })
   const store = await openJsonStore({
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),
     onFatal,
     onSync: metrics.journalSynced,
+    reserve,
   })
   for (const noun of ['tasks', 'terminals'] as const) {
     const [newest] = (await store.query(noun, { limit: 1, order: 'desc' })).items
@@ -51,6 +54,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   const at = isoTime(clock.now())
   const loaded = await loadKeys(keysDirectory, { store, newKeys, at }).catch(async (error: unknown) => {
     await store.close()
+    await reserve?.close()
     throw error
   })
   const audit = await openFileAuditLog({
@@ -60,6 +64,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     log,
     sha256,
     onFatal,
+    reserve,
   })
   const presence = await createPresence({
     path: join(path, 'presence.json'),
@@ -75,8 +80,13 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   const ownership = createOwnership(clock)
   const links = createLinks(clock, ownership)
   const tasks = join(path, 'tasks')
-  const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
-  const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced)
+  const history = createFileHistory({
+    directory: join(path, 'metrics'),
+    isFull: () => reserve?.isGivenUp === true,
+    clock,
+    log,
+  })
+  const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced, reserve?.disk)
   const results = createFileResults(tasks)
   const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   const agreed = await openAgreedClock(path, { store, audit, clock, log, written })
@@ -100,7 +110,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     outputs,
     results,
     versions: createScriptVersions(join(path, 'scripts')),
-    recordings: await openFileRecordings(join(path, 'terminals')),
+    recordings: await openFileRecordings(join(path, 'terminals'), reserve?.disk),
     files: await openDirectoryFiles(join(path, 'files')),
     agreed,
     keep: createKeep({ directory: path, keysDirectory, store, clock }),
@@ -116,6 +126,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
       await agreed.close()
       await audit.close()
       await store.close()
+      await reserve?.close()
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
+import { asRemedy } from '../../disk/reserve.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { FileKeeper } from '../files/files.ts'
 import type { Turn } from '../keep/turn.ts'
@@ -119,7 +120,9 @@ export function createHousekeeping({
     await Promise.all([expired, metrics])
   }
   const look = () => {
-    alone(removeAll).catch((error: unknown) => log.warn({ err: error }, 'nothing was removed for its age'))
+    asRemedy(() => alone(removeAll)).catch((error: unknown) =>
+      log.warn({ err: error }, 'nothing was removed for its age'),
+    )
   }
   const first = setTimeout(look, firstAfter).unref()
   const timer = setInterval(look, interval).unref()

@@ -70,6 +70,7 @@ export function clusterRoutes(app: AppInstance, { services: { clusters, tasks } 
       allow: change,
       exists,
       answer: IdOnly,
+      remedy: true,
       audit: { action: 'cluster.delete', object: 'cluster' },
     }),
     (request) => clusters.remove(idOf(request)),

@@ -46,6 +46,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
       allow: write,
       exists: 'enrollments',
       answer: IdOnly,
+      remedy: true,
       audit: { action: 'enrollment.delete', object: 'enrollment' },
     }),
     (request) => enrollments.remove(userOf(request), idOf(request)),

@@ -197,6 +197,7 @@ export function taskRoutes(
       exists,
       answer: Task,
       errors: ['conflict'],
+      remedy: true,
       audit: { action: 'task.cancel', object: 'task' },
     }),
     (request) => tasks.cancel(userOf(request), taskIdOf(request)),

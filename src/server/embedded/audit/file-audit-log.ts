@@ -11,6 +11,7 @@ import { RsmError } from '../../../core/errors.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import type { Disk } from '../../../disk/disk.ts'
+import type { Reserve } from '../../../disk/reserve.ts'
 import { bounded } from '../../audit/bounded.ts'
 import { parseEntry } from '../../audit/stored-entry.ts'
 import { type Clock, isoTime } from '../../clock.ts'
@@ -31,6 +32,8 @@ interface AuditLogOptions {
   onFatal(error: unknown): void
   /** Milliseconds between looks whether a full disk has room again. */
   probeMilliseconds?: number
+  /** What is given up when the disk is full. */
+  reserve?: Reserve | null
   /** For tests: where faults are put in. */
   disk?: Disk
 }
@@ -83,21 +86,30 @@ class FileAuditLog implements AuditLog {
           // What failed leaves no gap in the chain.
           this.#last = this.#durable.head
           if (fault === 'failed') return options.onFatal(error)
+          if (fault === 'full') options.reserve?.giveUp(error)
           options.log.warn({ err: error }, 'the audit log takes no entries')
         },
-        resumed: () => this.#resumed(),
+        resumed: () => {
+          if (options.reserve?.isGivenUp !== true) this.#resumed()
+        },
         disk: options.disk,
       },
     )
+    options.reserve?.onRestored(() => this.#resumed())
   }
 
   get refusal(): string | null {
-    return this.#log.refusal?.message ?? null
+    return (this.#log.refusal ?? this.#options.reserve?.refusal)?.message ?? null
   }
 
   async append(event: AuditEvent): Promise<AuditEntry> {
     if (this.#log.queueLength >= longestQueue)
       throw new RsmError('unavailable', 'too many audit entries wait for the disk')
+    const refusal = this.#options.reserve?.refusal
+    if (refusal) {
+      this.#refused++
+      throw refusal
+    }
     const at = event.at ?? isoTime(this.#options.clock.now())
     const { line, entry } = chainEntry(this.#last, bounded({ ...event, at }), this.#options.sha256)
     const head = { id: entry.id, hash: entry.hash }

@@ -13,6 +13,8 @@ export interface FileHistoryOptions {
   directory: string
   clock: Clock
   log: Log
+  /** Whether the disk has no room for samples just now. */
+  isFull?: () => boolean
   /** Milliseconds in which appends are collected. */
   flushDelay?: number
   /** Characters that may wait while the disk takes nothing: at 150 a sample, half an hour of 3,000 hosts. */
@@ -56,6 +58,8 @@ export function createFileHistory(options: FileHistoryOptions): History {
     if (dropped > 0)
       log.warn({ dropped }, 'metrics history could not be written for too long; samples dropped')
     waiting.dropped = 0
+    // What a full disk has left is not for samples, which wait in memory.
+    if (options.isFull?.()) return flushSoon()
     let fault: unknown = null
     for (const [path, entries] of byFile()) {
       try {

@@ -1,5 +1,6 @@
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Disk } from '../../../disk/disk.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Outputs } from '../../seams/outputs.ts'
 import { logFiles } from './log-files.ts'
@@ -18,6 +19,7 @@ export function createFileOutputs(
   hints: Hints,
   onFatal: (error: unknown) => void,
   onSync: TaskLogEvents['synced'] = () => undefined,
+  disk?: Disk,
 ): Outputs {
   const writing = new Map<string, Promise<TaskLog | null>>()
   const reading = new Map<string, Promise<TaskLog | null>>()
@@ -36,6 +38,7 @@ export function createFileOutputs(
       synced: onSync,
       damaged: (hostId, sentence) => noteDamage(taskId, hostId, sentence),
       fatal: onFatal,
+      disk,
     })
 
   function writer(taskId: string): Promise<TaskLog | null> {

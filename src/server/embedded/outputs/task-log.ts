@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
 import { type Appended, AppendLog } from '../../../disk/append-log.ts'
-import { writeWhole } from '../../../disk/disk.ts'
+import { type Disk, writeWhole } from '../../../disk/disk.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import { entryJson, lineOf } from '../../outputs/line.ts'
 import type {
@@ -48,6 +48,7 @@ export interface TaskLogEvents {
   synced(seconds: number, bytes: number): void
   /** A read found a piece of a host (0: of whichever) that is not what was written. */
   damaged(hostId: number, sentence: string): void
+  readonly disk?: Disk | undefined
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
@@ -95,6 +96,7 @@ export class TaskLog {
             batch.reduce((sum, { item }) => sum + item.bytes, 0),
           ),
         refused: (fault, error) => fault === 'failed' && events.fatal(error),
+        disk: events.disk,
       },
     )
   }

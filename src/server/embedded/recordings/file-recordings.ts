@@ -3,6 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { RsmError } from '../../../core/errors.ts'
+import type { Disk } from '../../../disk/disk.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import type { Recordings } from '../../seams/recordings.ts'
 import { createOrphans } from '../orphans.ts'
@@ -13,14 +14,14 @@ import { sumsSuffix, verifyRecording } from './sums.ts'
 export const recordingSuffix = '.cast'
 
 /** One asciicast file a recording, in a directory of its own. */
-export async function openFileRecordings(directory: string): Promise<Recordings> {
+export async function openFileRecordings(directory: string, disk?: Disk): Promise<Recordings> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const turn = createSyncTurns(1)
   const orphans = createOrphans(directory)
   const pathOf = (id: string) => join(directory, id + recordingSuffix)
   return {
     async create(id, header, failed) {
-      const file = await RecordingFile.create(pathOf(id), header, { turn, failed })
+      const file = await RecordingFile.create(pathOf(id), header, { turn, failed, disk })
       await syncDirectory(directory).catch(async (error: unknown) => {
         await file.end().catch(() => undefined)
         throw error
@@ -28,7 +29,7 @@ export async function openFileRecordings(directory: string): Promise<Recordings>
       return file
     },
     content: (id) => createReadStream(pathOf(id)),
-    reopen: (id, size, failed) => RecordingFile.reopen(pathOf(id), size, { turn, failed }),
+    reopen: (id, size, failed) => RecordingFile.reopen(pathOf(id), size, { turn, failed, disk }),
     async read(id, bytes) {
       const path = pathOf(id)
       const found = await stat(path).catch(() => null)

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { AppendLog, type LogFile } from '../../../disk/append-log.ts'
-import { writeWhole } from '../../../disk/disk.ts'
+import { type Disk, writeWhole } from '../../../disk/disk.ts'
 import type { RecordingWriter } from '../../seams/recordings.ts'
 import type { Turn } from '../outputs/sync-turns.ts'
 import { lineOfSum, reopenSums, type SumState, sumsSuffix } from './sums.ts'
@@ -12,6 +12,7 @@ interface Options {
   turn: Turn
   /** It can't be made to last any more. */
   failed(error: unknown): void
+  readonly disk?: Disk | undefined
 }
 
 /** One recording in its file, and its checks in the file beside it. */
@@ -29,6 +30,7 @@ export class RecordingFile implements RecordingWriter {
       name: 'the recording',
       sync: 'never',
       turn: options.turn,
+      disk: options.disk,
       written: (batch) => {
         const { end, check } = this.#checked
         const pieces = batch.flatMap(({ item }) => item)

@@ -2,6 +2,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
 import type { Disk } from '../../../disk/disk.ts'
+import type { Reserve } from '../../../disk/reserve.ts'
 import { type AnyRecord, authors, type Id, type Noun, type Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
 import type { AnyQuery } from '../../tables/query.ts'
@@ -26,6 +27,8 @@ export interface JsonStoreOptions {
   probeMilliseconds?: number
   /** Hears how many seconds each fsync of the journal took. */
   onSync?: (seconds: number) => void
+  /** What is given up when the disk is full. */
+  reserve?: Reserve | null
   /** For tests: where faults are put in. */
   disk?: Disk
 }
@@ -49,7 +52,7 @@ export interface JsonStore extends Store {
  * from a newer rsm, naming file and byte offset.
  */
 export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStore> {
-  const { directory, log = () => undefined, onFatal = crash } = options
+  const { directory, log = () => undefined, onFatal = crash, reserve = null } = options
   const lock = await openDataDirectory(directory)
   const closing = new AbortController()
   let recovered: Recovered
@@ -72,11 +75,14 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     refused: (fault, error) => {
       transactions.drop()
       if (fault === 'failed') return onFatal(error)
+      if (fault === 'full') reserve?.giveUp(error)
       const message =
         fault === 'full' ? 'the disk is full: writes are refused' : String(journal.refusal?.message)
       log('error', message, { error: String(error) })
     },
-    resumed: () => log('info', 'the disk has room again: writes are taken', {}),
+    resumed() {
+      if (reserve?.isGivenUp !== true) log('info', 'the disk has room again: writes are taken', {})
+    },
     disk: options.disk,
   })
   const watchers = new Map<Noun, ((id: Id | null) => void)[]>()
@@ -107,7 +113,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       return tables.sequence
     },
     get readOnlyReason() {
-      return journal.refusal?.message ?? null
+      return (journal.refusal ?? reserve?.refusal)?.message ?? null
     },
     get queueLength() {
       return journal.queueLength
@@ -118,10 +124,10 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       ids.map((id) => tables.get(noun, id) as Records[N] | undefined),
     query: async <N extends Noun>(noun: N, query?: Query<N>) =>
       tables.query(noun, (query ?? {}) as AnyQuery) as Found<N>,
-    transact: (work) =>
-      closed === null
-        ? transactions.run(work)
-        : Promise.reject(new RsmError('unavailable', 'the store is closed')),
+    transact(work) {
+      const refusal = closed === null ? reserve?.refusal : new RsmError('unavailable', 'the store is closed')
+      return refusal ? Promise.reject(refusal) : transactions.run(work)
+    },
     watch(noun, changed) {
       watchers.set(noun, [...(watchers.get(noun) ?? []), changed])
     },

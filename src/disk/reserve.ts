@@ -1,0 +1,128 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
+import { constants, ftruncateSync } from 'node:fs'
+import { open, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { type Disk, realDisk, writeWhole } from './disk.ts'
+import { isDiskFull } from './durable.ts'
+
+const mostBytes = 4 * 1024 * 1024
+/** A smaller disk than a hundred times this has no reserve. */
+const leastBytes = 256 * 1024
+/** Bytes below which a disk counts as full. */
+const nothing = 64 * 1024
+
+const remedy = new AsyncLocalStorage<true>()
+/** Reserves of this process that are given up: following calls slows all others, and is needed only then. */
+let givenUpNow = 0
+
+/** Does what mends a full disk, or takes rights away: its writes may use the room of the reserve. */
+export const asRemedy = <T>(work: () => T): T => (givenUpNow === 0 ? work() : remedy.run(true, work))
+
+/** Room that is kept for a full disk: a file that is emptied when nothing else is left. */
+export interface Reserve {
+  /** Why writes are refused while the reserve is given up; null for a remedy. */
+  readonly refusal: RsmError | null
+  readonly isGivenUp: boolean
+  /** For logs that must leave the room of the reserve to others: it is full while the reserve is given up. */
+  readonly disk: Disk
+  giveUp(cause: unknown): void
+  /** `listener` hears each time that it is whole again. */
+  onRestored(listener: () => void): void
+  close(): Promise<void>
+}
+
+interface ReserveOptions {
+  readonly log: (level: 'info' | 'error', message: string) => void
+  /** Milliseconds between two looks at the disk. */
+  readonly lookEvery?: number | undefined
+}
+
+const fullDisk = (): Error =>
+  Object.assign(new Error('ENOSPC: the room that is left is a reserve'), { code: 'ENOSPC' })
+
+/** Of a disk, and what this process may still write, in bytes. */
+async function roomAt(path: string): Promise<{ size: number; free: number }> {
+  const { blocks, bavail, bfree, bsize } = await statfs(path)
+  return { size: blocks * bsize, free: bsize * (process.getuid?.() === 0 ? bfree : bavail) }
+}
+
+/** Opens the reserve of a data directory; null where the disk is too small for one. */
+export async function openReserve(
+  directory: string,
+  { log, lookEvery = 1000 }: ReserveOptions,
+): Promise<Reserve | null> {
+  const bytes = Math.min(mostBytes, Math.floor((await roomAt(directory)).size / 100))
+  if (bytes < leastBytes) return null
+  const handle = await open(join(directory, 'reserve'), constants.O_RDWR | constants.O_CREAT, 0o600)
+  let givenUp: RsmError | null = null
+  const listeners: (() => void)[] = []
+
+  /** Random, since a file system that compresses would keep no room for zeros. */
+  async function fill(): Promise<boolean> {
+    try {
+      await writeWhole(handle.fd, randomBytes(bytes), 0)
+      return true
+    } catch (error) {
+      await handle.truncate(0)
+      if (isDiskFull(error)) return false
+      throw error
+    }
+  }
+
+  function giveUp(cause: unknown): void {
+    if (givenUp !== null) return
+    givenUpNow++
+    ftruncateSync(handle.fd, 0)
+    givenUp = new RsmError(
+      'unavailable',
+      'the disk of the data directory is full; until there is room, only logins and calls that end, disable or remove something are taken',
+      { cause, retryAfter: 5 },
+    )
+    log('error', 'the disk is full: its reserve was given up, and new work is refused')
+  }
+
+  async function look(): Promise<void> {
+    const { free } = await roomAt(directory)
+    if (givenUp === null) {
+      if (free < nothing) giveUp(fullDisk())
+    } else if (free >= 2 * bytes && (await fill())) {
+      givenUp = null
+      givenUpNow--
+      log('info', 'the disk has room again: writes are taken')
+      for (const restored of listeners) restored()
+    }
+  }
+
+  if ((await handle.stat()).size < bytes && !(await fill())) giveUp(fullDisk())
+  let looking: Promise<void> | null = null
+  const timer = setInterval(() => {
+    looking ??= look()
+      .catch((error: unknown) => log('error', `the reserve of the disk failed: ${String(error)}`))
+      .finally(() => {
+        looking = null
+      })
+  }, lookEvery).unref()
+
+  return {
+    get refusal() {
+      return givenUp === null || remedy.getStore() === true ? null : givenUp
+    },
+    get isGivenUp() {
+      return givenUp !== null
+    },
+    disk: {
+      ...realDisk,
+      write: (...args) => (givenUp === null ? realDisk.write(...args) : Promise.reject(fullDisk())),
+    },
+    giveUp,
+    onRestored: (listener) => void listeners.push(listener),
+    async close() {
+      clearInterval(timer)
+      await looking
+      if (givenUp !== null) givenUpNow--
+      await handle.close()
+    },
+  }
+}
