@@ -56,6 +56,8 @@ export interface ServerOptions {
   maxOutputBytes?: number
   /** Bytes of the largest file that is taken for hosts, or from one; 2 GiB by default (contract §13). */
   maxFileSize?: number | undefined
+  /** Bytes of one user's uploads that wait for a task; 20 GiB or ten of the largest files by default. */
+  maxUploadBytes?: number | undefined
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean
   /** How long a recording may be, and whether its session goes on behind that; 256 MiB, and it ends, by default. */

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
+import { sendBytes } from '../helpers/clients/files.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { adminLogin, startTestServer, type TestServer } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -38,6 +39,7 @@ whereMountable(
     const asOperator = { authorization: `Bearer ${token}` }
     const pat = await server.api('POST', '/api/tokens', { name: 'nightly' }, asOperator)
     t.is(pat.status, 201)
+    const { data: file } = await sendBytes({ url: server.url, token }, 'POST', '/api/files', 'theirs')
     await fill(ballast)
     await until('the reserve is given up', async () => (await statfs(disk)).bavail > 64)
     t.false(await isReady(server))
@@ -54,6 +56,7 @@ whereMountable(
     const changed = { currentPassword: operator.password, newPassword: 'another long one' }
     t.is((await server.api('POST', '/api/auth/password', changed, asOperator)).status, 200)
     const patToken = { authorization: `Bearer ${pat.body.data.token}` }
+    t.is((await server.api('DELETE', `/api/files/${file.fileId}`)).status, 200)
     t.is((await server.api('PATCH', `/api/users/${id}`, { enabled: false })).status, 200)
     t.is((await server.api('GET', '/api/auth/me', undefined, patToken)).status, 401)
     t.is((await server.api('DELETE', `/api/users/${id}`)).status, 200)
@@ -62,10 +65,17 @@ whereMountable(
         .status,
       200,
     )
-    const actions = (await server.data('GET', '/api/audit?size=5')).content.map(
+    const actions = (await server.data('GET', '/api/audit?size=6')).content.map(
       ({ action }: { action: string }) => action,
     )
-    t.deepEqual(actions, ['user.logout', 'user.delete', 'user.update', 'user.password', 'user.login'])
+    t.deepEqual(actions, [
+      'user.logout',
+      'user.delete',
+      'user.update',
+      'file.delete',
+      'user.password',
+      'user.login',
+    ])
 
     await server.restart()
     t.is((await script()).status, 503, 'the reserve stays given up over a restart')

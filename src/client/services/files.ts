@@ -1,5 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
-import type { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
+import type {
+  File,
+  FilePartQuery,
+  FileQuery,
+  Upload,
+  UploadQuery,
+  UploadRemoved,
+} from '../../core/protocol/http/files.ts'
 import type { Api } from '../http/api.ts'
 
 /** What a task has fetched from a host, from some place on. */
@@ -12,6 +20,9 @@ export interface FetchedFile {
 
 /** Uploads, and what tasks have fetched (contract §13). */
 export interface ClientFileService {
+  list(query: UploadQuery): Promise<Page<Upload>>
+  /** Errors: `conflict` while a running task or a schedule needs it. */
+  remove(fileId: string): Promise<UploadRemoved>
   /** Begins an upload. `too_large` where the server takes no file of that size. */
   begin(query: FileQuery): Promise<File>
   /** Another user's upload is `not_found`. */
@@ -26,6 +37,8 @@ export function filesOver(api: Api): ClientFileService {
   const path = (fileId: string) => `/api/files/${encodeURIComponent(fileId)}`
   const has = ['fileId', 'offset', 'isComplete']
   return {
+    list: (query) => api.page('/api/files', query),
+    remove: (fileId) => api.call('DELETE', path(fileId)),
     begin: (query) => api.call('POST', '/api/files', { query, has }),
     get: (fileId) => api.call('GET', path(fileId), { has }),
     append: (fileId, query, body, length) =>

@@ -137,6 +137,10 @@ export default class ServerStart extends BaseCommand {
         helpValue: 'SIZE',
         description: 'largest file that rsm copies to or from hosts',
       }),
+      'max-upload-bytes': string({
+        helpValue: 'SIZE',
+        description: "what a user's waiting uploads may take [20G]",
+      }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
@@ -182,6 +186,7 @@ export default class ServerStart extends BaseCommand {
       taskRetention: flags['task-retention'],
       maxOutputBytes: parseBytes('--max-output-bytes', flags['max-output-bytes']),
       maxFileSize: parseBytes('--max-file-size', flags['max-file-size']),
+      maxUploadBytes: ifGiven(flags['max-upload-bytes'], (size) => parseBytes('--max-upload-bytes', size)),
       recordTerminals: !flags['no-record'],
       recordingBound: { isPartlyFine: flags['record-partly'] },
       recordingRetention: flags['recording-retention'],

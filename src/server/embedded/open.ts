@@ -44,6 +44,9 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     onFatal,
     onSync: metrics.journalSynced,
     reserve,
+  }).catch(async (error: unknown) => {
+    await reserve?.close()
+    throw error
   })
   for (const noun of ['tasks', 'terminals'] as const) {
     const [newest] = (await store.query(noun, { limit: 1, order: 'desc' })).items

@@ -1,4 +1,4 @@
-import { invalid } from '../../core/errors.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
@@ -11,6 +11,8 @@ import type { FileRecord } from '../seams/records/file.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 import { createContents } from './contents.ts'
 import { type Arrival, createGrowing, type GrownFile, tooLarge } from './growing.ts'
+import { createUploadRoom } from './upload-room.ts'
+import { createUploads } from './uploads.ts'
 
 /** Bytes (contract §13). */
 export const defaultMaxFileSize = 2 * 1024 ** 3
@@ -28,6 +30,8 @@ interface Parts {
   readonly clock: Clock
   readonly log: Log
   readonly maxFileSize: number
+  /** Bytes of one user's uploads that wait for a task; 20 GiB or ten of the largest files by default. */
+  readonly maxUploadBytes?: number | undefined
 }
 
 /** What somebody begins to send. */
@@ -53,6 +57,9 @@ export interface FileKeeper {
   /** Bytes `from` up to, and without, `to`. */
   read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
   remove(file: FileRecord): Promise<void>
+  uploads(): Promise<Readonly<FileRecord>[]>
+  /** Removes an upload that somebody does not want any more. Errors: `conflict` while something needs it. */
+  withdraw(file: FileRecord): Promise<void>
   /** Removes what no task and no schedule needs any more. Answers how many. */
   sweep(): Promise<number>
 }
@@ -60,6 +67,9 @@ export interface FileKeeper {
 export function createFileKeeper(parts: Parts): FileKeeper {
   const { store, files, keys, facts, agreed, clock, log, maxFileSize } = parts
   const contents = createContents(files, keys)
+  const uploads = createUploads(store)
+  const mostBytes = parts.maxUploadBytes
+  const room = createUploadRoom({ store, uploads, files, clock, mostBytes, maxFileSize })
   const growing = createGrowing({
     store,
     contents,
@@ -145,10 +155,34 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     )
   })
 
+  /** Refuses an upload for which there is no room, before its bytes come and while they do. */
+  async function withRoom(file: FileRecord, arrival: Arrival): Promise<Arrival> {
+    if (file.taskId !== null || file.isComplete) return arrival
+    const { id, userId, size } = file
+    const { offset, length, bytes } = arrival
+    const coming = length ?? 0
+    await room.demand({ userId, id, size: size ?? offset + coming, coming })
+    return { ...arrival, bytes: room.guarded(file, offset, bytes) }
+  }
+
+  /** Errors: `conflict` where a task that runs, or a schedule, names it. */
+  async function demandUnneeded(tx: Transaction, { id }: FileRecord): Promise<void> {
+    const [schedule] = await tx.find('schedules', 'fileId', id)
+    if (schedule)
+      throw new RsmError(
+        'conflict',
+        `Schedule ${schedule.name} needs file ${id}: remove the schedule first, or give it another file`,
+      )
+    const task = (await tx.find('tasks', 'fileId', id)).find(({ status }) => status === 'RUNNING')
+    if (task)
+      throw new RsmError('conflict', `Task ${task.id} runs with file ${id}: wait for its end, or cancel it`)
+  }
+
   return {
     maxFileSize,
     async begin({ userId, name = null, size, sha256, isSecret }) {
       if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize)
+      await room.demand({ userId, id: null, size: size ?? 0, coming: size ?? 0 })
       const id = opaqueId(clock.now())
       const sealedKey = isSecret ? contents.newKey(id) : null
       const file = { ...recordOf(id, userId, null), name, size, sha256, sealedKey }
@@ -169,7 +203,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     },
     offset: (file) => growing.offset(file),
     async add(file, arrival) {
-      const grown = await growing.add(file, arrival)
+      const grown = await growing.add(file, await withRoom(file, arrival))
       facts.publish('fileBytes', { direction: 'in', bytes: grown.offset - arrival.offset })
       return grown
     },
@@ -185,6 +219,13 @@ export function createFileKeeper(parts: Parts): FileKeeper {
       }
     },
     remove,
+    uploads: () => uploads.all(),
+    async withdraw({ id }) {
+      await removeUnless(id, async (tx, file) => {
+        await demandUnneeded(tx, file)
+        return false
+      })
+    },
     async sweep() {
       const age = agreed.age()
       const expired = { where: { before: { expiresAt: isoTime(clock.now()) } } }

@@ -53,7 +53,8 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   },
   too_large: {
     name: 'TooLarge',
-    description: 'The body is larger than 2 MiB, a script than 1 MiB, or a file than --max-file-size',
+    description:
+      'The body is larger than 2 MiB, a script than 1 MiB, a file than --max-file-size, or there is no room for it',
     message: 'The body is larger than 2097152 bytes',
   },
   media_type: {

@@ -1,4 +1,12 @@
-import { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import { PageOf } from '../../core/protocol/http/common.ts'
+import {
+  File,
+  FilePartQuery,
+  FileQuery,
+  Upload,
+  UploadQuery,
+  UploadRemoved,
+} from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
@@ -10,6 +18,32 @@ const execute = { users: 'execute' } as const
 const tag = 'files' as const
 
 export function fileRoutes(app: AppInstance, { services: { files } }: RouteDependencies): void {
+  app.get(
+    '/api/files',
+    operation({
+      id: 'listFiles',
+      tag,
+      summary: "List one's own uploads, the largest first; an ADMIN's list has everyone's",
+      allow: execute,
+      query: UploadQuery,
+      answer: PageOf(Upload),
+    }),
+    (request) => files.list(userOf(request), request.query),
+  )
+  app.delete(
+    '/api/files/:fileId',
+    operation({
+      id: 'removeFile',
+      tag,
+      summary: "Remove an upload that nothing needs; an ADMIN removes anyone's",
+      allow: execute,
+      answer: UploadRemoved,
+      errors: ['conflict'],
+      remedy: true,
+      audit: { action: 'file.delete', object: 'file' },
+    }),
+    (request) => files.remove(userOf(request), fileIdOf(request)),
+  )
   app.post(
     '/api/files',
     operation({

@@ -1,3 +1,5 @@
+import type { Room } from '../metrics/room.ts'
+
 /**
  * The bytes of files that go to hosts or come from them, by the id of the file. What they are, whose, and whether they are
  * whole stands in the store; this one knows bytes only.
@@ -21,6 +23,8 @@ export interface Files {
    */
   read(id: string, from: number, to: number): AsyncIterable<Uint8Array>
   remove(id: string): Promise<void>
+  /** Of the disk that the bytes go to; null where this server cannot know it, and where it does not answer. */
+  room(): Promise<Room | null>
   /** Of all that there are bytes of. */
   ids(): Promise<string[]>
 }

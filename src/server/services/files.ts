@@ -1,9 +1,18 @@
 import { RsmError } from '../../core/errors.ts'
-import type { File, FilePartQuery, FileQuery } from '../../core/protocol/http/files.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
+import type {
+  File,
+  FilePartQuery,
+  FileQuery,
+  Upload,
+  UploadQuery,
+  UploadRemoved,
+} from '../../core/protocol/http/files.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { type FileKeeper, fetchedId } from '../files/files.ts'
 import type { FileRecord } from '../seams/records/file.ts'
 import { type Context, notFound } from './context.ts'
+import { pageOf, slicePage } from './paging.ts'
 
 /** Bytes that come with a request; `length` is null where it does not say how many. */
 export interface Body {
@@ -17,9 +26,16 @@ export interface FileService {
   create(caller: UserCaller, query: FileQuery, body: Body): Promise<File>
   append(caller: UserCaller, fileId: string, query: FilePartQuery, body: Body): Promise<File>
   get(caller: UserCaller, fileId: string): Promise<File>
+  /** One's own, or those of all for an ADMIN: the largest first. */
+  list(caller: UserCaller, query: UploadQuery): Promise<Page<Upload>>
+  /** One's own, or any for an ADMIN. Errors: `conflict` while a running task or a schedule needs it. */
+  remove(caller: UserCaller, fileId: string): Promise<UploadRemoved>
   /** What a task has fetched from a host, once it is whole. Errors: `not_found`. */
   fetched(taskId: string, hostId: number): Promise<FileRecord>
 }
+
+const maySee = (caller: UserCaller, { userId }: FileRecord): boolean =>
+  caller.role === 'ADMIN' || caller.id === userId
 
 export function createFileService({
   store,
@@ -70,6 +86,26 @@ export function createFileService({
     async get(caller, fileId) {
       const file = await find(caller, fileId)
       return show(file, await files.offset(file))
+    },
+    async list(caller, query) {
+      const all = (await files.uploads()).filter((file) => maySee(caller, file))
+      const ids = [...new Set(all.map(({ userId }) => userId))]
+      const users = new Map((await store.getMany('users', ids)).map((user, at) => [ids[at], user?.username]))
+      const wanted = query.user?.toLowerCase()
+      const found = all
+        .map((file) => ({ file, user: users.get(file.userId) ?? null }))
+        .filter(({ user }) => wanted === undefined || user?.toLowerCase() === wanted)
+      const sized = await Promise.all(
+        found.map(async ({ file, user }) => ({ ...show(file, await files.offset(file)), user })),
+      )
+      sized.sort((a, b) => b.offset - a.offset || (a.fileId < b.fileId ? -1 : 1))
+      return pageOf(slicePage(sized, query), sized.length, query)
+    },
+    async remove(caller, fileId) {
+      const file = await store.get('files', fileId)
+      if (!file || file.taskId !== null || !maySee(caller, file)) throw notFound('file', fileId)
+      await files.withdraw(file)
+      return { fileId }
     },
     async fetched(taskId, hostId) {
       const file = await store.get('files', fetchedId(taskId, hostId))

@@ -79,7 +79,14 @@ export async function startWork(base: Base, options: ServerOptions) {
     recordingBound: options.recordingBound ?? {},
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
-  const files = createFileKeeper({ ...data, facts, clock, log, maxFileSize })
+  const files = createFileKeeper({
+    ...data,
+    facts,
+    clock,
+    log,
+    maxFileSize,
+    maxUploadBytes: options.maxUploadBytes,
+  })
   const transfers = createTransfers({ ...data, files, carried, clock })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock, () => reaches(trustedFor))

@@ -32,7 +32,7 @@ export async function removeAll<T, R>(
   return doToEach(items, { nameOf, json: command.globals.json, done }, remove)
 }
 
-interface RemovalCommand<T, R> {
+interface RemovalCommand<T extends { id: number | string }, R> {
   readonly summary: string
   readonly examples: string[]
   /** Its name, and what it stands for. */
@@ -40,11 +40,11 @@ interface RemovalCommand<T, R> {
   readonly noun: string
   readonly nameOf: (item: T) => string
   readonly find: (client: Client, name: string) => Promise<T>
-  readonly remove: (client: Client, id: number) => Promise<R>
+  readonly remove: (client: Client, id: T['id']) => Promise<R>
 }
 
 /** A command that removes what its words name, each once. All are looked up first, so that a mistyped name removes nothing. */
-export function removalCommand<T extends { id: number }, R>({
+export function removalCommand<T extends { id: number | string }, R>({
   summary,
   examples,
   arg: [name, description],
@@ -63,7 +63,7 @@ export function removalCommand<T extends { id: number }, R>({
       const { args, flags } = await this.parse(Remove)
       const names = Object.values(args).flat()
       const client = await this.client()
-      const found = new Map<number, T>()
+      const found = new Map<T['id'], T>()
       for (const name of names) {
         const item = await find(client, name)
         found.set(item.id, item)

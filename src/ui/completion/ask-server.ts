@@ -6,6 +6,7 @@ import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
 import { nextOf, timingOf } from '../schedules/view.ts'
+import { showBytes } from '../text/bytes.ts'
 import { counted } from '../text/counted.ts'
 import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
@@ -65,6 +66,11 @@ const lists: Readonly<
     allOf(schedules, (each) => ({
       name: each.name,
       about: `${timingOf(each, false)}, ${nextOf(each, false)}`,
+    })),
+  uploads: async ({ files }) =>
+    (await files.list({ size: newest })).content.map(({ fileId, name, user, offset }) => ({
+      name: fileId,
+      about: `${name ?? 'without a name'} by ${user ?? 'a removed user'}, ${showBytes(offset)}`,
     })),
   tasks: async ({ tasks }) =>
     (await tasks.list({ size: newest })).content.map(

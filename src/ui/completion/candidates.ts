@@ -53,6 +53,7 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   script: 'scripts',
   'script or file': 'scripts',
   schedule: 'schedules',
+  upload: 'uploads',
   task: 'tasks',
   user: 'users',
   token: 'tokens',
@@ -63,7 +64,13 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   session: 'sessions',
   context: 'contexts',
 }
-const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
+const ofIds: ReadonlySet<Kind> = new Set<Kind>([
+  'upload',
+  'task',
+  'recording',
+  'recording or file',
+  'session',
+])
 
 const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   strategy: [

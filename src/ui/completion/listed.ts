@@ -11,6 +11,7 @@ export type Listed =
   | 'clusters'
   | 'scripts'
   | 'schedules'
+  | 'uploads'
   | 'tasks'
   | 'users'
   | 'tokens'

@@ -260,6 +260,11 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     }
     return calls
   },
+  listFiles: async ({ server }) => {
+    await upload(server, 'text')
+    return {}
+  },
+  removeFile: async ({ server }) => ({ path: { fileId: (await upload(server, 'text')).fileId } }),
   createFile: () => [{ query: 'size=1' }, { body: 'text', headers: ofBytes }],
   getFile: async ({ server }) => ({ path: { fileId: (await upload(server, 'text')).fileId } }),
   appendFile: async ({ server }) => {

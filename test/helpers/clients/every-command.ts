@@ -62,6 +62,7 @@ export async function everyCommand(
   }
   const failed = await task('echo no; exit 3', true)
   const endless = await task('sleep 600', false)
+  const { fileId } = await server.data('POST', '/api/files?size=5')
   const home = temporaryDirectory(t)
   const file = (name: string, text: string) => {
     writeFileSync(join(home, name), text, { mode: 0o600 })
@@ -134,6 +135,8 @@ export async function everyCommand(
     `cp --plan ${script} web1:${home}/planned.sh`,
     `cp web1:${script} ${home}/fetched.sh`,
     'tasks files latest',
+    'files list',
+    `files remove ${fileId} --yes`,
     'tasks list',
     `tasks show ${failed}`,
     `tasks wait ${failed}`,

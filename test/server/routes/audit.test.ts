@@ -370,6 +370,8 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     '/api/files?size=0&name=empty.conf',
   )
   t.is((await last(server, 'file.upload')).object?.id, fileId)
+  const { fileId: needless } = (await server.data('POST', '/api/files?size=0')) as { fileId: string }
+  await leaves('file.delete', { object: { type: 'file', id: needless } }, 'DELETE', `/api/files/${needless}`)
   const copy = { fileId, path: '/srv/%h', kind: 'FILE', mode: '0640', owner: 'app', backup: true }
   const copied = { ...copy, fileName: 'empty.conf', fileSize: 0, fileSha256 }
   await leaves(

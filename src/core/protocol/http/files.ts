@@ -1,4 +1,4 @@
-import { Closed, Id, Line, Nullable, OpaqueId, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
@@ -25,6 +25,22 @@ export const File = Type.Object(
   { examples: [examples.file] },
 )
 export type File = Static<typeof File>
+
+/** An upload in a list; `user` is null once its user is removed. */
+export const Upload = Type.Object(
+  { ...File.properties, user: Nullable(Type.String()) },
+  { examples: [{ ...examples.file, user: 'ann' }] },
+)
+export type Upload = Static<typeof Upload>
+
+export const UploadQuery = Closed({ ...paging, user: Type.Optional(Line(128)) })
+export type UploadQuery = Static<typeof UploadQuery>
+
+export const UploadRemoved = Type.Object(
+  { fileId: OpaqueId },
+  { examples: [{ fileId: examples.file.fileId }] },
+)
+export type UploadRemoved = Static<typeof UploadRemoved>
 
 export const FileQuery = Closed({
   name: Type.Optional(Line(255)),

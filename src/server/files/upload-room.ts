@@ -1,0 +1,117 @@
+import { RsmError } from '../../core/errors.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { Files } from '../seams/files.ts'
+import type { FileRecord } from '../seams/records/file.ts'
+import type { Store } from '../seams/store.ts'
+import type { Uploads } from './uploads.ts'
+
+/** The part of the disk, and the bytes, of which uploads leave the smaller one free for store, audit log and output. */
+const freeShare = 0.1
+const freeBytes = 1024 ** 3
+/** Bytes of an upload between two looks at the disk, and between two at the user's other uploads. */
+const lookEvery = 1024 * 1024
+const shareEvery = 16 * 1024 * 1024
+/** Uploads of one user that may wait for a task. */
+const mostWaiting = 1000
+const defaultMostBytes = 20 * 1024 ** 3
+const largestFiles = 10
+
+interface Parts {
+  readonly store: Pick<Store, 'find'>
+  readonly uploads: Uploads
+  readonly files: Pick<Files, 'room' | 'size'>
+  readonly clock: Clock
+  /** Bytes of one user's uploads that wait for a task: 20 GiB, or ten of the largest files. */
+  readonly mostBytes: number | undefined
+  readonly maxFileSize: number
+}
+
+interface Growth {
+  readonly userId: number
+  /** The upload itself, which is not counted with the others; null of one that begins. */
+  readonly id: string | null
+  /** Bytes that it will have, and those of them that have not come yet. */
+  readonly size: number
+  readonly coming: number
+}
+
+const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
+const remedy = 'remove uploads that nobody needs: rsm files list, rsm files remove'
+
+/** Keeps uploads from using up the disk: of one user, and all together. */
+export interface UploadRoom {
+  /** Errors: `too_large` where there is no room for it. */
+  demand(growth: Growth): Promise<void>
+  /** The bytes of an upload as they come, as long as there is room. */
+  guarded(file: FileRecord, offset: number, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
+}
+
+export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Parts): UploadRoom {
+  const { maxFileSize, mostBytes = Math.max(defaultMostBytes, largestFiles * maxFileSize) } = bounds
+
+  const isNeeded = async ({ id }: FileRecord) =>
+    (await store.find('tasks', 'fileId', id)).length > 0 ||
+    (await store.find('schedules', 'fileId', id)).length > 0
+
+  const sizeOf = async ({ id, size }: FileRecord) => size ?? (await files.size(id))
+
+  async function sum(of: readonly FileRecord[]): Promise<number> {
+    let total = 0
+    for (const file of of) total += await sizeOf(file)
+    return total
+  }
+
+  async function demandShare({ userId, id, size }: Growth): Promise<void> {
+    const now = isoTime(clock.now())
+    const young = (await uploads.all()).filter(
+      (file) => file.userId === userId && file.id !== id && file.expiresAt > now,
+    )
+    const fits = async (of: readonly FileRecord[]) =>
+      of.length < mostWaiting && (await sum(of)) + size <= mostBytes
+    if (await fits(young)) return
+    const waiting: FileRecord[] = []
+    for (const file of young) if (!(await isNeeded(file))) waiting.push(file)
+    if (await fits(waiting)) return
+    throw new RsmError(
+      'too_large',
+      `Your uploads that wait for a task may have ${showMiB(mostBytes)} (--max-upload-bytes), and be ${mostWaiting} at most; ${remedy}`,
+    )
+  }
+
+  async function demandFree(coming: number): Promise<void> {
+    const room = await files.room()
+    if (room === null) return
+    const least = Math.min(freeShare * room.size, freeBytes)
+    if (room.available - coming >= least) return
+    throw new RsmError(
+      'too_large',
+      `The server's disk has ${showMiB(room.available)} free, and uploads leave ${showMiB(least)}; ${remedy}, or rsm server retention`,
+    )
+  }
+
+  async function demand(growth: Growth): Promise<void> {
+    await demandFree(growth.coming)
+    await demandShare(growth)
+  }
+
+  return {
+    demand,
+    async *guarded({ id, userId, size }, offset, bytes) {
+      let end = offset
+      let next = offset + lookEvery
+      let nextShare = offset + shareEvery
+      for await (const piece of bytes) {
+        end += piece.length
+        if (end > next) {
+          await demandFree(piece.length)
+          next = end + lookEvery
+        }
+        if (end > nextShare) {
+          await demandShare({ id, userId, size: size ?? end, coming: 0 })
+          nextShare = end + shareEvery
+        }
+        yield piece
+      }
+    },
+  }
+}
