@@ -1,5 +1,6 @@
 import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Credentials } from '../access/credentials.ts'
 import type { Events } from '../events/events.ts'
 import type { BeginBackup } from '../keep/backups.ts'
 import type { Readiness } from '../readiness.ts'
@@ -13,6 +14,8 @@ export interface RouteDependencies {
   context: Context
   audit: Pick<AuditLog, 'list' | 'raw'>
   events: Events
+  /** For what needs no token and serves those who have one first. */
+  credentials: Credentials
   readiness(): Readiness
   /** What `GET /api/server` says. */
   info(): ServerInfo

@@ -2,15 +2,22 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
+import { sourceOf } from '../access/source.ts'
 import type { AppInstance } from '../http/app.ts'
+import { bearer } from '../http/auth.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
+import { createPlaces } from '../releases/places.ts'
 import { rangeOf } from '../releases/ranges.ts'
 import type { HandedFile } from '../releases/releases.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 
-/** Downloads at once: more would take the line of the agents. */
-const mostDownloads = 16
+/** Downloads at once, and of one network: more would take the line of the agents. */
+const mostDownloads = 24
+const mostOfNetwork = 16
+/** Places that only agents may take that show their token, and those of one agent. */
+const mostOfAgents = 8
+const mostOfAgent = 2
 /** Milliseconds after which a download whose client takes nothing is ended. */
 const stalledAfter = 30_000
 /** Seconds after which one who found no place may ask again. */
@@ -19,9 +26,22 @@ const askAgainAfter = 10
 const allow = { open: true } as const
 const tag = 'server' as const
 
+/** Whoever has one address of a network has others of it: a /24, or a /64 of IPv6. */
+const networkOf = (address: string): string => sourceOf(address).replace(/\.\d+$/, '.0/24')
+
 /** What a host needs that has no rsm yet: it bears no secret, and asks for none. */
-export function installRoutes(app: AppInstance, { context }: RouteDependencies): void {
-  let downloads = 0
+export function installRoutes(app: AppInstance, { context, credentials }: RouteDependencies): void {
+  const clock = { monotonic: () => context.clock.monotonic() }
+  const places = createPlaces({ most: mostDownloads, mostOfKey: mostOfNetwork, clock })
+  const agentPlaces = createPlaces({ most: mostOfAgents, mostOfKey: mostOfAgent, clock })
+
+  async function agentOf(request: FastifyRequest): Promise<string | null> {
+    const token = bearer(request.headers.authorization)
+    // No token is asked for, so none is refused.
+    const caller =
+      token === undefined ? undefined : await Promise.resolve(credentials(token)).catch(() => undefined)
+    return caller?.type === 'agent' ? caller.agentId : null
+  }
 
   function check(request: FastifyRequest): void {
     if (context.handedOut.mayGoTo(request.raw)) return
@@ -35,6 +55,7 @@ export function installRoutes(app: AppInstance, { context }: RouteDependencies):
     request: FastifyRequest,
     reply: FastifyReply,
     { path, sha256, size }: HandedFile,
+    agentId: string | null,
   ): FastifyReply {
     const etag = `"${sha256}"`
     reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-cache', etag })
@@ -47,18 +68,25 @@ export function installRoutes(app: AppInstance, { context }: RouteDependencies):
     if (range !== null) reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`)
     reply.header('content-length', last - first + 1)
     if (request.method === 'HEAD') return reply.send(Readable.from([]))
-    if (downloads >= mostDownloads) {
+    const file = createReadStream(path, { start: first, end: last })
+    const download = { bytes: () => file.bytesRead, cut: () => reply.raw.destroy() }
+    const free =
+      (agentId === null ? null : agentPlaces.take(agentId, download)) ??
+      places.take(networkOf(request.client), download)
+    if (free === null) {
+      file.destroy()
       for (const name of ['content-length', 'content-range', 'accept-ranges', 'etag'])
         reply.removeHeader(name)
       reply.type('application/json; charset=utf-8')
-      throw new RsmError('unavailable', `${mostDownloads} downloads are running; try again later`, {
-        retryAfter: askAgainAfter,
-      })
+      throw new RsmError(
+        'unavailable',
+        `${mostOfNetwork} downloads are running from your network, or ${mostDownloads} in all; try again later`,
+        { retryAfter: askAgainAfter },
+      )
     }
-    downloads++
-    const file = createReadStream(path, { start: first, end: last })
-    file.once('close', () => downloads--)
+    file.once('close', free)
     reply.raw.once('close', () => file.destroy())
+    if (reply.raw.destroyed) file.destroy()
     reply.raw.setTimeout(stalledAfter, () => reply.raw.destroy())
     return reply.send(file)
   }
@@ -113,7 +141,8 @@ export function installRoutes(app: AppInstance, { context }: RouteDependencies):
     async (request, reply) => {
       check(request)
       const { file } = request.params as { file: string }
-      return send(request, reply, await context.handedOut.releases.find(file))
+      const found = await context.handedOut.releases.find(file)
+      return send(request, reply, found, await agentOf(request))
     },
   )
 }

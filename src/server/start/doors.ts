@@ -164,7 +164,7 @@ const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
-  { context, deliveries, fleetEvents, backup, auditCopy, membership }: Work,
+  { context, credentials, deliveries, fleetEvents, backup, auditCopy, membership }: Work,
   options: ServerOptions,
   { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
 ): RouteDependencies {
@@ -178,6 +178,7 @@ function behindRoutes(
     context,
     audit,
     events: fleetEvents,
+    credentials,
     info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
     ...asked,
     backup,

@@ -28,6 +28,6 @@ export async function serve(t: ExecutionContext, answer: Answer, timeout = 30) {
   t.teardown(() => server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const path = join(temporaryDirectory(t), 'download')
-  const order = { url, timeout, environment: {} } as unknown as UpgradeOrder
+  const order = { dataDir: temporaryDirectory(t), url, timeout, environment: {} } as unknown as UpgradeOrder
   return { ranges, path, order, get: () => download(order, wanted, path) }
 }

@@ -8,6 +8,7 @@ import test from 'ava'
 import { readJoin } from '../../../src/core/join/join-string.ts'
 import { openReleases } from '../../../src/server/releases/releases.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
 import { handOut } from '../../helpers/servers/hand-out.ts'
 import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
 import { startTlsServer } from '../../helpers/servers/tls-server.ts'
@@ -55,8 +56,10 @@ test('/install.sh and /dl need no token, say which executables there are, and se
   t.is(await (await get('/dl/SHA256SUMS')).text(), sums, 'a restart keeps them')
 })
 
-test('16 downloads run at once, the next is told to come again, and one that ends makes room', async (t) => {
-  const server = await startTestServer(t)
+test('16 downloads of a network run at once, the next is told to come again, and one that ends or stalls makes room', async (t) => {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock })
+  const { token } = await server.enroll('web1')
   await handOut(server, elf(62, 8 * 1024 * 1024))
   const url = `${server.url}/dl/rsm-linux-x64`
   // Nobody reads them: what fits into the buffers of the sockets is all that is sent.
@@ -83,6 +86,13 @@ test('16 downloads run at once, the next is told to come again, and one that end
     await again.body?.cancel()
   }
   t.is(status, 200)
+  const agents = await fetch(url, { headers: { authorization: `Bearer ${token}` } })
+  t.is(agents.status, 200, 'agents have places of their own')
+  await agents.body?.cancel()
+  clock.forward(600)
+  const instead = await fetch(url)
+  t.is(instead.status, 200)
+  await instead.body?.cancel()
   for (const asking of held) asking.destroy()
 })
 
