@@ -26,7 +26,7 @@ export interface Engine
   recover(): Promise<void>
   /** Cancels a task: resolves when that is durable; an agent that is away hears of it when it returns. */
   cancel(taskId: string): Promise<void>
-  abandonHost(hostId: number): Promise<void>
+  abandonHost: (...of: Parameters<Executions['abandon']>) => Promise<void>
   transactWithOpen: Executions['transactWithOpen']
   /** What this agent is to remember of this server; null while it has to be kept from it. */
   markFor(agentId: string): RunMark | null
@@ -91,8 +91,8 @@ export function createEngine(deps: EngineDependencies): Engine {
       parts.ended(await parts.executions.cancel(taskId))
     },
     transactWithOpen: (hostId, work) => parts.executions.transactWithOpen(hostId, work),
-    async abandonHost(hostId) {
-      parts.ended(await parts.executions.abandon(hostId))
+    async abandonHost(hostId, parting) {
+      parts.ended(await parts.executions.abandon(hostId, parting))
     },
     markFor(agentId) {
       const mark = held.isUncertain ? null : parts.serverRuns.recent()

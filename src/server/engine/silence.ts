@@ -1,5 +1,3 @@
-import type { End } from '../seams/executions.ts'
-
 /** Milliseconds beyond its timeout that an execution may be silent before it is LOST (contract §4) … */
 export const silence = 10 * 60_000
 /** … or that it may be when it has no timeout. */
@@ -10,6 +8,4 @@ export function isTooSilent(longest: number, silent: number): boolean {
   return silent > (longest === 0 ? silenceWithoutTimeout : longest * 1000 + silence)
 }
 
-export function silentEnd(id: string, silent: number): End {
-  return { id, error: `no word of it for ${Math.round(silent / 1000)} s` }
-}
+export const silentError = (silent: number): string => `no word of it for ${Math.round(silent / 1000)} s`

@@ -84,13 +84,24 @@ export const asLost =
   }
 
 /** Of a host that is being deleted. */
-export const asAbandoned =
+const asAbandoned =
   (at: string): Decide =>
   (current, output) => {
     const error = () => 'the host was deleted'
     const decide = current.status === 'PENDING' ? neverStarted('UNREACHABLE', at, error) : asLost(at, error)
     return decide(current, output)
   }
+
+/** Of a host whose agent was revoked, so that no end of it counts. What waits, or goes over SSH, stays. */
+const asRevoked =
+  (at: string): Decide =>
+  (current, output) => {
+    const error = () => 'its agent was revoked while it ran, so how it ended cannot be known'
+    return current.overSsh ? null : asLost(at, error)(current, output)
+  }
+
+/** Reasons to abandon what a host has. */
+export const partings = { removed: asAbandoned, revoked: asRevoked }
 
 /** What a cancel makes of it; with `pendingOnly` what runs goes on. */
 export const asCancelled =

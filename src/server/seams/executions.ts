@@ -91,8 +91,8 @@ export interface Executions {
    * where the task has ended.
    */
   cancel(taskId: string, how?: { pendingOnly: true; error: string }): Promise<Execution[]>
-  /** Ends everything of a host that is being deleted. */
-  abandon(hostId: number): Promise<Execution[]>
+  /** Ends everything of a host that is being removed, or what is RUNNING on one whose agent was revoked. */
+  abandon(hostId: number, parting: 'removed' | 'revoked'): Promise<Execution[]>
 
   /** Marks due executions that run over SSH as begun. The owner of the task runs them. */
   begin(by: Member, ids: readonly string[]): Promise<Execution[]>

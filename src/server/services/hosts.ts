@@ -11,7 +11,7 @@ import { storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
 
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, presence, hints, clock, webhookEvents } = context
+  const { store, engine, fleet, keys, presence, hints, clock, webhookEvents } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
@@ -100,6 +100,8 @@ export function createHosts(context: Context): HostService {
       })
       presence.revoked(id)
       tellTokenEnded(context, agentId)
+      // After the link: nothing more is sent over it.
+      await engine.abandonHost(id, 'revoked')
       return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
   }

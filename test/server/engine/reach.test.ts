@@ -189,6 +189,28 @@ test('a revoked agent is offered nothing more, and its running work does not han
   t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
+test('running work of a host is LOST as soon as its agent is revoked; what another host runs goes on', async (t) => {
+  const server = await startTestServer(t)
+  const [revoked, other] = [await server.enroll('web1'), await server.enroll('web2')]
+  const agents = [await ScriptedAgent.link(server, revoked), await ScriptedAgent.link(server, other)] as const
+  const taskId = await startTask(server, [revoked.hostId, other.hostId])
+  for (const agent of agents) {
+    await agent.execution(taskId)
+    agent.output(taskId, 0, 'begun')
+    await agent.acknowledged(taskId, 0)
+  }
+  await server.data('DELETE', `/api/hosts/${revoked.hostId}/agent`)
+  const [lost, goesOn] = (await task(server, taskId)).results
+  t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
+  t.is(
+    lost?.error,
+    'its agent was revoked while it ran, so how it ended cannot be known; 5 bytes of its output are here',
+  )
+  t.like(goesOn, { status: 'RUNNING' })
+  agents[1].complete(taskId, 0, { lastSequence: 0 })
+  t.is((await finished(server, taskId)).counts.LOST, 1)
+})
+
 test('deleting a host with running work is a 409; forced, its results become LOST', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')

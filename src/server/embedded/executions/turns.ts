@@ -1,12 +1,12 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
 import {
-  asAbandoned,
   asCancelled,
   asDue,
   type Decide,
   endsById,
   neverStarted,
+  partings,
 } from '../../executions/transitions.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { Progress } from '../../seams/outputs.ts'
@@ -84,7 +84,7 @@ export function createTurns(
       return changed
     },
 
-    abandon: (hostId) =>
-      steps.change(null, (tx) => tx.find('executions', 'hostId', hostId), asAbandoned(steps.now())),
+    abandon: (hostId, parting) =>
+      steps.change(null, (tx) => tx.find('executions', 'hostId', hostId), partings[parting](steps.now())),
   }
 }

@@ -1,7 +1,7 @@
 import { longestRun } from '../../../core/task/gates.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { EngineParts } from '../parts.ts'
-import { isTooSilent, silence, silentEnd } from '../silence.ts'
+import { isTooSilent, silence, silentError } from '../silence.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'
 
 /**
@@ -19,10 +19,14 @@ export function createSilent(parts: EngineParts, lanes: HostLanes) {
   async function look(link: AgentLink, { named, heard }: HostLane): Promise<void> {
     const now = clock.monotonic()
     for (const [taskId, at] of heard) {
-      // A linked agent of ours that has named it says that it still runs.
+      // A linked agent of ours that has named it says that it still runs: the task's owner bounds that.
       if (link.hello && named.has(taskId)) heard.set(taskId, now)
       else if (now - at > silence && isTooSilent(await longestOf(taskId), now - at))
-        parts.ended(await executions.lose(link.claim, [silentEnd(`${taskId}/${link.hostId}`, now - at)]))
+        parts.ended(
+          await executions.lose(link.claim, [
+            { id: `${taskId}/${link.hostId}`, error: silentError(now - at) },
+          ]),
+        )
     }
   }
 

@@ -4,6 +4,7 @@ import { isFinal, type TaskType } from '../../../core/task/task.ts'
 import { only } from '../../only.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
+import { Watch } from './watch.ts'
 
 /**
  * Until when the pause lasts, if there is one now (the plan knows). A server that was killed after the last end of a
@@ -51,11 +52,8 @@ export class OwnedTask {
   graceUntil = 0
   /** Open executions that run over links, by their id, as far as the owner knows. */
   readonly open = new Map<string, OpenExecution>()
-  /**
-   * Monotonic milliseconds when the host of what is RUNNING was last seen linked, or it was first seen RUNNING; by the
-   * execution's id.
-   */
-  readonly linkedAt = new Map<string, number>()
+  /** Executions that are RUNNING over links, by their id. */
+  readonly watches = new Map<string, Watch>()
   /** Monotonic milliseconds since when the host of an execution that is due has been without a link, by the execution's id. */
   readonly awaySince = new Map<string, number>()
   /** What followers were told of why a host says nothing just now, by the execution's id. */
@@ -83,9 +81,15 @@ export class OwnedTask {
       if (isOpen) this.open.set(id, only(execution, 'id', 'taskId', 'hostId', 'hostname', 'status', 'dueAt'))
       else this.open.delete(id)
       if (!isOpen || status !== 'PENDING') this.awaySince.delete(id)
-      if (!isOpen || status !== 'RUNNING') this.linkedAt.delete(id)
-      else if (!this.linkedAt.has(id)) this.linkedAt.set(id, now)
+      if (isOpen && status === 'RUNNING') this.#watch(execution, now)
+      else this.watches.delete(id)
     }
+  }
+
+  #watch({ id, cancelRequested }: Execution, now: number): void {
+    const watch = this.watches.get(id) ?? new Watch(this.longest, now)
+    watch.isCancelled = cancelRequested
+    this.watches.set(id, watch)
   }
 
   /** What is due and waits for its host. */

@@ -1,12 +1,11 @@
 import type { End } from '../../seams/executions.ts'
 import { notesOf } from '../notes.ts'
 import type { EngineParts } from '../parts.ts'
-import { isTooSilent, silentEnd } from '../silence.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'
 
-/** Looks after executions of owned tasks whose hosts have no link to any server. */
+/** Looks after executions of owned tasks whose hosts are away, or linked and do not report an end. */
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, OwnedTask>) {
-  const { executions, hints, member, clock } = parts
+  const { executions, store, hints, member, clock } = parts
 
   /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
   async function tellWhoIsAway(task: OwnedTask, all: readonly OpenExecution[]): Promise<void> {
@@ -20,13 +19,19 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
     task.notes = notes
   }
 
-  /** Of those that are RUNNING; a note says of each whose host is away. */
-  function silentEnds({ longest, notes, linkedAt }: OwnedTask): End[] {
+  /** Executions that are LOST: their hosts are away for too long, or linked without an end that is due. */
+  async function lostEnds({ id: taskId, notes, watches }: OwnedTask): Promise<End[]> {
     const now = clock.monotonic()
     const ends: End[] = []
-    for (const [id, at] of linkedAt)
-      if (!notes.has(id)) linkedAt.set(id, now)
-      else if (isTooSilent(longest, now - at)) ends.push(silentEnd(id, now - at))
+    const add = (id: string, error: string | null | undefined) => {
+      if (typeof error === 'string') ends.push({ id, error })
+    }
+    const due: number[] = []
+    for (const [id, watch] of watches)
+      if (notes.has(id)) add(id, watch.away(now))
+      else if (watch.linked(now)) due.push(Number(id.slice(id.lastIndexOf('/') + 1)))
+    for (const { execution, output } of due.length === 0 ? [] : await executions.ofHosts(taskId, due))
+      add(execution.id, watches.get(execution.id)?.hear(now, output.storedSequence))
     return ends
   }
 
@@ -38,7 +43,9 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
           : [...task.open.values()]
         if (all.length === 0 && task.notes.size === 0) continue
         await tellWhoIsAway(task, all)
-        const ends = silentEnds(task)
+        // Agents cannot report an end while nothing can be written.
+        if (store.readOnlyReason !== null) continue
+        const ends = await lostEnds(task)
         if (ends.length > 0) parts.ended(await executions.lose(member, ends))
       }
     },

@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
-import { asAbandoned, asDue, endsById, neverStarted } from '../../executions/transitions.ts'
+import { asDue, endsById, neverStarted, partings } from '../../executions/transitions.ts'
 import { fitJson } from '../../fit-json.ts'
 import type { Executions } from '../../seams/executions.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
@@ -87,7 +87,7 @@ export function createTurns(
       return changed
     },
 
-    async abandon(hostId) {
+    async abandon(hostId, parting) {
       const rows = await database.ask<Row>(
         'api',
         {
@@ -96,7 +96,7 @@ export function createTurns(
         },
         [hostId],
       )
-      return steps.change(null, { stored: rows.map(storedOf) }, asAbandoned(steps.now()))
+      return steps.change(null, { stored: rows.map(storedOf) }, partings[parting](steps.now()))
     },
   }
 }

@@ -14,7 +14,8 @@ export async function removeHost(context: Context, id: number, force: boolean): 
       )
     return open > 0
   }
-  if (await engine.transactWithOpen(id, async (_, open) => isBusy(open))) await engine.abandonHost(id)
+  if (await engine.transactWithOpen(id, async (_, open) => isBusy(open)))
+    await engine.abandonHost(id, 'removed')
   const { removed, clusterIds, wasBusy } = await engine.transactWithOpen(id, async (tx, open) => {
     const current = await tx.get('hosts', id)
     if (!current) throw notFound('host', id)
@@ -31,7 +32,7 @@ export async function removeHost(context: Context, id: number, force: boolean): 
   if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
   hints.publish('host', { id, change: 'removed' })
   for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
-  if (wasBusy) await engine.abandonHost(id)
+  if (wasBusy) await engine.abandonHost(id, 'removed')
   // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
   await history.forget(id)
   return { id, openEnrollments: await openEnrollments(store, clock.now()) }
