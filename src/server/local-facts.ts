@@ -14,6 +14,8 @@ export interface Facts {
     verify?: VerifyResult | null
     rollback?: RollbackResult | null
   }
+  /** A host takes no further part in a fetch: its execution has ended. */
+  fetchEnded: { taskId: string; hostId: number }
   taskEnded: { taskId: string; status: TaskStatus }
   /** Slots of a schedule were run or skipped by this server; `late`: milliseconds by which the run began after its time. */
   slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }

@@ -23,6 +23,7 @@ export function signalOf(complete: ScriptComplete): string | null {
 export function statusOf(
   { exitCode, status: said, verify }: ScriptComplete,
   isCancelRequested: boolean,
+  refuted: string | null = null,
 ): { status: FinalStatus; doubt: string | null } {
   if (said === 'LOST') return { status: said, doubt: null }
   // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
@@ -31,7 +32,10 @@ export function statusOf(
   // Its script has succeeded: the exit code is that of what verified it.
   if (said === 'FAILED' && verify && verify.status !== 'SUCCESS') return { status: said, doubt: null }
   const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
-  if (said === undefined || said === meant) return { status: meant, doubt: null }
+  if (said === undefined || said === meant)
+    return meant === 'SUCCESS' && refuted !== null
+      ? { status: 'FAILED', doubt: refuted }
+      : { status: meant, doubt: null }
   const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', and nobody asked for that' : ''}`
   return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }
 }
@@ -80,12 +84,12 @@ function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | n
 
 /** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
 export function settled(
-  { complete, incomplete }: ReportedEnd,
+  { complete, incomplete, refuted = null }: ReportedEnd,
   output: OutputSoFar,
   current: Execution,
   now: number,
 ): Execution {
-  const { status, doubt } = statusOf(complete, current.cancelRequested)
+  const { status, doubt } = statusOf(complete, current.cancelRequested, refuted)
   const { verify, rollback } = complete
   const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
   const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })

@@ -1,5 +1,6 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
+import { unfoldIds } from '../../core/task/id-set.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { opaqueId, timeOfId } from '../ids.ts'
@@ -114,8 +115,14 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     await removeUnless(id, () => Promise.resolve(false))
   }
 
-  async function isNeeded(tx: Transaction, { id, taskId, sealedKey }: FileRecord): Promise<boolean> {
-    if (taskId !== null) return (await tx.get('tasks', taskId)) !== undefined
+  async function isNeeded(
+    tx: Transaction,
+    { id, taskId, sealedKey, isComplete }: FileRecord,
+  ): Promise<boolean> {
+    if (taskId !== null) {
+      const task = await tx.get('tasks', taskId)
+      return task !== undefined && (isComplete || task.status === 'RUNNING')
+    }
     if ((await tx.find('schedules', 'fileId', id)).length > 0) return true
     const tasks = await tx.find('tasks', 'fileId', id)
     return sealedKey === null ? tasks.length > 0 : tasks.some(({ status }) => status === 'RUNNING')
@@ -142,18 +149,30 @@ export function createFileKeeper(parts: Parts): FileKeeper {
     return removed
   }
 
-  /** A secret file goes with the last task that needs it, and at once, unless a schedule names it (contract §13). */
+  async function endFetch(taskId: string, hostId: number): Promise<void> {
+    const id = fetchedId(taskId, hostId)
+    await removeUnless(id, (_, { isComplete }) => Promise.resolve(isComplete))
+    // A request that was under way leaves bytes after the record has gone.
+    if ((await store.get('files', id)) === undefined) await files.remove(id)
+  }
+
+  /**
+   * A secret file goes with the last task that needs it, and at once, unless a schedule names it; so does what a fetch has left
+   * unfinished (contract §13).
+   */
   async function taskEnded(taskId: string): Promise<void> {
     const task = await store.get('tasks', taskId)
+    if (task?.fetch) for (const hostId of unfoldIds(task.hostSet ?? '')) await endFetch(taskId, hostId)
     if (!task?.hasSecretFile) return
     const fileId = task.copy?.file.fileId ?? task.stdin?.fileId
     if (fileId !== undefined) await removeUnless(fileId, isNeeded)
   }
-  facts.subscribe('taskEnded', ({ taskId }) => {
-    taskEnded(taskId).catch((error: unknown) =>
-      log.warn({ err: error, taskId }, 'the secret file of a task is removed within the hour'),
+  const inBackground = (work: Promise<void>, taskId: string) =>
+    work.catch((error: unknown) =>
+      log.warn({ err: error, taskId }, 'files that a task has left are removed later'),
     )
-  })
+  facts.subscribe('taskEnded', ({ taskId }) => void inBackground(taskEnded(taskId), taskId))
+  facts.subscribe('fetchEnded', ({ taskId, hostId }) => void inBackground(endFetch(taskId, hostId), taskId))
 
   /** Refuses an upload for which there is no room, before its bytes come and while they do. */
   async function withRoom(file: FileRecord, arrival: Arrival): Promise<Arrival> {

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { invalid, RsmError } from '../../core/errors.ts'
 import { WrongOffset } from '../seams/files.ts'
 import type { FileRecord } from '../seams/records/file.ts'
+import type { TaskRecord } from '../seams/records/task.ts'
 import type { Store } from '../seams/store.ts'
 import type { Contents } from './contents.ts'
 
@@ -27,6 +28,8 @@ export interface Arrival {
   readonly offset: number
   /** The file ends with them. */
   readonly end: boolean
+  /** Bytes that the file may have, where that is less than the server takes. */
+  readonly maxSize?: number
 }
 
 export interface GrownFile {
@@ -34,10 +37,22 @@ export interface GrownFile {
   readonly offset: number
 }
 
-export function tooLarge(maxFileSize: number): RsmError {
-  return new RsmError('too_large', `The file is larger than ${maxFileSize} bytes`, {
-    hint: 'the server takes files up to --max-file-size',
+export function tooLarge(most: number): RsmError {
+  return new RsmError('too_large', `The file is larger than ${most} bytes`, {
+    hint: 'the server takes files up to --max-file-size, and a fetch up to its maxSize',
   })
+}
+
+/** Largest files that all hosts of a fetch may send together where the caller gives no `maxSize`. */
+const filesOfFetch = 16
+
+/** Bytes that each host of a fetch may send. */
+export function fetchBound(
+  { fetch, hostCount }: Pick<TaskRecord, 'fetch' | 'hostCount'>,
+  maxFileSize: number,
+): number {
+  const share = Math.floor((maxFileSize * filesOfFetch) / hostCount)
+  return Math.min(fetch?.maxSize ?? share, maxFileSize)
 }
 
 /** An offset at which nothing can be added just now, as an answer says it: `{offset}` is where to go on. */
@@ -66,13 +81,13 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
   /** @throws RsmError `too_large`, `invalid` as soon as there is more than may come */
   async function* bounded(
     { size }: FileRecord,
-    { bytes, offset }: Arrival,
+    { bytes, offset, maxSize = maxFileSize }: Arrival,
     seen: (piece: Uint8Array) => void,
   ): AsyncGenerator<Uint8Array> {
     let end = offset
     for await (const piece of bytes) {
       end += piece.length
-      if (end > maxFileSize) throw tooLarge(maxFileSize)
+      if (end > maxSize) throw tooLarge(maxSize)
       if (size !== null && end > size)
         throw invalid([{ field: 'size', message: `is ${size}, and more bytes than that have come` }])
       seen(piece)

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Executions } from '../seams/executions.ts'
 import type { FileRecord } from '../seams/records/file.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
@@ -8,7 +9,7 @@ import type { Shared } from '../seams/shared.ts'
 import type { Store } from '../seams/store.ts'
 import type { Carried } from './carried.ts'
 import type { FileKeeper } from './files.ts'
-import { type Arrival, tooLarge } from './growing.ts'
+import { type Arrival, fetchBound, tooLarge } from './growing.ts'
 import { createRate, type Rate } from './rate.ts'
 
 /** Tasks whose bytes are bounded, at once; of more the oldest begins anew, with its burst. */
@@ -23,6 +24,7 @@ interface Parts {
   readonly files: FileKeeper
   readonly carried: Pick<Carried, 'at'>
   readonly shared: Pick<Shared, 'servers'> | null
+  readonly facts: LocalFacts
   readonly clock: Clock
 }
 
@@ -44,7 +46,15 @@ export interface Transfers {
   fromAgent(hostId: number, taskId: string, arrival: Arrival & { sha256: string | null }): Promise<number>
 }
 
-export function createTransfers({ store, executions, files, carried, shared, clock }: Parts): Transfers {
+export function createTransfers({
+  store,
+  executions,
+  files,
+  carried,
+  shared,
+  facts,
+  clock,
+}: Parts): Transfers {
   const rates = new Map<string, Rate>()
 
   /** Of all servers together they let through what the task allows: each an equal share. */
@@ -91,14 +101,16 @@ export function createTransfers({ store, executions, files, carried, shared, clo
       if (!task?.fetch || task.status !== 'RUNNING' || !(await isOpen(taskId, hostId)))
         throw new RsmError('not_found', `Task ${taskId} fetches nothing from this host`)
       const rate = await openRate(task)
-      if (arrival.length !== null && arrival.offset + arrival.length > files.maxFileSize)
-        throw tooLarge(files.maxFileSize)
+      const maxSize = fetchBound(task, files.maxFileSize)
+      if (arrival.length !== null && arrival.offset + arrival.length > maxSize) throw tooLarge(maxSize)
       const known = await files.fetched(task, hostId)
       const file = sha256 === null ? known : { ...known, sha256 }
       // The answer was lost, and the end comes again.
       if (known.isComplete && arrival.end && known.sha256 === sha256) return known.size ?? 0
-      const { offset } = await files.add(file, arrival)
+      const { offset } = await files.add(file, { ...arrival, maxSize })
       carried.at(taskId, hostId, offset)
+      // The execution may have ended while they came.
+      if (!(await isOpen(taskId, hostId))) facts.publish('fetchEnded', { taskId, hostId })
       // The bytes are here: what waits is the answer, and with it the next ones.
       if (rate !== null) await rate.take(offset - arrival.offset)
       return offset

@@ -41,6 +41,8 @@ export interface ReportedEnd {
   complete: ScriptComplete
   /** The server waited for missing output, and it never came. */
   incomplete: boolean
+  /** Why a SUCCESS cannot be true; null if it may be. */
+  refuted?: string | null
 }
 
 /** How an execution ended that the server itself ran over SSH. */

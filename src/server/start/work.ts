@@ -87,7 +87,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     maxFileSize,
     maxUploadBytes: options.maxUploadBytes,
   })
-  const transfers = createTransfers({ ...data, files, carried, clock })
+  const transfers = createTransfers({ ...data, files, carried, facts, clock })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock, () => reaches(trustedFor))
   const tickets = createTickets(data.shortLived, clock)

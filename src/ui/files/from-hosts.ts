@@ -4,7 +4,8 @@ import type { Fetch } from '../../core/protocol/http/files.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { expandPath } from '../../core/task/remote-path.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import type { CopyFlags } from '../flags/copy.ts'
+import { type CopyFlags, parseSize } from '../flags/copy.ts'
+import { ifGiven } from '../flags/given.ts'
 import type { Transfer } from '../task/runnable.ts'
 import type { FromHosts } from './arguments.ts'
 import { bring, type Destination, destinationOf } from './bring.ts'
@@ -27,7 +28,13 @@ export function fromHosts(
       hint: 'to copy a directory with its content: -r',
     })
   checkPath('fetch.path', path, kind)
-  const fetch: Fetch = { path, kind, ...(flags.follow && { follow: true }) }
+  const maxSize = ifGiven(flags['max-size'], parseSize)
+  const fetch: Fetch = {
+    path,
+    kind,
+    ...(flags.follow && { follow: true }),
+    ...(maxSize !== undefined && { maxSize }),
+  }
   let destination: Destination = { target, isFile: false }
   return {
     type: 'FETCH',

@@ -53,6 +53,7 @@ export function filesOfTask({
     ...(fetch && {
       from: fetch.path,
       kind: fetch.kind === 'TREE' ? 'a directory with all that is in it' : 'a file',
+      ...(fetch.maxSize !== undefined && { 'at most': `${showBytes(fetch.maxSize)} from each host` }),
       ...(fetch.follow && { symlinks: 'what they lead to' }),
     }),
     ...(stdin && stdinFields(stdin.fileId, stdin)),

@@ -48,7 +48,7 @@ export async function toHosts(
   flags: CopyHow,
   stdin: StdinReader,
 ): Promise<Transfer> {
-  refuseOptions(flags, ['follow'], 'from')
+  refuseOptions(flags, ['follow', 'max-size'], 'from')
   const how = readCopyOptions(flags)
   if (sources.length > 1 && sources.includes('-'))
     throw new RsmError('usage', 'stdin is copied alone, not beside files')

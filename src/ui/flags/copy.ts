@@ -40,6 +40,11 @@ export const copyFlags = {
     helpGroup,
     description: 'encrypt the file on the server and delete it when the task ends',
   }),
+  'max-size': string({
+    helpGroup,
+    helpValue: 'BYTES',
+    description: 'most bytes to take from each host, like 500K or 10M',
+  }),
   'limit-rate': string({
     helpGroup,
     helpValue: 'BYTES',
@@ -66,12 +71,26 @@ export const withoutScripts = {
   diff: false,
 } as const
 
-const rateUnits: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+const units: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
 
-/** Bytes a second of `500K`, `10M`, `1G`. Errors: `usage`. */
+/** Bytes of `500K`, `10M`, `1G`; NaN of anything else. */
+function bytesOf(text: string): number {
+  const [, digits, unit = ''] = /^([1-9]\d{0,12})([KMG]?)$/i.exec(text) ?? []
+  return Number(digits) * (units[unit.toUpperCase()] ?? 1)
+}
+
+/** Errors: `usage`. */
+export function parseSize(text: string): number {
+  const size = bytesOf(text)
+  if (Number.isSafeInteger(size)) return size
+  throw new RsmError('usage', `--max-size takes a number of bytes, not ${text || 'nothing'}`, {
+    hint: 'for example: --max-size 500K, --max-size 10M',
+  })
+}
+
+/** Bytes a second. Errors: `usage`. */
 export function parseRate(text: string): number {
-  const [, digits = '', unit = ''] = /^([1-9]\d{0,12})([KMG]?)$/i.exec(text) ?? []
-  const rate = Number(digits) * (rateUnits[unit.toUpperCase()] ?? 1)
+  const rate = bytesOf(text)
   if (rate >= 16 * 1024 && rate <= 1024 ** 4) return rate
   throw new RsmError(
     'usage',

@@ -189,7 +189,7 @@ export async function startInsides(
     keys,
     agreed,
     files,
-    transfers: createTransfers({ carried, store, executions, files, shared: null, clock }),
+    transfers: createTransfers({ carried, store, executions, files, shared: null, facts, clock }),
     passwords,
     handedOut,
     clock,

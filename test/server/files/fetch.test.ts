@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { fetchBound } from '../../../src/server/files/growing.ts'
 import type { ServerOptions } from '../../../src/server/options.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { sendBytes, sha256Of } from '../../helpers/clients/files.ts'
 import { finished } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
 
 const capabilities = { files: true }
 
@@ -60,6 +64,36 @@ test('P57 what a host sends goes on after a cut and a restart, is checked, and i
   const part = await download('bytes=1000-1999')
   t.is(part.status, 206)
   t.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(1000, 2000))
+})
+
+test('a host that reports SUCCESS without its complete file is FAILED, and what it has sent is gone', async (t) => {
+  const { server, agent, identity, taskId, put, download } = await fetching(t)
+  await put('offset=0', randomBytes(100_000))
+  const part = join(server.dataDir, 'files', `${taskId}-${identity.hostId}`)
+  t.true(existsSync(part))
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  const ended = await finished(server, taskId)
+  t.is(ended.status, 'FAILED')
+  t.like(ended.results[0], {
+    status: 'FAILED',
+    error: 'its agent reports SUCCESS, but has not sent the complete file',
+  })
+  t.is((await download()).status, 404)
+  await until('the part is gone', () => !existsSync(part))
+})
+
+test('a host sends at most maxSize bytes, whether it says so or not; of many hosts each has a share', async (t) => {
+  const fetch = { path: '/etc/hosts', kind: 'FILE', maxSize: 1000 }
+  const { order, put, agent, taskId, server } = await fetching(t, {}, { fetch })
+  t.is((order.fetch as { maxSize: number }).maxSize, 1000)
+  t.is((await put('offset=0', randomBytes(1001))).status, 413)
+  t.is((await put('offset=0', randomBytes(900))).status, 200)
+  t.is((await put('offset=900', randomBytes(101))).status, 413)
+  agent.complete(taskId, 1, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'FAILED')
+  const shareOf = (hostCount: number) => fetchBound({ hostCount }, 1600)
+  t.deepEqual([1, 16, 32, 1000].map(shareOf), [1600, 1600, 800, 25])
+  t.is(fetchBound({ hostCount: 1000, fetch: { ...order.fetch, maxSize: 9999 } }, 1600), 1600)
 })
 
 test('P57 only the host that fetches sends, as long as it does, and what does not fit begins anew', async (t) => {

@@ -58,7 +58,7 @@ test('P54 those who ask at once for a file share the rate of its task, also whil
   const { store, files, facts, clock } = context
   const shared = { servers: async () => [] }
   const carried = createCarried({ executions, facts, clock })
-  const transfers = createTransfers({ store, executions, files, carried, shared, clock })
+  const transfers = createTransfers({ store, executions, files, carried, shared, facts, clock })
   const asked = await Promise.all([1, 2, 3].map(() => transfers.forAgent(hostId, fileId)))
   t.is(new Set(asked.map(({ rate }) => rate)).size, 1)
 })

@@ -92,7 +92,13 @@ export const Copy = Closed({
 })
 export type Copy = Static<typeof Copy>
 
-export const Fetch = Closed({ path: RemotePath, kind: Kind, follow: Type.Optional(Type.Boolean()) })
+export const Fetch = Closed({
+  path: RemotePath,
+  kind: Kind,
+  follow: Type.Optional(Type.Boolean()),
+  /** Bytes that each host may send. */
+  maxSize: Type.Optional(Bytes),
+})
 export type Fetch = Static<typeof Fetch>
 
 export const Stdin = Closed({ fileId: OpaqueId })
@@ -124,6 +130,7 @@ export const TaskFetch = Type.Object({
   path: Type.String(),
   kind: Kind,
   follow: Type.Optional(Type.Boolean()),
+  maxSize: Type.Optional(Type.Integer()),
 })
 
 /** What a task fetches from one of its hosts; `size` and `sha256` are null where it has not come in full. */

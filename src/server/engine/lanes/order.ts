@@ -1,6 +1,7 @@
 import type { Payloads } from '../../../core/protocol/messages.ts'
 import { expandPath, isSafeInPath, pathFault } from '../../../core/task/remote-path.ts'
 import { runsScript } from '../../../core/task/task.ts'
+import { fetchBound } from '../../files/growing.ts'
 import type { GateScript, TaskGates, TaskRecord } from '../../seams/records/task.ts'
 
 /** What an agent runs that does not know what an upgrade is. */
@@ -56,7 +57,10 @@ export function orderOf(task: TaskRecord, { secrets, maxFileSize }: Given): Orde
   const { id: taskId, timeout, runAs, maxOutputBytes, copy, fetch } = task
   const shared = { taskId, timeout, ...(runAs === null ? {} : { runAs }), maxOutputBytes }
   if (copy) return { type: 'COPY_FILE', payload: { ...shared, copy } }
-  if (fetch) return { type: 'FETCH_FILE', payload: { ...shared, fetch: { ...fetch, maxSize: maxFileSize } } }
+  if (fetch) {
+    const maxSize = fetchBound(task, maxFileSize)
+    return { type: 'FETCH_FILE', payload: { ...shared, fetch: { ...fetch, maxSize } } }
+  }
   const scriptName = fileName(task.scriptName)
   const payload = {
     ...shared,

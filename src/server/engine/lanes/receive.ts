@@ -13,6 +13,7 @@ import type { EngineParts } from '../parts.ts'
 import { createFrameTarget } from './frame-target.ts'
 import type { HostLanes } from './host-lanes.ts'
 import type { EarlyEnd, Incoming } from './incoming.ts'
+import { createRefuted } from './refuted.ts'
 
 /**
  * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,
@@ -38,8 +39,9 @@ export interface Receiver {
 }
 
 export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
-  const { executions, clock, log } = parts
+  const { executions, facts, clock, log } = parts
   const find = createFrameTarget(parts, lanes)
+  const refuted = createRefuted(parts)
 
   /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
   const present = (link: AgentLink) => lanes.get(link.hostId)?.link ?? link
@@ -78,12 +80,16 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     if (status === 'LOST') return
     const known = lane.ended(taskId)?.late
     if (known) return known
-    const writing = executions.late(taskId, hostId, {
-      status: statusOf(complete, status !== undefined).status,
-      exitCode,
-      signal: signalOf(complete),
-      completedAt: isoTime(clock.now()),
-    })
+    const write = async () => {
+      const why = await refuted.reason(taskId, hostId)
+      await executions.late(taskId, hostId, {
+        status: statusOf(complete, status !== undefined, why).status,
+        exitCode,
+        signal: signalOf(complete),
+        completedAt: isoTime(clock.now()),
+      })
+    }
+    const writing = write()
     // An end that is repeated meanwhile waits for the same write.
     lane.noteEnded(taskId, writing)
     try {
@@ -98,8 +104,10 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
   async function settle(link: AgentLink, end: ReportedEnd): Promise<void> {
     const { taskId } = end.complete
     const { hostId } = link
-    const changed = await executions.settle(`${taskId}/${hostId}`, end)
+    const ended = { ...end, refuted: await refuted.reason(taskId, hostId) }
+    const changed = await executions.settle(`${taskId}/${hostId}`, ended)
     parts.ended(changed)
+    if (await refuted.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })
     if (changed.length === 0) await late(hostId, end.complete)
     const lane = lanes.of(hostId)
     lane.incoming.delete(taskId)

@@ -80,7 +80,7 @@ export interface TaskRecord {
   /** Of type COPY only: as it is sent, but for names of hosts in its path. */
   copy?: CopyOrder
   /** Of type FETCH only. */
-  fetch?: Omit<FetchOrder, 'maxSize'>
+  fetch?: Omit<FetchOrder, 'maxSize'> & Partial<Pick<FetchOrder, 'maxSize'>>
   /** What scripts read. */
   stdin?: FileOfTask
   /** What the file of `copy` or `stdin` is called where it comes from; absent where nobody said. */
