@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { TaskResult } from '../../../src/core/task/task.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
@@ -31,6 +32,16 @@ async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult>
 
 const minutes = 60
 const hours = 3600
+/** Milliseconds after which the server has looked at what is RUNNING. */
+const silenceSweep = 5200
+
+/** The host stays linked, and says nothing of its execution, while the server looks at it for over a minute. */
+async function lookOn(clock: ShiftedClock): Promise<void> {
+  for (let n = 0; n < 4; n++) {
+    clock.forward(20)
+    await delay(silenceSweep)
+  }
+}
 
 for (const [what, timeout, limit] of [
   ['its timeout and 10 minutes', 60, 60 + 10 * minutes],
@@ -157,4 +168,47 @@ test('whoever follows a task hears that a host has lost its link, and no more of
   back.complete(taskId, 0, { lastSequence: -1 })
   const end = await finished(server, taskId)
   t.like(end.results[0], { status: 'SUCCESS', error: null })
+})
+
+test('a linked host that reports no end does not hold its schedule: past its timeout it is LOST, and the next slot runs', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const { id } = await server.data('POST', '/api/schedules', {
+    name: 'often',
+    everySeconds: 1,
+    script: { content: 'true', timeout: 3 },
+    target: { hostIds: [identity.hostId] },
+  })
+  const { taskId } = await agent.next('EXECUTE_SCRIPT')
+  await delay(silenceSweep)
+  for (let n = 0; n < 3; n++) {
+    clock.forward(200)
+    agent.socket.ping()
+    await agent.settled()
+  }
+  await delay(silenceSweep)
+  t.is((await task(server, taskId)).status, 'RUNNING')
+  await lookOn(clock)
+  const [lost] = (await finished(server, taskId)).results
+  t.is(lost?.status, 'LOST')
+  t.regex(lost?.error ?? '', /^its agent has reported no end within its timeout and 10 minutes/)
+  t.not((await agent.next('EXECUTE_SCRIPT')).taskId, taskId)
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  await agent.released(taskId)
+  t.like((await task(server, taskId)).results[0]?.lateResult, { status: 'SUCCESS', exitCode: 0 })
+  await server.data('PATCH', `/api/schedules/${id}`, { enabled: false })
+})
+
+test('a linked host that ignores a cancel is LOST a minute later, without a timeout, too', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
+  await agent.execution(taskId)
+  await server.data('POST', `/api/tasks/${taskId}/cancel`)
+  await delay(silenceSweep)
+  t.is((await task(server, taskId)).status, 'RUNNING')
+  await lookOn(clock)
+  const [lost] = (await finished(server, taskId)).results
+  t.like(lost, {
+    status: 'LOST',
+    error: 'cancelled, but its agent has reported no end; it may still be running there',
+  })
 })
