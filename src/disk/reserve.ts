@@ -112,10 +112,10 @@ export async function openReserve(
     get isGivenUp() {
       return givenUp !== null
     },
-    disk: {
-      ...realDisk,
-      write: (...args) => (givenUp === null ? realDisk.write(...args) : Promise.reject(fullDisk())),
-    },
+    disk: Object.assign(Object.create(realDisk) as Disk, {
+      write: (...args: Parameters<Disk['write']>) =>
+        givenUp === null ? realDisk.write(...args) : Promise.reject(fullDisk()),
+    }),
     giveUp,
     onRestored: (listener) => void listeners.push(listener),
     async close() {

@@ -109,7 +109,8 @@ export function objectOf(
       id: idOrNull(data['taskId'] ?? params['taskId']),
       name: textOrNull(asFields(body['script'])['name']),
     }
-  if (type === 'file') return { type, id: idOrNull(data['fileId']), name: textOrNull(data['name']) }
+  if (type === 'file')
+    return { type, id: idOrNull(data['fileId'] ?? params['fileId']), name: textOrNull(data['name']) }
   if (type === 'terminal') return { type, id: idOrNull(data['sessionId'] ?? params['sessionId']), name }
   if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
   const inPath = config.exists !== undefined && singularOf(config.exists) === type

@@ -100,10 +100,9 @@ export function findCluster({ clusters }: Pick<Services, 'clusters'>, name: stri
 }
 
 export async function findScript({ scripts }: Pick<Services, 'scripts'>, name: string): Promise<Script> {
-  const { content, params, ...found } = await findNamed('script', 'scripts', scripts, name)
+  const { content, params = [], ...found } = await findNamed('script', 'scripts', scripts, name)
   // Lists without a name have no texts.
-  if (content === undefined || params === undefined) return scripts.get(found.id)
-  return { ...found, content, params }
+  return content === undefined ? scripts.get(found.id) : { ...found, content, params }
 }
 
 export async function findSchedule(

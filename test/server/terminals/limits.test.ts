@@ -181,8 +181,8 @@ for (const isPartlyFine of [false, true])
       t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /no session continues unrecorded/)
       t.is(client.text, 'x'.repeat(1750))
     }
-    const { output } = await recordingOf(server, sessionId)
-    t.regex(output, isPartlyFine ? /^x{1750}\r\n\[rsm: .* went on\]/ : /^x{1750}\r\n\[rsm: .* ended\]/)
+    const recorded = isPartlyFine ? /^x{1750}\r\n\[rsm: .* went on\]/ : /^x{1750}\r\n\[rsm: .* ended\]/
+    await until('its recording', async () => recorded.test((await recordingOf(server, sessionId)).output))
     const full = async () => (await server.data('GET', '/api/audit?action=terminal.full')).content
     await until('its entry', async () => (await full()).length > 0)
     t.like(await full(), { length: 1, 0: { object: { id: sessionId }, detail: { hostId, user: 'admin' } } })

@@ -7,7 +7,6 @@ import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { ScriptRecord } from '../../seams/records/script.ts'
 import type { Reads, Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
-import type { NewTask } from '../tasks/start-task.ts'
 import { speaksFor } from './standing.ts'
 
 /** Schedules that are read together. */
@@ -15,6 +14,14 @@ const atOnce = 50
 
 type Naming = Pick<ScheduleRecord, 'scriptId' | 'options'>
 type Text = Pick<ScriptRecord, 'id' | 'name' | 'type' | 'sha256'>
+
+/** A script of a task. */
+interface Ran {
+  scriptId: number | null
+  scriptName: string | null
+  type: string
+  content: string | null
+}
 
 /** The stored scripts of a schedule: its own and those of its gates. */
 function scriptIds({ scriptId, options: { verify, rollback } }: Naming): number[] {
@@ -75,7 +82,10 @@ export async function demandUnchangedStored(
 /** Of the texts that the task runs, which may be newer than those that were judged before. */
 export function demandUnchangedTask(
   record: ScheduleRecord,
-  task: Omit<NewTask, 'hostIds' | 'clusterId'>,
+  task: Ran & {
+    gates?: { verify: Ran | null; rollback: Ran | null } | undefined
+    hasSecretFile?: true | undefined
+  },
 ): void {
   if (record.secretParams === null && !task.hasSecretFile) return
   const texts = [task, task.gates?.verify, task.gates?.rollback].flatMap((script): Text[] => {
