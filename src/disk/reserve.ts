@@ -74,12 +74,17 @@ export async function openReserve(
   function giveUp(cause: unknown): void {
     if (givenUp !== null) return
     givenUpNow++
-    ftruncateSync(handle.fd, 0)
     givenUp = new RsmError(
       'unavailable',
       'the disk of the data directory is full; until there is room, only logins and calls that end, disable or remove something are taken',
       { cause, retryAfter: 5 },
     )
+    try {
+      ftruncateSync(handle.fd, 0)
+    } catch (error) {
+      // A copy-on-write file system may need room to free some.
+      log('error', `the reserve of the disk could not be freed: ${String(error)}`)
+    }
     log('error', 'the disk is full: its reserve was given up, and new work is refused')
   }
 

@@ -38,6 +38,8 @@ export interface Sending {
 interface Progress {
   /** Named in HELLO: the server has still to say up to where it has stored. */
   awaitsAck: boolean
+  /** The server has answered HELLO for it, however late. */
+  isAnswered: boolean
   acked: number
   next: number
   inFlight: number[]
@@ -81,7 +83,7 @@ export class Uplink {
     return named.map((execution) => {
       execution.isForgotten = false
       const { taskId, state, isGated, step } = execution
-      this.#progressOf(taskId).awaitsAck = true
+      Object.assign(this.#progressOf(taskId), { awaitsAck: true, isAnswered: false })
       const lastSequence = this.#lastSequence(execution)
       return { taskId, state, lastSequence, ...(isGated && { phase: step.phase }) }
     })
@@ -101,8 +103,9 @@ export class Uplink {
     if (!execution) return
     if (ack.complete) return this.#letGo(ack.taskId)
     const progress = this.#progressOf(ack.taskId)
-    const answersHello = progress.awaitsAck
+    const { isAnswered } = progress
     progress.awaitsAck = false
+    progress.isAnswered = true
     const stored = Math.min(ack.sequence ?? -1, this.#lastSequence(execution))
     for (let at = progress.acked; at < stored; at += 1) {
       progress.inFlightBytes -= progress.inFlight.shift() ?? 0
@@ -110,7 +113,7 @@ export class Uplink {
     }
     progress.next = Math.max(progress.next, progress.acked + 1)
     this.#pump(execution)
-    if (answersHello || ack.noStart) this.#runner.answered(ack.taskId, ack.noStart === true)
+    if (!isAnswered || ack.noStart) this.#runner.answered(ack.taskId, ack.noStart === true)
   }
 
   /** An ERROR of the server about a message of ours. */
@@ -159,6 +162,7 @@ export class Uplink {
     if (!progress) {
       progress = {
         awaitsAck: false,
+        isAnswered: true,
         acked: -1,
         next: 0,
         inFlight: [],

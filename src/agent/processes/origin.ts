@@ -8,9 +8,14 @@ export interface Origin {
   readonly directory: string
 }
 
-const identityOf = (directory: string): string | null => {
-  const found = statSync(directory, { bigint: true, throwIfNoEntry: false })
-  return found ? `${found.dev}:${found.ino}` : null
+/** Null for one that cannot be looked at: a disk that fails must not keep the agent from starting. */
+function identityOf(directory: string): string | null {
+  try {
+    const { dev, ino } = statSync(directory, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
 }
 
 export function originOf(directory: string, machine: Machine): Origin {

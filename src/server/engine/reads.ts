@@ -23,7 +23,9 @@ export interface Reads {
   /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
   changedHosts(taskId: string, after?: number): Promise<{ hostIds: number[]; cursor: number }>
   /** What a task runs or ran; empty where that is gone. */
-  texts(task: TaskRecord): Promise<Texts & Pick<TaskRecord, 'params'>>
+  texts(task: TaskRecord): Promise<Texts>
+  /** The params of a task; empty where those of an ended one are gone. */
+  params(task: TaskRecord): Promise<TaskRecord['params']>
   /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): Promise<string[]>
   /** How many those are, or were some seconds ago: a hint to ask for them. */
@@ -86,8 +88,10 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     },
     async texts(task) {
       const isHere = (task.gates ? task.gates.script : task.content) !== null
-      const texts: Texts = isHere ? textsOf(task) : ((await results.read(task.id)) ?? { script: '' })
-      return { ...texts, params: texts.params ?? task.params }
+      return isHere ? textsOf(task) : ((await results.read(task.id)) ?? { script: '' })
+    },
+    async params(task) {
+      return task.paramsInResults ? ((await results.read(task.id))?.params ?? {}) : task.params
     },
     async pendingFor(hostId) {
       const open = await executions.ofHost(hostId)

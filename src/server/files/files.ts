@@ -174,13 +174,14 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   facts.subscribe('taskEnded', ({ taskId }) => void inBackground(taskEnded(taskId), taskId))
   facts.subscribe('fetchEnded', ({ taskId, hostId }) => void inBackground(endFetch(taskId, hostId), taskId))
 
-  /** Refuses an upload for which there is no room, before its bytes come and while they do. */
+  /** Refuses bytes for which there is no room, before they come and while they do. */
   async function withRoom(file: FileRecord, arrival: Arrival): Promise<Arrival> {
-    if (file.taskId !== null || file.isComplete) return arrival
-    const { id, userId, size } = file
+    if (file.isComplete) return arrival
+    const { id, userId, taskId, size } = file
     const { offset, length, bytes } = arrival
     const coming = length ?? 0
-    await room.demand({ userId, id, size: size ?? offset + coming, coming })
+    if (taskId !== null) await room.demandFree(coming)
+    else await room.demand({ userId, id, size: size ?? offset + coming, coming })
     return { ...arrival, bytes: room.guarded(file, offset, bytes) }
   }
 

@@ -42,7 +42,9 @@ const remedy = 'remove uploads that nobody needs: rsm files list, rsm files remo
 export interface UploadRoom {
   /** Errors: `too_large` where there is no room for it. */
   demand(growth: Growth): Promise<void>
-  /** The bytes of an upload as they come, as long as there is room. */
+  /** The same for bytes that a host sends, which are no user's. */
+  demandFree(coming: number): Promise<void>
+  /** The bytes of a file as they come, as long as there is room. */
   guarded(file: FileRecord, offset: number, bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>
 }
 
@@ -96,7 +98,8 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
 
   return {
     demand,
-    async *guarded({ id, userId, size }, offset, bytes) {
+    demandFree,
+    async *guarded({ id, userId, taskId, size }, offset, bytes) {
       let end = offset
       let next = offset + lookEvery
       let nextShare = offset + shareEvery
@@ -106,7 +109,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
           await demandFree(piece.length)
           next = end + lookEvery
         }
-        if (end > nextShare) {
+        if (taskId === null && end > nextShare) {
           await demandShare({ id, userId, size: size ?? end, coming: 0 })
           nextShare = end + shareEvery
         }

@@ -85,6 +85,8 @@ export function createHosts(context: Context): HostService {
 
     async revokeAgent(id) {
       const reach = webhookEvents.wants('agent.revoked') ? await webhookEvents.reach() : null
+      // An earlier call may have been cut off after its commit.
+      if ((await store.get('hosts', id))?.agent?.revokedAt) await engine.abandonHost(id, 'revoked')
       const agentId = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current?.agent?.tokenHash)

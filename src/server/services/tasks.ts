@@ -69,7 +69,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
 
   async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
     const results = await engine.results(task)
-    const { params } = await engine.texts(task)
+    const params = await engine.params(task)
     const narrowed =
       query?.page === undefined && query?.size === undefined ? results : slicePage(results, query)
     return { ...(await engine.summary(task)), params, server: await ownerOf(task), results: narrowed }
@@ -167,7 +167,8 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       const { scriptId, scriptVersion, scriptName, type, secretParamNames = [] } = task
       if (!runsScript(type))
         throw new RsmError('not_found', `Task ${taskId} runs no script: its type is ${type}`)
-      const { script: content, gates, params } = await engine.texts(task)
+      const { script: content, gates } = await engine.texts(task)
+      const params = await engine.params(task)
       const gateOf = (gate: GateScript | null | undefined, text: string | null | undefined) =>
         gate ? { type: gate.type, content: text ?? '', sha256: sha256(text ?? '') } : null
       return {

@@ -50,7 +50,7 @@ export interface Ended {
   readonly stdout: string
   /** Of the host, and of the ssh of a jump. */
   readonly stderr: string
-  /** Of the local ssh alone: no host can write there. */
+  /** Of the local ssh, which quotes there what a host gives as its reason to disconnect. */
   readonly ssh: string
 }
 

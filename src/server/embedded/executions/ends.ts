@@ -22,7 +22,9 @@ export function createEnds(
     const now = clock.now()
     faultPoint('server.archived.before')
     const { params } = task
-    await results.write(taskId, { ...textsOf(task), params, results: running.executions.map(resultOf) })
+    const hasParams = Object.keys(params).length > 0
+    const texts = { ...textsOf(task), ...(hasParams && { params }) }
+    await results.write(taskId, { ...texts, results: running.executions.map(resultOf) })
     faultPoint('server.archived.after')
     faultPoint('server.final.before')
     const final = await store.transact(async (tx) => {
@@ -31,7 +33,7 @@ export function createEnds(
       const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
       if (!ended) return null
       // All records are in memory.
-      tx.put('tasks', { ...ended, params: {} })
+      tx.put('tasks', hasParams ? { ...ended, params: {}, paramsInResults: true } : ended)
       also?.(tx, ended)
       for (const { id } of running.executions) tx.remove('executions', id)
       return ended

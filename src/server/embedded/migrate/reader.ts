@@ -76,8 +76,8 @@ async function* recordsOf({ path, tables }: Place): AsyncGenerator<Items['record
 
 /** Params of an ended task stand beside its results, and in PostgreSQL in its record. */
 async function withParams(task: TaskRecord, results: Results): Promise<TaskRecord> {
-  if (task.status === 'RUNNING') return task
-  return { ...task, params: (await results.read(task.id))?.params ?? task.params }
+  const { paramsInResults, ...record } = task
+  return paramsInResults ? { ...record, params: (await results.read(task.id))?.params ?? {} } : task
 }
 
 const none = { lastSequence: -1, stdoutBytes: 0, stderrBytes: 0, frames: 0 }

@@ -36,12 +36,15 @@ export function createLanes(parts: EngineParts, lanes: HostLanes, held: Held): L
       if (hosts[at] === undefined && lanes.get(hostId)?.epoch === null) lanes.delete(hostId)
   }
 
-  /** Repeats cancels that may have been lost, and forgets what has ended without a word of the agent, such as what is LOST. */
+  /** Repeats cancels that may have been lost; cancels and forgets what ended without a word of the agent, such as what is LOST. */
   async function lookAtSent(hostId: number, lane: HostLane): Promise<void> {
     for (const taskId of new Set([...lane.named, ...lane.heard.keys()])) {
       const { execution } = (await executions.find(taskId, hostId)) ?? {}
-      if (execution?.status !== 'RUNNING') lane.forget(taskId)
-      else if (execution.cancelRequested) dispatch.look(hostId)
+      if (execution?.status !== 'RUNNING') {
+        // An execution that waits in the agent's queue must not start after its result is final.
+        lane.link?.send('CANCEL_SCRIPT', { taskId })
+        lane.forget(taskId)
+      } else if (execution.cancelRequested) dispatch.look(hostId)
     }
   }
 

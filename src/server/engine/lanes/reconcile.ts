@@ -122,7 +122,8 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
         const mayRun = task?.status === 'RUNNING' && hasHost(task, link.hostId)
         const running = mayRun ? await executions.find(taskId, link.hostId) : undefined
         if (running && !isFinal(running.execution.status)) continue
-        if (task?.cancelRequestedAt && state !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
+        if (state === 'QUEUED' || (task?.cancelRequestedAt && state !== 'EXITED'))
+          link.send('CANCEL_SCRIPT', { taskId })
         if (!task && state === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
         else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence, ...noStart })
       }

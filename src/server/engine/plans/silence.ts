@@ -44,7 +44,10 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
         if (all.length === 0 && task.notes.size === 0) continue
         await tellWhoIsAway(task, all)
         // Agents cannot report an end while nothing can be written.
-        if (store.readOnlyReason !== null) continue
+        if (store.readOnlyReason !== null) {
+          for (const watch of task.watches.values()) watch.pause(clock.monotonic())
+          continue
+        }
         const ends = await lostEnds(task)
         if (ends.length > 0) parts.ended(await executions.lose(member, ends))
       }

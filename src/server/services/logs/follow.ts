@@ -81,7 +81,7 @@ export async function* followLog(
       }
       if (task.status !== 'RUNNING') {
         const ended = await resultsOf(context, task)
-        const { params } = await engine.texts(task)
+        const params = await engine.params(task)
         const end = { ...(await engine.summary(task)), params, server: null, results: ended }
         const last = end.results.filter(({ hostId }) => told.has(hostId) || hosts.has(hostId))
         yield hostEvents(last) + formatEvent('end', end)

@@ -129,7 +129,10 @@ export function createSlotTurn(context: Context) {
   async function prepared(schedule: ScheduleRecord): Promise<NewTask | { error: string }> {
     try {
       const task = await taskOf(context, schedule)
-      await demandRunningRoom(context, schedule.owner, task)
+      await demandRunningRoom(context, schedule.owner, task).catch((cause: Error) => {
+        // Tasks of others must not fail a slot: it waits for room.
+        throw new RsmError('unavailable', cause.message, { cause, retryAfter: 30 })
+      })
       return task
     } catch (error) {
       if (!(error instanceof RsmError) || mendable(error)) throw error

@@ -76,7 +76,8 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
       'conflict',
       `None of the hosts on which task ${task.id} did not succeed exists any more`,
     )
-  const { script: content, gates: texts, params } = await context.engine.texts(task)
+  const { script: content, gates: texts } = await context.engine.texts(task)
+  const params = await context.engine.params(task)
   checkSecrets(task, params, input)
   const options = optionsOf(task, params, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task

@@ -82,6 +82,18 @@ test('a server, or a store, that stood still gives linked hosts another minute',
   t.deepEqual(lostAt({ longest: 0, cancelledAt: 90 * second, gap }), [63 * minute, ignored])
 })
 
+test('time in which the server cannot store an end is left out, for linked hosts and for those away', (t) => {
+  for (const isAway of [false, true]) {
+    const watch = new Watch(3, 0)
+    watch.linked(step)
+    for (let now = 2 * step; now <= 30 * 60 * minute; now += step) watch.pause(now)
+    const now = 30 * 60 * minute + step
+    t.is(isAway ? watch.away(now) : watch.linked(now) ? watch.hear(now, -1) : null, null)
+    t.is(isAway ? watch.away(now + 8 * minute) : watch.linked(now + 8 * minute), isAway ? null : false)
+    t.not(watch.away(now + 20 * minute), null)
+  }
+})
+
 test('a host that stays away is LOST after its timeout and 10 minutes without a word, without a timeout after a day', (t) => {
   const isLinked = (now: number) => now <= minute
   t.deepEqual(lostAt({ longest: 300, isLinked }), [16 * minute + step, 'no word of it for 905 s'])
