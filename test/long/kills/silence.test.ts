@@ -192,6 +192,7 @@ test('a linked host that reports no end does not hold its schedule: past its tim
   t.is(lost?.status, 'LOST')
   t.regex(lost?.error ?? '', /^its agent has reported no end within its timeout and 10 minutes/)
   t.not((await agent.next('EXECUTE_SCRIPT')).taskId, taskId)
+  t.is((await agent.next('CANCEL_SCRIPT')).taskId, taskId, 'what may still wait in its queue must not start')
   agent.complete(taskId, 0, { lastSequence: -1 })
   await agent.released(taskId)
   t.like((await task(server, taskId)).results[0]?.lateResult, { status: 'SUCCESS', exitCode: 0 })

@@ -67,6 +67,18 @@ test('P17 an agent that no longer names what it had named: LOST', async (t) => {
   t.regex(result?.error ?? '', /no longer knows/)
 })
 
+test('an agent that still has in its queue what is LOST is told to cancel it', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  await agent.cut()
+  const named = { tasks: [{ taskId, state: 'QUEUED', lastSequence: -1 }] }
+  await (await ScriptedAgent.link(server, identity, named)).cut()
+  const forgetful = await ScriptedAgent.link(server, identity)
+  t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
+  await forgetful.cut()
+  const again = await ScriptedAgent.link(server, identity, named)
+  t.is((await again.next('CANCEL_SCRIPT')).taskId, taskId)
+})
+
 test('F12 an agent that does not name what it has sent output of: LOST, and not sent to the copy of its journal', async (t) => {
   const { server, identity, agent, taskId } = await sent(t)
   agent.output(taskId, 0, 'one')

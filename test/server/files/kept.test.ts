@@ -13,6 +13,34 @@ import { startInsides } from '../../helpers/servers/services.ts'
 import { schedule, task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'
 
+test('a host that sends a fetched file leaves room on the disk, as uploads do', async (t) => {
+  const { context } = await startInsides(t)
+  const files = await openDirectoryFiles(temporaryDirectory(t))
+  const room = { size: 1000, available: 300 }
+  const keeper = createFileKeeper({
+    ...context,
+    files: { ...files, room: () => Promise.resolve(room) },
+    facts: createLocalFacts(),
+    maxFileSize: 1000,
+  })
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('bytes')
+  }
+  await context.store.transact((tx) => tx.put('tasks', task('runs', {})))
+  const file = await keeper.fetched({ id: 'runs', createdById: 1 }, 7)
+  const { offset } = await keeper.add(file, { bytes: bytes(), length: 5, offset: 0, end: false })
+  t.is(offset, 5)
+  room.available = 102
+  await t.throwsAsync(keeper.add(file, { bytes: bytes(), length: 5, offset, end: false }), {
+    code: 'too_large',
+  })
+  room.available = 90
+  await t.throwsAsync(keeper.add(file, { bytes: bytes(), length: null, offset, end: true }), {
+    code: 'too_large',
+  })
+  t.is(await files.size(file.id), 5)
+})
+
 test('uploads go after a day unless a task or a schedule names them, fetched files with their task, secret ones with the last that runs', async (t) => {
   const { context } = await startInsides(t)
   const { store, keys, log } = context
