@@ -15,7 +15,7 @@ exports.keepCompiled = (directory) => {
   const { enableCompileCache } = require('node:module')
   if (enableCompileCache === undefined) return
   try {
-    // Node would leave it to the umask who may write there.
+    // Node would apply the umask, which may let other users write.
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     enableCompileCache(directory)
   } catch {

@@ -1,28 +1,31 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import { constants, ftruncateSync } from 'node:fs'
-import { open, statfs } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { type Disk, realDisk, writeWhole } from './disk.ts'
 import { isDiskFull } from './durable.ts'
+import { roomOf } from './room.ts'
 
 const mostBytes = 4 * 1024 * 1024
 /** A smaller disk than a hundred times this has no reserve. */
 const leastBytes = 256 * 1024
+/** Logged when a full disk has room. */
+export const roomAgain = 'the disk has room again: accepting writes'
 /** Bytes below which a disk counts as full. */
 const nothing = 64 * 1024
 
-const remedy = new AsyncLocalStorage<true>()
+const reserveUse = new AsyncLocalStorage<true>()
 /** Reserves of this process that are given up: following calls slows all others, and is needed only then. */
 let givenUpNow = 0
 
-/** Does what mends a full disk, or takes rights away: its writes may use the room of the reserve. */
-export const asRemedy = <T>(work: () => T): T => (givenUpNow === 0 ? work() : remedy.run(true, work))
+/** Lets the writes of `work` use the room of the reserve. */
+export const withReserve = <T>(work: () => T): T => (givenUpNow === 0 ? work() : reserveUse.run(true, work))
 
 /** Room that is kept for a full disk: a file that is emptied when nothing else is left. */
 export interface Reserve {
-  /** Why writes are refused while the reserve is given up; null for a remedy. */
+  /** Why writes are refused while the reserve is given up; null within `withReserve`. */
   readonly refusal: RsmError | null
   readonly isGivenUp: boolean
   /** For logs that must leave the room of the reserve to others: it is full while the reserve is given up. */
@@ -39,21 +42,14 @@ interface ReserveOptions {
   readonly lookEvery?: number | undefined
 }
 
-const fullDisk = (): Error =>
-  Object.assign(new Error('ENOSPC: the room that is left is a reserve'), { code: 'ENOSPC' })
+const fullDisk = (): Error => Object.assign(new Error('ENOSPC: only the reserve is left'), { code: 'ENOSPC' })
 
-/** Of a disk, and what this process may still write, in bytes. */
-async function roomAt(path: string): Promise<{ size: number; free: number }> {
-  const { blocks, bavail, bfree, bsize } = await statfs(path)
-  return { size: blocks * bsize, free: bsize * (process.getuid?.() === 0 ? bfree : bavail) }
-}
-
-/** Opens the reserve of a data directory; null where the disk is too small for one. */
+/** Opens the reserve of a data directory; null where the disk is too small for one, or its size is unknown. */
 export async function openReserve(
   directory: string,
   { log, lookEvery = 1000 }: ReserveOptions,
 ): Promise<Reserve | null> {
-  const bytes = Math.min(mostBytes, Math.floor((await roomAt(directory)).size / 100))
+  const bytes = Math.min(mostBytes, Math.floor(((await roomOf(directory))?.size ?? 0) / 100))
   if (bytes < leastBytes) return null
   const handle = await open(join(directory, 'reserve'), constants.O_RDWR | constants.O_CREAT, 0o600)
   let givenUp: RsmError | null = null
@@ -76,7 +72,7 @@ export async function openReserve(
     givenUpNow++
     givenUp = new RsmError(
       'unavailable',
-      'the disk of the data directory is full; until there is room, only logins and calls that end, disable or remove something are taken',
+      'the data directory is full: until there is room, only logins and calls that end, disable or remove something are accepted',
       { cause, retryAfter: 5 },
     )
     try {
@@ -85,17 +81,18 @@ export async function openReserve(
       // A copy-on-write file system may need room to free some.
       log('error', `the reserve of the disk could not be freed: ${String(error)}`)
     }
-    log('error', 'the disk is full: its reserve was given up, and new work is refused')
+    log('error', 'the disk is full: the reserve is in use, new work is refused')
   }
 
   async function look(): Promise<void> {
-    const { free } = await roomAt(directory)
+    const room = await roomOf(directory)
+    if (room === null) return
     if (givenUp === null) {
-      if (free < nothing) giveUp(fullDisk())
-    } else if (free >= 2 * bytes && (await fill())) {
+      if (room.available < nothing) giveUp(fullDisk())
+    } else if (room.available >= 2 * bytes && (await fill())) {
       givenUp = null
       givenUpNow--
-      log('info', 'the disk has room again: writes are taken')
+      log('info', roomAgain)
       for (const restored of listeners) restored()
     }
   }
@@ -112,7 +109,7 @@ export async function openReserve(
 
   return {
     get refusal() {
-      return givenUp === null || remedy.getStore() === true ? null : givenUp
+      return givenUp === null || reserveUse.getStore() === true ? null : givenUp
     },
     get isGivenUp() {
       return givenUp !== null

@@ -115,7 +115,7 @@ async function welcomeFirstUser({ base, work }: Parts, { adminPassword }: Server
   } else if (adminPassword !== undefined)
     log.warn(
       {},
-      'RSM_ADMIN_PASSWORD is not used: it is for the first start of an empty store; remove it from where the server is started',
+      'RSM_ADMIN_PASSWORD ignored: the store already has users; remove it from the environment of the server',
     )
   return admin
 }

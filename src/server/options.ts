@@ -56,7 +56,7 @@ export interface ServerOptions {
   maxOutputBytes?: number
   /** Bytes of the largest file that is taken for hosts, or from one; 2 GiB by default (contract §13). */
   maxFileSize?: number | undefined
-  /** Bytes of one user's uploads that wait for a task; 20 GiB or ten of the largest files by default. */
+  /** Bytes of one user's uploads that wait for a task; 20 GiB, or ten of the largest files if that is more, by default. */
   maxUploadBytes?: number | undefined
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean

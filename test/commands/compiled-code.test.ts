@@ -11,7 +11,7 @@ const { isOwn, trustedDirectory } = createRequire(import.meta.url)(resolve('bin/
 const own = process.getuid?.() ?? 0
 const place = (home: string) => join(home, '.cache/rsm/compile')
 
-test('compiled code is kept in a directory of its user, whether it is there yet or not, and by its true name', (t) => {
+test('compiled code is kept in a directory of its own user, by its real path', (t) => {
   const home = temporaryDirectory(t)
   t.is(trustedDirectory(place(home)), place(home))
   mkdirSync(place(home), { recursive: true, mode: 0o700 })

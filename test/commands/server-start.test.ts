@@ -25,5 +25,5 @@ test('server start takes the first password out of its environment, and says whe
   t.notRegex((await first.done).stderr, /RSM_ADMIN_PASSWORD/)
   const second = await start()
   second.child.kill('SIGTERM')
-  t.regex((await second.done).stderr, /"level":40,.*RSM_ADMIN_PASSWORD is not used: .*remove it/)
+  t.regex((await second.done).stderr, /"level":40,.*RSM_ADMIN_PASSWORD ignored: .*remove it/)
 })

@@ -191,7 +191,7 @@ export function gatesContract(
     )
   })
 
-  test(`A01 P48 ${name} gates: an agent is told what nothing may start of: what has ended, gone further, or has two agents`, async (t) => {
+  test(`A01 P48 ${name} gates: noStart answers a HELLO for an ended task, an earlier phase, or a duplicate agent`, async (t) => {
     const server = await start(t)
     const { identity, agent } = await linked(server)
     const begin = () =>

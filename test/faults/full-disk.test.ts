@@ -16,7 +16,7 @@ test.after.always(() => mounted?.unmount())
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable(
-  'F04 a full disk refuses writes with a clear message, reads go on, and it recovers by itself',
+  'F04 a full disk refuses writes with a clear message, reads go on, and it recovers automatically',
   async (t) => {
     const disk = String(mounted?.directory)
     t.teardown(() => rm(join(disk, 'store'), { recursive: true }))

@@ -10,7 +10,7 @@ export const notContinued = {
   exitCode: 255,
   signal: null,
   error:
-    'not continued: the host was restarted, or the data of its agent was copied, and by the word of the server another agent may have carried on',
+    'not continued: the host was restarted or the agent directory was copied, and another agent may have continued it',
 } as const
 
 interface LeaveOptions {

@@ -68,7 +68,7 @@ export async function whatBecameOf(
   const gone = isOurs
     ? 'its processes were gone when the agent came back, and left no exit code'
     : isSameBoot
-      ? 'the data directory of its agent was copied or brought back while it ran'
+      ? 'the data directory of its agent was copied or restored while it ran'
       : 'the host was restarted while it ran'
   const rest = leftOver(ended)
   const error = rest.told === null ? gone : `${gone}; ${rest.told}`

@@ -28,7 +28,7 @@ export default class FilesList extends BaseCommand {
     )
     if (page.totalElements === 0) await refuseUnknownUser(client, flags.user)
     await showList<Upload>(this, page, {
-      noun: 'files',
+      noun: 'uploads',
       filtered: flags.user !== undefined,
       none: 'no uploads',
       columns: [

@@ -3,10 +3,10 @@ import { findUpload } from '../../ui/names/upload-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default removalCommand({
-  summary: 'Remove uploads that nothing needs; tasks that used them cannot be retried',
+  summary: 'Remove unused uploads; their tasks cannot be retried',
   examples: ['$ rsm files remove 01KA2B --yes'],
   arg: ['upload', 'ids of uploads, or 6 or more of their first or last characters'],
-  noun: 'file',
+  noun: 'upload',
   nameOf: ({ id, name, offset }) => `${name ?? id} (${showBytes(offset)})`,
   find: findUpload,
   remove: (client, id) => client.files.remove(id),

@@ -3,10 +3,10 @@ import { needed } from '../../ui/flags/checks.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 
 export default class SchedulesConfirm extends BaseCommand {
-  static override summary = 'Let a schedule give its secrets to its scripts as they are now'
+  static override summary = 'Confirm the changed scripts of a schedule with secrets'
   static override description =
-    'For its owner and ADMINs. After another user has changed a stored script, runs with secret params fail until then. ' +
-    'Look at the change first: rsm scripts versions.'
+    'Requires the owner or an ADMIN. If another user changes a stored script, runs with secrets fail until then. ' +
+    'Review the change first: rsm scripts versions.'
   static override examples = ['$ rsm schedules confirm nightly']
   static override args = { schedule: needed('name of the schedule') }
 

@@ -7,7 +7,7 @@ import { sanitizeLine } from '../../ui/text/sanitize.ts'
 export default class SchedulesRun extends BaseCommand {
   static override summary = 'Run a schedule now, with your own rights'
   static override description =
-    'Its slots stay as they are. It prints the id of the task and does not wait. With secrets of another user: for ADMINs.'
+    'Does not affect its slots. Prints the task id and does not wait. Requires ADMIN if it has secrets of another user.'
   static override examples = ['$ rsm schedules run nightly']
   static override args = { schedule: needed('name of the schedule') }
 

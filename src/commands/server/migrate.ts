@@ -1,6 +1,7 @@
-import { boolean, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { insecureStore } from '../../ui/flags/insecure-store.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
@@ -51,10 +52,7 @@ export default class ServerMigrate extends BaseCommand {
       helpValue: 'FILE',
       description: 'file with the password for PostgreSQL; ~/.pgpass by default',
     }),
-    'insecure-store': boolean({
-      env: 'RSM_INSECURE_STORE',
-      description: 'reach PostgreSQL beyond this machine without TLS: everything is sent in the clear',
-    }),
+    'insecure-store': insecureStore,
     keys: string({
       helpValue: 'DIR',
       description:

@@ -8,6 +8,7 @@ import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
 import { ifGiven } from '../../ui/flags/given.ts'
+import { insecureStore } from '../../ui/flags/insecure-store.ts'
 import { listed } from '../../ui/flags/repeated.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
 import { takeVariable } from '../../ui/flags/taken-variable.ts'
@@ -54,9 +55,7 @@ export default class ServerStart extends BaseCommand {
         helpValue: 'FILE',
         description: 'file with the password for --store; ~/.pgpass by default',
       }),
-      'insecure-store': boolean({
-        description: 'reach --store beyond this machine without TLS: everything is sent in the clear',
-      }),
+      'insecure-store': insecureStore,
       'server-name': string({
         helpValue: 'NAME',
         description: 'name of this server among those of --store; each has its own',
@@ -89,7 +88,7 @@ export default class ServerStart extends BaseCommand {
         description: 'record no terminal sessions',
       }),
       'record-partly': boolean({
-        description: 'let sessions continue whose recording is full',
+        description: 'keep sessions open when their recording is full',
       }),
       'terminal-idle-limit': integer({
         default: 3600,
@@ -139,7 +138,7 @@ export default class ServerStart extends BaseCommand {
       }),
       'max-upload-bytes': string({
         helpValue: 'SIZE',
-        description: "what a user's waiting uploads may take [20G]",
+        description: 'unused uploads per user [20G or 10 x --max-file-size]',
       }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
@@ -188,7 +187,7 @@ export default class ServerStart extends BaseCommand {
       maxFileSize: parseBytes('--max-file-size', flags['max-file-size']),
       maxUploadBytes: ifGiven(flags['max-upload-bytes'], (size) => parseBytes('--max-upload-bytes', size)),
       recordTerminals: !flags['no-record'],
-      recordingBound: { isPartlyFine: flags['record-partly'] },
+      recordingBound: { continuesUnrecorded: flags['record-partly'] },
       recordingRetention: flags['recording-retention'],
       terminalIdleLimit: flags['terminal-idle-limit'],
       tls: {

@@ -1,6 +1,8 @@
 /** What one execution goes through on its host: its script, then what checks it, then what undoes it (contract §15). */
 export const phases = ['SCRIPT', 'VERIFY', 'ROLLBACK'] as const
 export type Phase = (typeof phases)[number]
+export const isLaterPhase = (phase: Phase, than: Phase = 'SCRIPT'): boolean =>
+  phases.indexOf(phase) > phases.indexOf(than)
 /** Phases that an execution has only where its task asks for them. */
 export type GatePhase = Exclude<Phase, 'SCRIPT'>
 

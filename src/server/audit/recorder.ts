@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditOutcome } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
-import { asRemedy } from '../../disk/reserve.ts'
+import { withReserve } from '../../disk/reserve.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { Operation } from '../routes/operation/operation.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
@@ -33,9 +33,9 @@ interface Watched extends Observed {
 
 const refusing = new Set([401, 403, 429])
 
-/** Does the work of an operation, as a remedy where it is one. */
+/** Does the work of an operation, with the reserve of the disk where it may use that. */
 const within = <T>(operation: Operation | undefined, work: () => T): T =>
-  operation?.remedy === true ? asRemedy(work) : work()
+  operation?.usesReserve === true ? withReserve(work) : work()
 
 function outcomeOf(status: number): AuditOutcome {
   if (status < 400) return 'SUCCESS'

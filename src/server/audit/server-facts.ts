@@ -126,7 +126,7 @@ export function recordFacts(
     }),
     facts.subscribe('strayFrames', ({ agentId, hostId }) => {
       const object = { type: 'agent', id: agentId, name: agentId }
-      const message = 'its link was closed: too many frames about nothing of its host'
+      const message = 'its link was closed: too many stray frames'
       guarded(ofAgent(agentId, 'agent.frame', object, { hostId, message }))
     }),
     facts.subscribe('terminal', (event) => guarded(ofTerminal(event))),
@@ -142,7 +142,7 @@ export function recordFacts(
       guarded(noted)
     }),
     facts.subscribe('unprovenMark', ({ agentId, hostId, hasMac }) => {
-      const message = `the agent says that this store is older than what it has heard, but ${hasMac ? 'the MAC of its mark is not valid' : 'its mark has no MAC: it is of an older version'}: nothing is held`
+      const message = `its mark is ahead of this store, but ${hasMac ? 'the MAC is invalid' : 'has no MAC (older agent)'}; no work is held`
       guarded(ofAgent(agentId, 'agent.mark', null, { hostId, message }))
     }),
     facts.subscribe('hostKeyPinned', ({ hostId, hostname, key }) => {

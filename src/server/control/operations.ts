@@ -3,7 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
-import { asRemedy } from '../../disk/reserve.ts'
+import { withReserve } from '../../disk/reserve.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { recordForSystem } from '../audit/actor.ts'
 import type { AuditCopy } from '../audit/copy/audit-copy.ts'
@@ -62,7 +62,7 @@ export function controlOperations(parts: Parts): ControlOperations {
     },
     compact: () => keep.compact(),
     retention: ({ dryRun }) =>
-      asRemedy(async () => {
+      withReserve(async () => {
         const old = await parts.removeOld({ dryRun })
         const { byAge, bySize, terminals } = old
         if (!dryRun)
@@ -76,7 +76,7 @@ export function controlOperations(parts: Parts): ControlOperations {
     async 'reset-password'(input) {
       const at = isoTime(clock.now())
       const reset = () => resetPassword({ store, passwords, audit, at }, input)
-      const { ended, ...done } = await asRemedy(reset)
+      const { ended, ...done } = await withReserve(reset)
       for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
       return done
     },

@@ -12,7 +12,7 @@ const kept = 64
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
   const recent = new Map<string, TaskRemains>()
-  /** Reads under way: whoever asks meanwhile shares them. */
+  /** Reads under way; concurrent readers share them. */
   const reading = new Map<string, Promise<TaskRemains | null>>()
   const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
@@ -22,7 +22,7 @@ export function createFileResults(directory: string): Results {
     const [oldest] = recent.keys()
     if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
   }
-  /** What was read or kept of it does not hold any more. */
+  /** Evicts a task and detaches its running read. */
   const drop = (taskId: string) => {
     recent.delete(taskId)
     reading.delete(taskId)

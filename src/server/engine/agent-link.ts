@@ -13,7 +13,7 @@ export interface AgentLink {
   readonly isOpen: boolean
   /** False when the link is gone and the frame did not leave; `written` is called once the socket has taken it, or never will. */
   send<T extends FromServer['type']>(type: T, payload: Payloads[T], written?: () => void): boolean
-  /** Counts a frame about nothing of this host's, such as the task `about`; too many close the link with 4400. */
+  /** Counts a stray frame, for the task or session `about`; too many close the link with 4400. */
   stray(about: string): void
   close(code: number, reason: string): void
 }

@@ -1,4 +1,4 @@
-import { type Phase, phases } from '../../core/task/gates.ts'
+import { isLaterPhase, type Phase } from '../../core/task/gates.ts'
 import type { FinalStatus } from '../../core/task/task.ts'
 import type { End, Execution, Offer, OutputSoFar, OwnEnd, RunningExecution } from '../seams/executions.ts'
 
@@ -53,12 +53,12 @@ export const asReturned =
 export const asNamed: Decide = (current) =>
   current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
 
-/** It has got to a later phase, one of those that its task has: an agent that says anything else changes nothing. */
+/** Moves to a later phase that the task has; ignores any other. */
 export const asReached =
   (phase: Phase, ofTask: readonly Phase[]): Decide =>
   (current) => {
     if (current.status !== 'RUNNING' || phase === 'SCRIPT' || !ofTask.includes(phase)) return null
-    return phases.indexOf(phase) > phases.indexOf(current.phase ?? 'SCRIPT') ? { ...current, phase } : null
+    return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
   }
 
 /** There is more output than is taken. */
@@ -92,11 +92,11 @@ const asAbandoned =
     return decide(current, output)
   }
 
-/** Of a host whose agent was revoked, so that no end of it counts. What waits, or goes over SSH, stays. */
+/** Ends RUNNING work of a revoked agent; PENDING work and work over SSH stay. */
 const asRevoked =
   (at: string): Decide =>
   (current, output) => {
-    const error = () => 'its agent was revoked while it ran, so how it ended cannot be known'
+    const error = () => 'its agent was revoked while it ran; its end is unknown'
     return current.overSsh ? null : asLost(at, error)(current, output)
   }
 

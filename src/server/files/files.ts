@@ -31,7 +31,7 @@ interface Parts {
   readonly clock: Clock
   readonly log: Log
   readonly maxFileSize: number
-  /** Bytes of one user's uploads that wait for a task; 20 GiB or ten of the largest files by default. */
+  /** See ServerOptions. */
   readonly maxUploadBytes?: number | undefined
 }
 
@@ -169,7 +169,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   }
   const inBackground = (work: Promise<void>, taskId: string) =>
     work.catch((error: unknown) =>
-      log.warn({ err: error, taskId }, 'files that a task has left are removed later'),
+      log.warn({ err: error, taskId }, 'removing the files of a task failed; the next sweep retries'),
     )
   facts.subscribe('taskEnded', ({ taskId }) => void inBackground(taskEnded(taskId), taskId))
   facts.subscribe('fetchEnded', ({ taskId, hostId }) => void inBackground(endFetch(taskId, hostId), taskId))

@@ -39,7 +39,7 @@ export interface GrownFile {
 
 export function tooLarge(most: number): RsmError {
   return new RsmError('too_large', `The file is larger than ${most} bytes`, {
-    hint: 'the server takes files up to --max-file-size, and a fetch up to its maxSize',
+    hint: 'limits: --max-file-size of the server; from hosts also --max-size, or an equal share of 16 times --max-file-size',
   })
 }
 

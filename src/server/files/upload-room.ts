@@ -21,7 +21,7 @@ interface Parts {
   readonly uploads: Uploads
   readonly files: Pick<Files, 'room' | 'size'>
   readonly clock: Clock
-  /** Bytes of one user's uploads that wait for a task: 20 GiB, or ten of the largest files. */
+  /** See ServerOptions. */
   readonly mostBytes: number | undefined
   readonly maxFileSize: number
 }
@@ -36,7 +36,7 @@ interface Growth {
 }
 
 const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
-const remedy = 'remove uploads that nobody needs: rsm files list, rsm files remove'
+const hint = 'remove unused uploads: rsm files list, rsm files remove'
 
 /** Keeps uploads from using up the disk: of one user, and all together. */
 export interface UploadRoom {
@@ -76,7 +76,8 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (await fits(waiting)) return
     throw new RsmError(
       'too_large',
-      `Your uploads that wait for a task may have ${showMiB(mostBytes)} (--max-upload-bytes), and be ${mostWaiting} at most; ${remedy}`,
+      `Limit reached: your unused uploads may have ${showMiB(mostBytes)} (--max-upload-bytes) and be at most ${mostWaiting}`,
+      { hint },
     )
   }
 
@@ -87,7 +88,8 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (room.available - coming >= least) return
     throw new RsmError(
       'too_large',
-      `The server's disk has ${showMiB(room.available)} free, and uploads leave ${showMiB(least)}; ${remedy}, or rsm server retention`,
+      `No room for the upload: the server's disk has ${showMiB(room.available)} free, and uploads must leave ${showMiB(least)}`,
+      { hint },
     )
   }
 

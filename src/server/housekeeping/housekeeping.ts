@@ -1,5 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import { asRemedy } from '../../disk/reserve.ts'
+import { withReserve } from '../../disk/reserve.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { FileKeeper } from '../files/files.ts'
 import type { Turn } from '../keep/turn.ts'
@@ -120,7 +120,7 @@ export function createHousekeeping({
     await Promise.all([expired, metrics])
   }
   const look = () => {
-    asRemedy(() => alone(removeAll)).catch((error: unknown) =>
+    withReserve(() => alone(removeAll)).catch((error: unknown) =>
       log.warn({ err: error }, 'nothing was removed for its age'),
     )
   }

@@ -84,7 +84,7 @@ export function createAgentFrames({
     },
     strayed({ agentId, hostId }) {
       if (strayed.take(agentId, clock.monotonic()) > 0) return
-      log.warn({ agentId, hostId }, 'a link is closed for its many frames about nothing of its host')
+      log.warn({ agentId, hostId }, 'link closed: too many stray frames')
       facts.publish('strayFrames', { agentId, hostId })
     },
     closed(link) {

@@ -42,7 +42,7 @@ export interface SocketEvents {
     /** The text of output as JSON, where it came in one piece. */
     json: Uint8Array | undefined,
   ): Promise<void>
-  /** It is closed for its many frames about nothing of its host's. */
+  /** The link closes because of stray frames. */
   strayed(link: AgentSocket): void
   closed(link: AgentSocket): void
 }
@@ -108,7 +108,7 @@ export class AgentSocket implements AgentLink {
       release: () => this.#resume(),
     })
     this.#early = bounds.earlyRoom.open(() =>
-      this.close(closeCodes.overloaded, 'too much came before the answer to a ping'),
+      this.close(closeCodes.overloaded, 'too much data before the first pong'),
     )
     this.#rate = bounds.rate
     this.#strays = new StrayFrames(bounds.strays, identity.agentId)
@@ -182,7 +182,7 @@ export class AgentSocket implements AgentLink {
   stray(about: string | null): void {
     if (!this.#open || this.#strays.take(about, this.#clock.monotonic())) return
     this.#events.strayed(this)
-    this.close(closeCodes.protocolFault, 'too many frames about nothing of this host')
+    this.close(closeCodes.protocolFault, 'too many stray frames')
   }
 
   /** From here on frames of this link are void (contract §6). */
@@ -228,7 +228,7 @@ export class AgentSocket implements AgentLink {
   /** Reads on once neither the backlog nor its own pace keeps the link from being read. */
   #resume(): void {
     if (this.#backlog.isHeld || this.#isResting) return
-    // What was not read can't have been heard: the peer's time begins anew.
+    // We did not read, so the peer's idle time starts again.
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity
     this.#socket.resume()

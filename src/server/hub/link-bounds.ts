@@ -4,7 +4,7 @@ import { createEarlyRoom, type EarlyRoom } from './early-frames.ts'
 import { FrameRate } from './frame-rate.ts'
 import { createStrayAllowance } from './stray-frames.ts'
 
-/** What the links of all agents share: how much of them is read, kept and put up with. */
+/** Bounds that the links of all agents share. */
 export interface LinkBounds {
   readonly backlog: Backlog
   readonly earlyRoom: EarlyRoom

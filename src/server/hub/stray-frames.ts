@@ -1,6 +1,6 @@
 import { Allowance } from '../../core/allowance.ts'
 
-/** Frames about nothing of its host's that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
+/** Stray frames that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
 const most = 600
 const period = 100
 /**
@@ -11,10 +11,10 @@ const onTheWay = 2048
 /** Tasks and sessions that are told apart on one link. */
 const mostToldApart = 1024
 
-/** What agents may still send about nothing of their hosts', over however many links. */
+/** Budget of stray frames by agent, over all its links. */
 export const createStrayAllowance = (): Allowance => new Allowance(most, period)
 
-/** Counts the frames of one link about nothing of its host's: of unknown types, malformed, about others' tasks or sessions. */
+/** Counts the stray frames of one link (P31). */
 export class StrayFrames {
   readonly #allowance: Allowance
   readonly #agentId: string

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import type { HostStatus } from '../../core/host.ts'
+import type { Room } from '../../disk/room.ts'
 import { lookedAt } from './looked-at.ts'
-import type { Room } from './room.ts'
 import { registerShared, type SharedLoad } from './shared.ts'
 
 /** What is counted when a scrape asks for it. */

@@ -68,7 +68,7 @@ export function countWork(registry: Registry, facts: LocalFacts): void {
   })
   const unprovenMarks = new Counter({
     name: 'rsm_agent_marks_unproven_total',
-    help: 'Marks of agents that are ahead of the store and whose MAC is missing or not valid; nothing is held for them.',
+    help: 'Marks ahead of the store with a missing or invalid MAC; they hold no work.',
     registers,
   })
   const fileBytes = new Counter({

@@ -70,7 +70,7 @@ export function clusterRoutes(app: AppInstance, { services: { clusters, tasks } 
       allow: change,
       exists,
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'cluster.delete', object: 'cluster' },
     }),
     (request) => clusters.remove(idOf(request)),

@@ -46,7 +46,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
       allow: write,
       exists: 'enrollments',
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'enrollment.delete', object: 'enrollment' },
     }),
     (request) => enrollments.remove(userOf(request), idOf(request)),

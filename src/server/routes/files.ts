@@ -39,7 +39,7 @@ export function fileRoutes(app: AppInstance, { services: { files } }: RouteDepen
       allow: execute,
       answer: UploadRemoved,
       errors: ['conflict'],
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'file.delete', object: 'file' },
     }),
     (request) => files.remove(userOf(request), fileIdOf(request)),

@@ -26,7 +26,7 @@ const askAgainAfter = 10
 const allow = { open: true } as const
 const tag = 'server' as const
 
-/** Whoever has one address of a network has others of it: a /24, or a /64 of IPv6. */
+/** A client can have many addresses of its network: a /24, or a /64 of IPv6. */
 const networkOf = (address: string): string => sourceOf(address).replace(/\.\d+$/, '.0/24')
 
 /** What a host needs that has no rsm yet: it bears no secret, and asks for none. */
@@ -80,7 +80,7 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
       reply.type('application/json; charset=utf-8')
       throw new RsmError(
         'unavailable',
-        `${mostOfNetwork} downloads are running from your network, or ${mostDownloads} in all; try again later`,
+        `all downloads are in use (at most ${mostDownloads}, and ${mostOfNetwork} per network); try again later`,
         { retryAfter: askAgainAfter },
       )
     }

@@ -20,7 +20,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
       body: LoginRequest,
       answer: LoginResult,
       errors: ['unauthenticated', 'too_many'],
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'user.login', object: 'user' },
     }),
     (request) => login.login(request.body, request.client, request.headers['user-agent']),
@@ -33,7 +33,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
       summary: 'End the token that makes this call',
       allow: own,
       answer: Nothing,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'user.logout', object: 'user' },
     }),
     async (request) => {
@@ -56,7 +56,7 @@ export function loginRoutes(app: AppInstance, { services: { login } }: RouteDepe
       body: PasswordChange,
       answer: Nothing,
       errors: ['too_many'],
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'user.password', object: 'user' },
     }),
     async (request) => {

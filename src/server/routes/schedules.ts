@@ -79,7 +79,7 @@ export function scheduleRoutes(app: AppInstance, { services: { schedules } }: Ro
       allow: execute,
       exists,
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'schedule.delete', object: 'schedule' },
     }),
     (request) => schedules.remove(userOf(request), idOf(request)),

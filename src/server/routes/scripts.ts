@@ -87,7 +87,7 @@ export function scriptRoutes(app: AppInstance, { services: { scripts, tasks } }:
       allow: change,
       exists,
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'script.delete', object: 'script' },
     }),
     (request) => scripts.remove(userOf(request), idOf(request)),

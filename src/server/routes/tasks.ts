@@ -197,7 +197,7 @@ export function taskRoutes(
       exists,
       answer: Task,
       errors: ['conflict'],
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'task.cancel', object: 'task' },
     }),
     (request) => tasks.cancel(userOf(request), taskIdOf(request)),

@@ -67,7 +67,7 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
       allow: execute,
       exists,
       answer: TerminalEnded,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'terminal.end', object: 'terminal' },
     }),
     (request) => terminals.remove(userOf(request), sessionIdOf(request)),

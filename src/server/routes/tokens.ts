@@ -46,7 +46,7 @@ export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDep
       allow: session,
       exists: 'tokens',
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'token.delete', object: 'token' },
     }),
     (request) => tokens.remove(userOf(request), Number((request.params as { id: string }).id)),

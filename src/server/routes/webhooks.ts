@@ -76,7 +76,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
       allow: write,
       exists,
       answer: IdOnly,
-      remedy: true,
+      usesReserve: true,
       audit: { action: 'webhook.delete', object: 'webhook' },
     }),
     (request) => webhooks.remove(userOf(request), idOf(request)),

@@ -135,7 +135,7 @@ export function createTerminalService(context: Context): ServerTerminals {
       if (record.status === 'OPEN' && record.userId !== caller.id)
         throw new RsmError(
           'conflict',
-          `Terminal session ${sessionId} of ${record.user} is open, and its recording is given once it has ended; to watch it: rsm terminal --watch ${sessionId}`,
+          `Terminal session ${sessionId} of ${record.user} is open; its recording is available once it has ended. To watch it: rsm terminal --watch ${sessionId}`,
         )
       return recordings.read(sessionId, recordingBytes)
     },

@@ -31,7 +31,7 @@ export async function demandStoredRoom(
   if (more <= 0) return
   const sums = await Promise.all([store.textBytes('scripts'), store.textBytes('schedules')])
   const hint = 'remove some: rsm scripts list, rsm schedules list'
-  demand(sums, stored, { author, more, noun: 'Scripts and schedules', hint })
+  demand(sums, stored, { author, more, noun: 'scripts and schedules', hint })
 }
 
 /** Errors: `conflict` where the tasks of this author that run leave no room for one more. */
@@ -43,7 +43,7 @@ export async function demandRunningRoom(
   const more = bytesOf({ content, gates, options })
   if (more <= smallTask) return
   const hint = 'wait for some to end, or cancel them: rsm tasks list --status RUNNING'
-  demand([await store.textBytes('tasks')], running, { author, more, noun: 'Running tasks', hint })
+  demand([await store.textBytes('tasks')], running, { author, more, noun: 'running tasks', hint })
 }
 
 function demand(
@@ -61,5 +61,5 @@ function demand(
   const whose = own > ofOne * mebibyte ? ` of ${author}` : ''
   const most = whose === '' ? ofAll : ofOne
   if (whose === '' && all <= ofAll * mebibyte) return
-  throw new RsmError('conflict', `${noun}${whose} may have ${most} MiB of text together`, { hint })
+  throw new RsmError('conflict', `Limit reached: ${noun}${whose} may have ${most} MiB of text`, { hint })
 }

@@ -22,7 +22,7 @@ import { Watchers } from './watchers.ts'
  */
 const recalledBytes = 2 * 1024 * 1024
 
-const recordingFull = ended('its recording is as long as one may be, and no session continues unrecorded')
+const recordingFull = ended('its recording is full, and no session continues unrecorded')
 
 /** What a terminal tells its registry. */
 export interface TerminalEvents {

@@ -74,7 +74,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
           void endHere(id, ended(reason))
         },
         nearsBound() {
-          const then = deps.recordingBound?.isPartlyFine ? 'continues unrecorded' : 'ends'
+          const then = deps.recordingBound?.continuesUnrecorded ? 'continues unrecorded' : 'ends'
           terminals
             .get(id)
             ?.warn(`the recording of this session is nearly full; the session ${then} when it is full`)

@@ -42,7 +42,7 @@ function sentence({ type, data }: Told): string {
       return `schedule ${said('name')} did not run at ${slots}: ${said('why')}`
     }
     case 'server.restore':
-      return `${said('tasks')} tasks are held until \`rsm server confirm-restore\`: ${said('reason')}`
+      return `a backup was restored; ${said('tasks')} ${said('tasks') === '1' ? 'task is' : 'tasks are'} held until \`rsm server confirm-restore\`: ${said('reason')}`
     case 'webhook.test':
       return `a test of the webhook ${said('name')}`
     default:

@@ -176,7 +176,7 @@ function concerns({ hostSet }: TaskRecord, names: ReadonlySet<number> | null): b
   return false
 }
 
-/** What is told of a store that was brought back. */
+/** Data of server.restore. */
 export const restoreData = ({ noticedAt, reason, hostId, agentId, taskIds }: RestoreNote): EventData => ({
   noticedAt,
   reason,

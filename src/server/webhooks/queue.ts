@@ -53,7 +53,7 @@ export async function workOff(
   const { store, agreed, clock, from } = parts
   for (;;) {
     const where = { equals: { queue: queueOf(webhookId, 'WAITING') } }
-    // What is held comes first, and may be all that may wait.
+    // Held deliveries come first and may fill the whole queue.
     const limit = from === null ? atOnce : mostWaiting + atOnce
     const { items: all, total } = await store.query('deliveries', { where, limit })
     const items = all.filter(({ at }) => from === null || at >= from).slice(0, atOnce)

@@ -49,7 +49,7 @@ type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
 
 type Values = Record<string, unknown>
 
-/** Only a terminal is painted for. */
+/** Styles are kept on a terminal only. */
 const shown = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */

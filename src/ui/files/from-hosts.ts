@@ -4,8 +4,9 @@ import type { Fetch } from '../../core/protocol/http/files.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { expandPath } from '../../core/task/remote-path.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import { type CopyFlags, parseSize } from '../flags/copy.ts'
+import type { CopyFlags } from '../flags/copy.ts'
 import { ifGiven } from '../flags/given.ts'
+import { parseBytes } from '../input/values.ts'
 import type { Transfer } from '../task/runnable.ts'
 import type { FromHosts } from './arguments.ts'
 import { bring, type Destination, destinationOf } from './bring.ts'
@@ -28,7 +29,8 @@ export function fromHosts(
       hint: 'to copy a directory with its content: -r',
     })
   checkPath('fetch.path', path, kind)
-  const maxSize = ifGiven(flags['max-size'], parseSize)
+  const maxSize = ifGiven(flags['max-size'], (text) => parseBytes('--max-size', text))
+  if (maxSize === 0) throw new RsmError('usage', '--max-size takes a size of at least 1 byte, not 0')
   const fetch: Fetch = {
     path,
     kind,

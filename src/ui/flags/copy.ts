@@ -1,5 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
+import { parseBytes } from '../input/values.ts'
 import type { FlagsOf } from './given.ts'
 import { runFlags } from './run.ts'
 
@@ -43,7 +44,7 @@ export const copyFlags = {
   'max-size': string({
     helpGroup,
     helpValue: 'BYTES',
-    description: 'most bytes to take from each host, like 500K or 10M',
+    description: 'largest size per host, e.g. 500K or 10M',
   }),
   'limit-rate': string({
     helpGroup,
@@ -71,26 +72,9 @@ export const withoutScripts = {
   diff: false,
 } as const
 
-const units: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
-
-/** Bytes of `500K`, `10M`, `1G`; NaN of anything else. */
-function bytesOf(text: string): number {
-  const [, digits, unit = ''] = /^([1-9]\d{0,12})([KMG]?)$/i.exec(text) ?? []
-  return Number(digits) * (units[unit.toUpperCase()] ?? 1)
-}
-
-/** Errors: `usage`. */
-export function parseSize(text: string): number {
-  const size = bytesOf(text)
-  if (Number.isSafeInteger(size)) return size
-  throw new RsmError('usage', `--max-size takes a number of bytes, not ${text || 'nothing'}`, {
-    hint: 'for example: --max-size 500K, --max-size 10M',
-  })
-}
-
 /** Bytes a second. Errors: `usage`. */
 export function parseRate(text: string): number {
-  const rate = bytesOf(text)
+  const rate = parseBytes('--limit-rate', text)
   if (rate >= 16 * 1024 && rate <= 1024 ** 4) return rate
   throw new RsmError(
     'usage',

@@ -131,5 +131,7 @@ export function parseBytes(option: string, text: string): number {
   const found = /^(\d{1,15})([KMGT]?)$/i.exec(text.trim())
   const bytes = Number(found?.[1]) * (byteUnits[found?.[2]?.toUpperCase() ?? ''] ?? Number.NaN)
   if (Number.isSafeInteger(bytes)) return bytes
-  throw new RsmError('usage', `${option} takes a size, not ${text}`, { hint: `for example: ${option} 20G` })
+  throw new RsmError('usage', `${option} takes a size, not ${text || 'nothing'}`, {
+    hint: `for example: ${option} 20G`,
+  })
 }

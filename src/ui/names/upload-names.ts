@@ -11,9 +11,9 @@ export async function findUpload(
 ): Promise<Upload & { readonly id: string }> {
   const { content } = await allPages((paging) => files.list(paging), {})
   const ids = content.map(({ fileId }) => fileId)
-  const id = partOfId.test(wanted) ? oneOfPart({ noun: 'file', topic: 'files' }, wanted, ids, 0) : wanted
+  const id = partOfId.test(wanted) ? oneOfPart({ noun: 'upload', topic: 'files' }, wanted, ids, 0) : wanted
   const found = content.find(({ fileId }) => fileId === id)
   if (found === undefined)
-    throw new RsmError('not_found', `no such file: ${wanted}`, { hint: 'rsm files list' })
+    throw new RsmError('not_found', `no such upload: ${wanted}`, { hint: 'rsm files list' })
   return { ...found, id }
 }

@@ -93,8 +93,8 @@ export function sshTrouble(
   const isOfJump = lines.length > 0 && others.some((line) => line === 'Host key verification failed.')
   if (isOfJump)
     return unreachable(
-      'the host key of the jump is not known',
-      'log in to the jump once, and compare its key',
+      'the host key of the jump host is not known',
+      'log in to the jump host once and compare its key',
     )
   if (theirs !== '') return unreachable(`it disconnected: ${hostSays(theirs)}`)
   const other = others.at(-1)

@@ -1,4 +1,4 @@
-/** What a terminal obeys and JSON would not escape: DEL, C1, and marks that turn text around (U+202A…, U+2066…). */
+/** Control characters that JSON leaves unescaped: DEL, C1, and bidi marks (U+202A…, U+2066…). */
 const obeyed = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -48,7 +48,7 @@ function Ownership({ schedule: { owner, secretParams } }: { schedule: Schedule }
   const dropped = secretParams.length === 0 ? '' : `, and ${secretParams.join(', ')} has to be given again`
   return (
     <p class="hint">
-      {`It runs with the rights of ${owner}. Whoever changes more than its name and times becomes its owner${dropped}.`}
+      {`It runs with the rights of ${owner}. A user who changes more than its name and times becomes its owner${dropped}.`}
     </p>
   )
 }

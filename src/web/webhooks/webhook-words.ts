@@ -9,7 +9,7 @@ export const eventsSaid: Record<WebhookEvent, string> = {
   'host.offline': 'Hosts have been OFFLINE for a minute',
   'host.online': 'Hosts of which that was told are back',
   'agent.revoked': 'The token of a host’s agent was revoked',
-  'server.restore': 'The store is a backup that was brought back; work is held',
+  'server.restore': 'A backup was restored; pending work is held',
   'approval.requested': 'Not told yet: this server has no approvals',
   'approval.decided': 'Not told yet: this server has no approvals',
 }

@@ -119,7 +119,7 @@ test('the shell and its children end with the session, detached ones too', async
   t.deepEqual(alive('closed'), [])
 })
 
-test('whatever a killed agent has left of a session, the next one starts, and ends nothing that a copied file names', async (t) => {
+test('an agent ends the processes that a killed agent left of a session, but none that a copied file names', async (t) => {
   const directory = await temporaryDirectory(t)
   const torn = ['', '{', 'null', '[]', '{"bootId":"b"}', '{"bootId":"b","tree":{},"groups":[1]}']
   for (const [at, held] of torn.entries()) {

@@ -17,7 +17,7 @@ resultsContract(test, async (t) => {
   return { results: createFileResults(directory), reopen: async () => createFileResults(directory) }
 })
 
-test('those who ask for the results of a task at the same time read its file once', async (t) => {
+test("concurrent reads of a task's results read its file once", async (t) => {
   const directory = await directoryFor(t)
   await createFileResults(directory).write('t1', { script: 'true', results: [resultOf('web1')] })
   const results = createFileResults(directory)

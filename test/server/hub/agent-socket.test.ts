@@ -127,7 +127,7 @@ test('P51 a peer that sends and answers no ping is given up within 45 s, and not
   t.deepEqual(heard, ['closed'])
 })
 
-test('P33 an agent that sends too fast is not read for a while, and nothing of it is lost', async (t) => {
+test('P33 a link that sends too fast is paused, and no frame is lost', async (t) => {
   const { wire, link, heard } = linkOnWire()
   link.prove(claim)
   wire.emit('pong', wire.pings[0])

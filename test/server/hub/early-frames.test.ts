@@ -36,7 +36,7 @@ test('P51 links that keep little are not refused for those that keep much', (t) 
   )
 })
 
-test('what a link has kept makes room once it is read or the link has gone', (t) => {
+test('frames that are read or dropped free their room', (t) => {
   const { links, refused } = linksOf(50)
   for (const link of links) {
     for (let frames = 0; frames < 10; frames++) link.add(frame)

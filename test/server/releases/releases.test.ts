@@ -56,7 +56,7 @@ test('/install.sh and /dl need no token, say which executables there are, and se
   t.is(await (await get('/dl/SHA256SUMS')).text(), sums, 'a restart keeps them')
 })
 
-test('16 downloads of a network run at once, the next is told to come again, and one that ends or stalls makes room', async (t) => {
+test('16 downloads of one network run at once; the next gets 503 with Retry-After; an ended or stalled one frees its place', async (t) => {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
   const { token } = await server.enroll('web1')
@@ -77,7 +77,7 @@ test('16 downloads of a network run at once, the next is told to come again, and
   const refused = await fetch(url)
   t.is(refused.status, 503)
   t.is(refused.headers.get('retry-after'), '10')
-  t.regex(await refused.text(), /^\{"code":503,"message":"16 downloads are running/)
+  t.regex(await refused.text(), /^\{"code":503,"message":"all downloads are in use \(at most 24/)
   held[0]?.destroy()
   let status = 503
   for (let i = 0; i < 200 && status === 503; i++) {

@@ -118,7 +118,7 @@ test('the text that a user stores is bounded, and what is removed makes room', a
     context.store.transact((tx) => {
       for (let id = from; id <= to; id++) tx.put('scripts', script(id, `s${id}`, { content, createdBy }))
     })
-  const message = /^Scripts and schedules of admin may have 64 MiB of text together$/
+  const message = /^Limit reached: scripts and schedules of admin may have 64 MiB of text$/
   const create = () => services.scripts.create({ name: 'one-more', type: 'BASH', content })
   const target = { selector: '@*' }
   const schedule = () =>

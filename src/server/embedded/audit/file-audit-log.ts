@@ -32,7 +32,7 @@ interface AuditLogOptions {
   onFatal(error: unknown): void
   /** Milliseconds between looks whether a full disk has room again. */
   probeMilliseconds?: number
-  /** What is given up when the disk is full. */
+  /** Freed when the disk is full. */
   reserve?: Reserve | null
   /** For tests: where faults are put in. */
   disk?: Disk

@@ -32,7 +32,7 @@ export function createEnds(
       const current = await tx.get('tasks', taskId)
       const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
       if (!ended) return null
-      // All records are in memory.
+      // Params stay in the results file: all records are held in memory.
       tx.put('tasks', hasParams ? { ...ended, params: {}, paramsInResults: true } : ended)
       also?.(tx, ended)
       for (const { id } of running.executions) tx.remove('executions', id)

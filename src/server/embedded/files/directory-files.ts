@@ -5,7 +5,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { Appender } from '../../../disk/appender.ts'
 import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
 import { piecesOf } from '../../../disk/pieces.ts'
-import { roomOf } from '../../metrics/room.ts'
+import { roomOf } from '../../../disk/room.ts'
 import { type Files, WrongOffset } from '../../seams/files.ts'
 
 /** Finished bytes by what they are: each a further name of the files that have them. */

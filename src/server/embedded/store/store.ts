@@ -2,7 +2,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
 import type { Disk } from '../../../disk/disk.ts'
-import type { Reserve } from '../../../disk/reserve.ts'
+import { type Reserve, roomAgain } from '../../../disk/reserve.ts'
 import { type AnyRecord, authors, type Id, type Noun, type Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
 import type { AnyQuery } from '../../tables/query.ts'
@@ -27,7 +27,7 @@ export interface JsonStoreOptions {
   probeMilliseconds?: number
   /** Hears how many seconds each fsync of the journal took. */
   onSync?: (seconds: number) => void
-  /** What is given up when the disk is full. */
+  /** Freed when the disk is full. */
   reserve?: Reserve | null
   /** For tests: where faults are put in. */
   disk?: Disk
@@ -81,7 +81,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       log('error', message, { error: String(error) })
     },
     resumed() {
-      if (reserve?.isGivenUp !== true) log('info', 'the disk has room again: writes are taken', {})
+      if (reserve?.isGivenUp !== true) log('info', roomAgain, {})
     },
     disk: options.disk,
   })

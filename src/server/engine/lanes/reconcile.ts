@@ -1,5 +1,5 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
-import { type Phase, phases } from '../../../core/task/gates.ts'
+import { isLaterPhase, phases } from '../../../core/task/gates.ts'
 import { isFinal } from '../../../core/task/task.ts'
 import { isReceived } from '../../executions/transitions.ts'
 import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
@@ -30,9 +30,6 @@ function isSentTo(execution: Execution, lane: HostLane, hello: AgentHello): bool
   const known = Math.max(agentJournal ?? 0, lane.journal(instanceId))
   return journal !== undefined && journal.sequence >= known
 }
-
-/** A HELLO that names an earlier phase than was heard before is of an older copy of the journal. */
-const isBefore = (phase: Phase, heard: Phase = 'SCRIPT') => phases.indexOf(phase) < phases.indexOf(heard)
 
 /** Takes links up: what was sent over former ones is compared with what the agent says it has. */
 export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: Dispatch, held: Held) {
@@ -80,7 +77,8 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
       )
     for (const running of named) {
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
-      const isBehind = phase !== undefined && isBefore(phase, running.execution.phase)
+      // An earlier phase than the stored one comes from an older copy of the journal.
+      const isBehind = phase !== undefined && isLaterPhase(running.execution.phase ?? 'SCRIPT', phase)
       goOn(link, lane, running, !isBehind && !links.refuses(link.hostId))
       if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }

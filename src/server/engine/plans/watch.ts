@@ -10,8 +10,8 @@ const outputAfterCancel = 10 * 60_000
 const lastGrace = 3600_000
 
 const mayStillRun = 'it may still be running there'
-const overdue = `its agent has reported no end within its timeout and 10 minutes; ${mayStillRun}`
-const cancelIgnored = `cancelled, but its agent has reported no end; ${mayStillRun}`
+const overdue = `its agent reported no end within the timeout plus 10 minutes; ${mayStillRun}`
+const cancelIgnored = `cancelled, but its agent reported no end; ${mayStillRun}`
 
 /** Bounds how long a host may hold one execution RUNNING (contract §4); times are monotonic milliseconds. */
 export class Watch {

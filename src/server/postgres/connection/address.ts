@@ -37,7 +37,7 @@ const defaultConnectTimeout = '5'
 
 /** What to do where PostgreSQL is elsewhere and does no TLS that this server believes. */
 export const tlsHint =
-  'turn on TLS in PostgreSQL, and leave sslmode out: then its certificate is checked (sslrootcert=FILE in the URL for a CA of your own); or accept plain text with --insecure-store'
+  'enable TLS in PostgreSQL and omit sslmode, so that the certificate is checked (sslrootcert=FILE for a CA of your own); or allow plain text with --insecure-store'
 
 const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
 
@@ -87,13 +87,13 @@ function placeOf(text: string): Place {
   return { host: decode(parts[1].replace(/^\[|\]$/g, '')), port }
 }
 
-/** Whoever reads or changes what passes between a server and its store can run scripts on every host. */
+/** TLS is required off this machine, because a party that can change this traffic can run scripts on every host. */
 function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: boolean): StoreTls {
   // A name that begins with a slash is the directory of a Unix socket.
   const remote = places.find(({ host }) => !isLoopback(host) && !host.startsWith('/'))
   const given = parameters.get('sslmode') ?? (remote && !insecure ? 'verify-full' : 'disable')
   const mode = modes.find((one) => one === given)
-  if (!mode) throw refuse(`--store has sslmode=${given}, which is none of ${modes.join(', ')}`)
+  if (!mode) throw refuse(`unknown sslmode in --store: ${given}; use ${modes.join(', ')}`)
   if (mode === 'disable' && remote && !insecure)
     throw new RsmError('usage', `--store has sslmode=disable for ${remote.host}, which is not this machine`, {
       hint: tlsHint,

@@ -125,7 +125,7 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
   }
 }
 
-/** Whose text it is, as `authors` of seams/records.ts. */
+/** The same authors as in seams/records.ts. */
 const textBytesOf: Record<keyof typeof authors, Statement> = {
   scripts: bytesBy('scripts', `coalesce(rec->>'changedBy', rec->>'createdBy')`),
   schedules: bytesBy('schedules', `rec->>'owner'`),

@@ -66,8 +66,8 @@ export interface Operation {
   answer?: TSchema
   /** Answers while the server starts and stops, too; everything else is 503 then. */
   always?: true
-  /** Mends a full disk, or takes rights away: its writes may use the reserve of the disk. */
-  remedy?: true
+  /** May write to the reserve of a full disk: login, or an end, disabling or removal of something. */
+  usesReserve?: true
   /** Answers 201 instead of 200. */
   created?: true
   /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */

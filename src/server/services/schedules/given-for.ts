@@ -60,8 +60,9 @@ function demandUnchanged(
   if (!changed) return
   throw new RsmError(
     'conflict',
-    `its script ${changed.name} changed since ${owner} gave the ${what}; ` +
-      `${owner} or an ADMIN: look at it (rsm scripts versions), then rsm schedules confirm, or give them again`,
+    `script ${changed.name} changed since ${owner} gave the ${what}; ` +
+      `${owner} or an ADMIN must review it (rsm scripts versions ${changed.name}) ` +
+      'and run rsm schedules confirm, or give them again',
   )
 }
 

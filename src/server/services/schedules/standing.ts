@@ -52,5 +52,5 @@ export async function demandWriter(
 /** Secrets of a schedule are used by its owner and by ADMINs. @throws RsmError `forbidden`. */
 export function demandSecretsOf(caller: UserCaller, { ownerId, owner, name }: ScheduleRecord): void {
   if (speaksFor(caller, ownerId)) return
-  throw refusal(caller, `schedule ${name} uses ${owner}'s secrets: its owner or an ADMIN runs it`)
+  throw refusal(caller, `schedule ${name} uses ${owner}'s secrets: only ${owner} or an ADMIN may run it`)
 }

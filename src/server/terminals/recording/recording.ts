@@ -8,8 +8,8 @@ import { fullMark, type Recorded, readRecorded } from './recorded.ts'
 const largestRecording = 256 * 1024 * 1024
 /** The part of it at which its user is warned. */
 const nearlyFull = 0.9
-const fullNotice = (isPartlyFine: boolean) =>
-  `\r\n[rsm: this recording is as long as one may be; the session ${isPartlyFine ? 'went on' : 'ended'}]\r\n`
+const fullNotice = (continuesUnrecorded: boolean) =>
+  `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
 
 export interface RecordingEvents {
   /** More of it is stored. */
@@ -23,9 +23,9 @@ export interface RecordingEvents {
 
 export interface RecordingBound {
   /** Bytes; 256 MiB by default. */
-  most?: number | undefined
-  /** Whether a session may go on behind the bound, unrecorded. */
-  isPartlyFine?: boolean | undefined
+  maxBytes?: number | undefined
+  /** Whether a session continues beyond the bound, unrecorded. */
+  continuesUnrecorded?: boolean | undefined
 }
 
 export interface RecordingOptions extends RecordingBound {
@@ -114,7 +114,7 @@ export class Recording {
 
   /** Whether its session has to end: what comes now would be shown and not recorded. */
   get endsSession(): boolean {
-    return this.#isFull && this.#options.isPartlyFine !== true
+    return this.#isFull && this.#options.continuesUnrecorded !== true
   }
 
   /** Writes all that is waiting, and makes it last. */
@@ -133,17 +133,17 @@ export class Recording {
     }
     const pending = this.#lineOf(code, json, sequence)
     this.#planned += pending.bytes
-    const { most = largestRecording, isPartlyFine = false, events } = this.#options
-    this.#isFull = this.#planned > most
+    const { maxBytes = largestRecording, continuesUnrecorded = false, events } = this.#options
+    this.#isFull = this.#planned > maxBytes
     if (this.#isFull)
       this.#waiting.push(
         this.#lineOf('m', Buffer.from(fullMark), sequence),
-        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice(isPartlyFine))), sequence),
+        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice(continuesUnrecorded))), sequence),
       )
     else this.#waiting.push(pending)
     this.#writing ??= this.#writeAll()
     if (this.#isFull) return events.full()
-    if (this.#isWarned || this.#planned <= nearlyFull * most) return
+    if (this.#isWarned || this.#planned <= nearlyFull * maxBytes) return
     this.#isWarned = true
     events.nearsBound()
   }

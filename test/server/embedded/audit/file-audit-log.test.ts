@@ -88,7 +88,7 @@ test('a log that was cut from outside while it is open is still listed', async (
   t.not((await verified(log)).fault, null)
 })
 
-test('F04 a full disk refuses entries, keeps the log whole, and is recovered from by itself', async (t) => {
+test('F04 a full disk refuses entries, keeps the log whole, and recovers automatically', async (t) => {
   let full = false
   const disk: Disk = {
     ...realDisk,

@@ -28,9 +28,8 @@ function lostAt({ longest = 3, cancelledAt, isLinked, sequence, gap }: Host): [n
   return null
 }
 
-const overdue =
-  'its agent has reported no end within its timeout and 10 minutes; it may still be running there'
-const ignored = 'cancelled, but its agent has reported no end; it may still be running there'
+const overdue = 'its agent reported no end within the timeout plus 10 minutes; it may still be running there'
+const ignored = 'cancelled, but its agent reported no end; it may still be running there'
 
 test('a linked host without an end is LOST after its timeout and 10 minutes', (t) => {
   t.deepEqual(lostAt({ longest: 300 }), [15 * minute + step, overdue])

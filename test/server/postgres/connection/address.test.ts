@@ -37,7 +37,7 @@ for (const [url, insecure, mode] of [
     t.is(readStoreAddress(url, undefined, insecure).tls.mode, mode)
   })
 
-test('plain text to a PostgreSQL that is not on this machine takes --insecure-store', (t) => {
+test('plain text to a remote PostgreSQL requires --insecure-store', (t) => {
   const url = 'postgres://rsm@localhost,pg1/rsm?sslmode=disable'
   const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError, code: 'usage' })
   t.is(error?.message, '--store has sslmode=disable for pg1, which is not this machine')

@@ -47,7 +47,7 @@ async function startWorld(t: ExecutionContext, content = 'dump'): Promise<World>
 }
 
 const reason =
-  /^its script dump changed since alice gave the secret params; alice or an ADMIN: .*rsm schedules confirm/
+  /^script dump changed since alice gave the secret params; alice or an ADMIN must .*rsm schedules confirm/
 
 test('secret params do not go to a script that another OPERATOR has changed until they are confirmed', async (t) => {
   const { as, scriptId, nightly } = await startWorld(t)
@@ -114,12 +114,12 @@ test('stored scripts that verify or roll back are bound as the script is', async
     await as('bob').data('PATCH', `/api/scripts/${id}`, { type: 'PYTHON', content: 'print(1)' })
     const { status, body } = await as('alice').api('POST', `${path}/run`)
     t.is(status, 409)
-    t.true(body.message.startsWith(`its script ${gate} changed since alice gave`))
+    t.true(body.message.startsWith(`script ${gate} changed since alice gave`))
     await as('alice').data('PATCH', path, { [gate]: null })
   }
 })
 
-test('a script that the owner or an ADMIN changes keeps its secret params, a former text of it does not', async (t) => {
+test('a script that the owner or an ADMIN changes keeps its secrets; another user who restores an earlier text needs a confirmation', async (t) => {
   const { as, scriptId, nightly } = await startWorld(t)
   const script = `/api/scripts/${scriptId}`
   const run = async () => (await as('alice').api('POST', `/api/schedules/${nightly.id}/run`)).status
@@ -144,7 +144,7 @@ test('a schedule with secrets of its owner is run by the owner and by ADMINs, on
   t.is(status, 403)
   t.is(
     body.message,
-    "you are bob (OPERATOR); schedule nightly uses alice's secrets: its owner or an ADMIN runs it",
+    "you are bob (OPERATOR); schedule nightly uses alice's secrets: only alice or an ADMIN may run it",
   )
   t.is((await as('admin').api('POST', `${path}/run`)).status, 200)
   await as('alice').data('PATCH', path, { secretParams: null })
@@ -170,7 +170,7 @@ test('a secret file is for the script that it was given to, too', async (t) => {
   t.is((await as('alice').api('POST', `${path}/run`)).status, 200)
 })
 
-test('secrets that an older server has sealed are for the scripts of the first start', async (t) => {
+test('secrets of an older server are bound to the scripts at the first start', async (t) => {
   const { context, services } = await startInsides(t)
   const { store } = context
   await services.hosts.create({ hostname: 'db1', ip: '192.0.2.1' })

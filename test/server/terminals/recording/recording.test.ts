@@ -63,7 +63,7 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   const path = pathOf('s1')
   let heard = 0
   const counted = { ...events, written: () => heard++ }
-  const recording = await Recording.create(recordings, 's1', header, { events: counted, most: 2000 })
+  const recording = await Recording.create(recordings, 's1', header, { events: counted, maxBytes: 2000 })
   for (let sequence = 0; sequence < 100; sequence++)
     recording.output(sequence, sequence, Buffer.from('"0123456789"'))
   await recording.end()
@@ -73,7 +73,7 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   t.true(recording.bytes < 2200)
   const [[, code, notice] = []] = lines.slice(-1).map((line) => JSON.parse(line) as unknown[])
   t.is(code, 'o', 'players show it')
-  t.regex(String(notice), /^\r\n\[rsm: this recording is as long as one may be/)
+  t.regex(String(notice), /^\r\n\[rsm: the recording is full; the session/)
   t.is(lines.filter((line) => line.includes('[rsm:')).length, 1)
   const recorded = async (id: string) => {
     let outputs = 0
