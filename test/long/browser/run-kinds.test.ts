@@ -136,7 +136,8 @@ browserTest.serial(
     await page.locator('.heading .badge', { hasText: 'success' }).waitFor()
     await page.locator('.output').getByText(`seen 7 ${work}`).first().waitFor()
     t.is(await page.locator('.output').getByText('40', { exact: true }).count(), 2)
-    t.like(await newest(), {
+    const { taskId } = await newest()
+    t.like(await world.server.data('GET', `/api/tasks/${taskId}`), {
       strategy: 'ROLLING',
       batchSize: [1, '50%'],
       stdin: { size: 40 },
