@@ -47,7 +47,7 @@ whereMountable(
     const script = () => server.api('POST', '/api/scripts', { name: 'new', content: 'true', type: 'BASH' })
     const refused = await script()
     t.is(refused.status, 503)
-    t.regex(refused.body.message, /full; until there is room/)
+    t.regex(refused.body.message, /full: until there is room/)
     const admin = await server.data('POST', '/api/auth/login', {
       username: 'admin',
       password: 'a password for tests',

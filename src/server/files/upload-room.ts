@@ -36,7 +36,7 @@ interface Growth {
 }
 
 const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
-const hint = 'remove unused uploads: rsm files list, rsm files remove'
+const advice = 'remove unused uploads: rsm files list, rsm files remove'
 
 /** Keeps uploads from using up the disk: of one user, and all together. */
 export interface UploadRoom {
@@ -76,8 +76,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (await fits(waiting)) return
     throw new RsmError(
       'too_large',
-      `Limit reached: your unused uploads may have ${showMiB(mostBytes)} (--max-upload-bytes) and be at most ${mostWaiting}`,
-      { hint },
+      `Limit reached: your unused uploads may have ${showMiB(mostBytes)} (--max-upload-bytes) and be at most ${mostWaiting}; ${advice}`,
     )
   }
 
@@ -88,8 +87,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (room.available - coming >= least) return
     throw new RsmError(
       'too_large',
-      `No room for the upload: the server's disk has ${showMiB(room.available)} free, and uploads must leave ${showMiB(least)}`,
-      { hint },
+      `No room for the upload: the server's disk has ${showMiB(room.available)} free, and uploads must leave ${showMiB(least)}; ${advice}`,
     )
   }
 

@@ -30,8 +30,8 @@ export async function demandStoredRoom(
   const more = bytesOf(record) - (former?.author === author ? bytesOf(former.record) : 0)
   if (more <= 0) return
   const sums = await Promise.all([store.textBytes('scripts'), store.textBytes('schedules')])
-  const hint = 'remove some: rsm scripts list, rsm schedules list'
-  demand(sums, stored, { author, more, noun: 'scripts and schedules', hint })
+  const advice = 'remove some: rsm scripts list, rsm schedules list'
+  demand(sums, stored, { author, more, noun: 'scripts and schedules', advice })
 }
 
 /** Errors: `conflict` where the tasks of this author that run leave no room for one more. */
@@ -42,14 +42,14 @@ export async function demandRunningRoom(
 ): Promise<void> {
   const more = bytesOf({ content, gates, options })
   if (more <= smallTask) return
-  const hint = 'wait for some to end, or cancel them: rsm tasks list --status RUNNING'
-  demand([await store.textBytes('tasks')], running, { author, more, noun: 'running tasks', hint })
+  const advice = 'wait for some to end, or cancel them: rsm tasks list --status RUNNING'
+  demand([await store.textBytes('tasks')], running, { author, more, noun: 'running tasks', advice })
 }
 
 function demand(
   sums: readonly ReadonlyMap<string, number>[],
   { ofOne, ofAll }: Quota,
-  { author, more, noun, hint }: { author: string; more: number; noun: string; hint: string },
+  { author, more, noun, advice }: { author: string; more: number; noun: string; advice: string },
 ): void {
   let own = more
   let all = more
@@ -61,5 +61,5 @@ function demand(
   const whose = own > ofOne * mebibyte ? ` of ${author}` : ''
   const most = whose === '' ? ofAll : ofOne
   if (whose === '' && all <= ofAll * mebibyte) return
-  throw new RsmError('conflict', `Limit reached: ${noun}${whose} may have ${most} MiB of text`, { hint })
+  throw new RsmError('conflict', `Limit reached: ${noun}${whose} may have ${most} MiB of text; ${advice}`)
 }

@@ -2,7 +2,7 @@ import test from 'ava'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { script } from '../../helpers/servers/store-records.ts'
 
-test('the text that all users store together is bounded', async (t) => {
+test('S10 the text that all users store together is bounded', async (t) => {
   const { services, context } = await startInsides(t)
   const content = `#${'x'.repeat(1024 * 1024 - 1)}`
   for (const [at, createdBy] of ['ann', 'bob', 'cid', 'dan', 'eve'].entries())
@@ -12,7 +12,7 @@ test('the text that all users store together is bounded', async (t) => {
     })
   const create = (name: string) => services.scripts.create({ name, type: 'BASH', content })
   await t.throwsAsync(create('one-more'), {
-    message: /^Limit reached: scripts and schedules may have 256 MiB of text$/,
+    message: /^Limit reached: scripts and schedules may have 256 MiB of text; /,
   })
   await services.scripts.remove(1)
   await create('one-more')
@@ -28,7 +28,7 @@ test('tasks that run have a bound on their text, small ones are always taken, an
   const { taskId } = await start(content)
   for (let started = 1; started < 63; started++) await start(content)
   await t.throwsAsync(start(content), {
-    message: /^Limit reached: running tasks of admin may have 128 MiB of text$/,
+    message: /^Limit reached: running tasks of admin may have 128 MiB of text; /,
   })
   await start('true')
   await services.tasks.cancel(taskId)

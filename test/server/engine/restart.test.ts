@@ -44,7 +44,7 @@ test('F17 a stop does not wait for followers, links or callers of async:false, a
 const sent = (agent: ScriptedAgent) =>
   agent.heard.flatMap(({ type, payload }) => (type === 'EXECUTE_SCRIPT' ? [payload.taskId] : []))
 
-test('P49 a mark that the store does not know holds what was PENDING before this start until that is confirmed; new tasks run', async (t) => {
+test('A02 P49 a mark that the store does not know holds what was PENDING before this start until that is confirmed; new tasks run', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })

@@ -31,7 +31,7 @@ const run = (t: ExecutionContext, server: TestServer, hostId: number, fileId: st
       return body.data.taskId as string
     })
 
-test('uploads of a user that no task needs have a bound together, and one that a task needs counts no more', async (t) => {
+test('S10 uploads of a user that no task needs have a bound together, and one that a task needs counts no more', async (t) => {
   const server = await startTestServer(t, { maxUploadBytes: 1000 })
   const { hostId } = await server.enroll('web1')
   const mallory = await asOperator(server, 'mallory')
@@ -105,7 +105,7 @@ whereMountable(
     t.is(refused.status, 413)
     t.regex(
       refused.body.message,
-      /^No room for the upload: the server's disk has 2\d MiB free, and uploads must leave 4 MiB$/,
+      /^No room for the upload: the server's disk has 2\d MiB free, and uploads must leave 4 MiB; remove unused uploads: /,
     )
     const endless = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.enqueue(randomBytes(256 * 1024)),

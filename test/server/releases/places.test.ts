@@ -12,7 +12,7 @@ function world(most: number, mostOfKey: number) {
   return { clock, cut, bytes, take }
 }
 
-test('one network takes its share of the places, and leaves the others to other networks', (t) => {
+test('S10 one network takes its share of the places, and leaves the others to other networks', (t) => {
   const { cut, take } = world(3, 2)
   t.truthy(take('a', 'a1'))
   const free = take('a', 'a2')

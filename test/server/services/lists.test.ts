@@ -7,7 +7,7 @@ import { cluster, script } from '../../helpers/servers/store-records.ts'
 const mebibyte = 1024 * 1024
 const length = (value: unknown) => JSON.stringify(value).length
 
-test('lists of scripts, schedules and tasks hold no text, each record does, and a list by name too', async (t) => {
+test('S10 lists of scripts, schedules and tasks hold no text, each record does, and a list by name too', async (t) => {
   const { services, context } = await startInsides(t)
   const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const text = (bytes: number) => `echo first\n#${'"'.repeat(bytes)}`
@@ -118,7 +118,7 @@ test('the text that a user stores is bounded, and what is removed makes room', a
     context.store.transact((tx) => {
       for (let id = from; id <= to; id++) tx.put('scripts', script(id, `s${id}`, { content, createdBy }))
     })
-  const message = /^Limit reached: scripts and schedules of admin may have 64 MiB of text$/
+  const message = /^Limit reached: scripts and schedules of admin may have 64 MiB of text; /
   const create = () => services.scripts.create({ name: 'one-more', type: 'BASH', content })
   const target = { selector: '@*' }
   const schedule = () =>

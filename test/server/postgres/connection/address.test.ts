@@ -53,7 +53,7 @@ for (const [url, fault] of [
   ['postgres://rsm:secret@pg1/rsm', 'holds a password'],
   ['postgres://rsm@pg1/rsm?password=secret', 'holds a password'],
   ['postgres://rsm@pg1:0/rsm', 'port 0'],
-  ['postgres://rsm@pg1/rsm?sslmode=prefer', 'sslmode=prefer'],
+  ['postgres://rsm@pg1/rsm?sslmode=prefer', 'unknown sslmode in --store: prefer'],
   ['postgres://rsm@pg1/rsm?connect_timeout=0', 'connect_timeout=0'],
   ['postgres://rsm@pg1/rsm?options=-c', 'parameter options'],
   ['mysql://rsm@pg1/rsm', 'not a URL of PostgreSQL'],

@@ -21,6 +21,6 @@ test('a PostgreSQL without TLS, where TLS is needed, is refused with what to do,
     code: 'unavailable',
   })
   t.regex(error?.message ?? '', /does not support SSL/)
-  t.regex(error?.hint ?? '', /^turn on TLS in PostgreSQL.*--insecure-store$/)
+  t.regex(error?.hint ?? '', /^enable TLS in PostgreSQL.*--insecure-store$/)
   t.is(Buffer.concat(heard).toString('hex'), '0000000804d2162f', 'an SSLRequest only')
 })
