@@ -303,6 +303,35 @@ export function executionsContract(
     await t.throwsAsync(executions.cancel('t1'), { instanceOf: RsmError, code: 'conflict' })
   })
 
+  test('a part of a task is read in the order of its plan, while it runs and after its end', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions, results } = opened
+    const member = await begun(opened, [5, 4, 3, 2, 1])
+    const parts = [
+      { offset: 0, limit: 2 },
+      { offset: 3, limit: 9 },
+      { offset: 5, limit: 1 },
+    ]
+    const inPlan = [[5, 4], [2, 1], []]
+    for (const [at, part] of parts.entries()) {
+      const running = await executions.ofTask('t1', part)
+      t.deepEqual(
+        running.map(({ execution }) => execution.hostId),
+        inPlan[at],
+      )
+    }
+    await executions.cancel('t1')
+    await executions.finish(member, 't1')
+    for (const [at, part] of parts.entries()) {
+      const remains = await results.read('t1', part)
+      t.deepEqual(
+        remains?.results.map(({ hostId }) => hostId),
+        inPlan[at],
+      )
+      t.deepEqual(await executions.ofTask('t1', part), [])
+    }
+  })
+
   test('a cancel that comes while a task is being ended is not lost, and it ends once', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, store } = opened

@@ -39,7 +39,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     const client = await this.client()
     // All are looked up first, so that a mistyped id is reported at once and not after the others have ended.
     const known = await Promise.all(
-      named.map(async (each) => client.tasks.get(await findTaskId(client, each))),
+      named.map(async (each) => client.tasks.get(await findTaskId(client, each), { size: 1 })),
     )
     const tasks: Task[] = []
     let exit = 0

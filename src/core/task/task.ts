@@ -121,6 +121,12 @@ export function emptyCounts(): Counts {
   return Object.fromEntries(resultStatuses.map((status) => [status, 0])) as Counts
 }
 
+export function countsOf(results: Iterable<{ readonly status: ResultStatus }>): Counts {
+  const counts = emptyCounts()
+  for (const { status } of results) counts[status]++
+  return counts
+}
+
 /**
  * What a task has come to, or null while a host is PENDING or RUNNING. A cancel that came when every host had already
  * succeeded changes nothing: the first on disk wins (contract §4).

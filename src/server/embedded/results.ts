@@ -3,11 +3,15 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
-import type { Results, TaskRemains } from '../seams/results.ts'
+import type { Part, Results, TaskRemains } from '../seams/results.ts'
 import { createOrphans, orphansName } from './orphans.ts'
 
 /** Finished tasks that stay in memory, for those who ask right after the end. */
 const kept = 64
+
+/** The entries of a task that a part shows. */
+export const partOf = <T>(all: readonly T[], part?: Part): readonly T[] =>
+  part ? all.slice(part.offset, part.offset + part.limit) : all
 
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
@@ -64,7 +68,10 @@ export function createFileResults(directory: string): Results {
       drop(taskId)
       keep(taskId, archived)
     },
-    read,
+    async read(taskId, part) {
+      const remains = await read(taskId)
+      return remains && part ? { ...remains, results: [...partOf(remains.results, part)] } : remains
+    },
     async forget(taskId) {
       await rm(join(directory, taskId), { recursive: true, force: true })
       drop(taskId)

@@ -1,11 +1,12 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
+import { type Counts, countsOf, emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
 import { type Texts, textsOf } from '../executions/ended-task.ts'
 import { resultOf, summaryOf } from '../executions/shown.ts'
 import type { Carried } from '../files/carried.ts'
 import type { RunningExecution } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
+import type { Part } from '../seams/results.ts'
 import { notesOf } from './notes.ts'
 import type { EngineParts } from './parts.ts'
 
@@ -17,7 +18,10 @@ export interface Reads {
   summary(task: TaskRecord): Promise<TaskSummary>
   /** By host: so much of its file has passed this server, while the task runs. */
   passed: Carried['passed']
-  results(task: TaskRecord): Promise<Task['results']>
+  /** All results, or a part of them, in the order of the plan. */
+  results(task: TaskRecord, part?: Part): Promise<Task['results']>
+  /** A summary with results that agree with it: those of a final task are final, and all of a running one are its counts. */
+  shown(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
   /** What a running task has of these hosts now; nothing of one that does not run. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
   /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
@@ -64,20 +68,39 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     })
   }
 
-  async function resultsNow(task: TaskRecord): Promise<TaskResult[]> {
-    const running = await executions.ofTask(task.id)
-    return running.length > 0 ? show(running) : ((await results.read(task.id))?.results ?? [])
+  async function resultsNow(task: TaskRecord, part?: Part): Promise<TaskResult[]> {
+    const running = await executions.ofTask(task.id, part)
+    return running.length > 0 ? show(running) : ((await results.read(task.id, part))?.results ?? [])
+  }
+
+  /** The newest record and its counts, read again where the task ended between both. */
+  async function counted(task: TaskRecord): Promise<[TaskRecord, Counts]> {
+    const newest = (await store.get('tasks', task.id)) ?? task
+    const counts = newest.counts ?? (await executions.counts(task.id))
+    if (counts) return [newest, counts]
+    const ended = (await store.get('tasks', task.id)) ?? newest
+    return [ended, ended.counts ?? emptyCounts()]
+  }
+
+  async function summary(task: TaskRecord): Promise<TaskSummary> {
+    const [newest, counts] = await counted(task)
+    return { ...summaryOf(newest, counts), transfer: await carried.of(newest, counts) }
+  }
+
+  async function resultsOfTask(task: TaskRecord, part?: Part): Promise<TaskResult[]> {
+    return withDamages(await resultsNow(task, part), outputs.damages(task.id))
   }
 
   return {
-    async summary(task) {
-      const newest = (await store.get('tasks', task.id)) ?? task
-      const counts = newest.counts ?? (await executions.counts(task.id)) ?? emptyCounts()
-      return { ...summaryOf(newest, counts), transfer: await carried.of(newest, counts) }
-    },
+    summary,
     passed: (taskId) => carried.passed(taskId),
-    async results(task) {
-      return withDamages(await resultsNow(task), outputs.damages(task.id))
+    results: resultsOfTask,
+    async shown(task, part) {
+      // In this order: a task that ends between both reads is shown as it was just before its end.
+      const shown = await summary(task)
+      const results = await resultsOfTask(task, part)
+      const counts = part || shown.status !== 'RUNNING' ? shown.counts : countsOf(results)
+      return { ...shown, counts, results }
     },
     async resultsOf(taskId, hostIds) {
       return show(await executions.ofHosts(taskId, [...hostIds]))

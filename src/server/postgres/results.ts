@@ -1,7 +1,7 @@
 import type { TaskResult } from '../../core/task/task.ts'
 import { isoTime } from '../clock.ts'
 import { resultOf } from '../executions/shown.ts'
-import type { Results, TaskRemains } from '../seams/results.ts'
+import type { Part, Results, TaskRemains } from '../seams/results.ts'
 import type { Database } from './connection/database.ts'
 import { readWhole, rowsAtOnce } from './executions/whole-task.ts'
 
@@ -10,10 +10,16 @@ const day = 24 * 3600_000
 const readText = `select host_id, position, rec from rsm.results
   where task_id = $1 and host_id > $2 order by host_id limit $3`
 
+const readPartText = `select rec from rsm.results where task_id = $1 order by position offset $2 limit $3`
+
 /** The texts of a row of rsm.remains. */
 export interface Texts {
   script: string
   gates: TaskRemains['gates'] | null
+}
+
+interface Row {
+  rec: TaskResult
 }
 
 /** The values of its columns, but for `aside_at`. */
@@ -44,6 +50,15 @@ export function createPostgresResults(
     )
   }
 
+  const readPart = (taskId: string, { offset, limit }: Part) =>
+    ask<Row>('read part', readPartText, [taskId, offset, limit])
+
+  async function readAll(taskId: string): Promise<Row[]> {
+    const statement = { name: 'results read', text: readText }
+    const rows = await readWhole<Row & { host_id: number; position: number }>(database, statement, taskId)
+    return rows.toSorted((a, b) => a.position - b.position)
+  }
+
   return {
     async write(taskId, { results, ...texts }) {
       await database.transaction('api', async (ask) => {
@@ -61,12 +76,8 @@ export function createPostgresResults(
           )
       })
     },
-    async read(taskId) {
-      const rows = await readWhole<{ host_id: number; position: number; rec: TaskResult }>(
-        database,
-        { name: 'results read', text: readText },
-        taskId,
-      )
+    async read(taskId, part) {
+      const results = await (part ? readPart(taskId, part) : readAll(taskId))
       // Read last: they go together, and while they are there so was all that was read.
       const [remains] = await ask<Texts>(
         'script',
@@ -74,8 +85,7 @@ export function createPostgresResults(
         [taskId],
       )
       if (!remains) return null
-      const inOrder = rows.toSorted((a, b) => a.position - b.position)
-      return { ...textsIn(remains), results: inOrder.map(({ rec }) => resultOf(rec)) }
+      return { ...textsIn(remains), results: results.map(({ rec }) => resultOf(rec)) }
     },
     forget,
     async list() {

@@ -5,6 +5,7 @@ import type { LinkClaim } from './links.ts'
 import type { Member } from './ownership.ts'
 import type { ExecutionRecord } from './records/execution.ts'
 import type { TaskRecord } from './records/task.ts'
+import type { Part } from './results.ts'
 import type { Transaction } from './store.ts'
 
 export type Execution = Readonly<ExecutionRecord>
@@ -144,8 +145,8 @@ export interface Executions {
   find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
   /** Those of a task that are of these hosts; none when it does not run. */
   ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]>
-  /** In the order of the plan; empty when it does not run. */
-  ofTask(taskId: string): Promise<RunningExecution[]>
+  /** In the order of the plan, all or a part of them; empty when it does not run. */
+  ofTask(taskId: string, part?: Part): Promise<RunningExecution[]>
   /** Those of a host that are RUNNING, then those that are due and PENDING, in the order of their turns; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
   /** Those of the hosts that have something to take. */

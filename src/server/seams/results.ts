@@ -1,6 +1,12 @@
 import type { TaskResult } from '../../core/task/task.ts'
 import type { Orphans } from './orphans.ts'
 
+/** Of the results of a task in the order of its plan: at most `limit`, from the place `offset` on. */
+export interface Part {
+  readonly offset: number
+  readonly limit: number
+}
+
 /** What a finished task leaves beside its output: the text that ran and every host's result. */
 export interface TaskRemains {
   script: string
@@ -15,7 +21,7 @@ export interface TaskRemains {
 export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
   /** Null if the results are gone (a lost disk); the counts in the task are still valid. Errors: `gone` if they are damaged. */
-  read(taskId: string): Promise<TaskRemains | null>
+  read(taskId: string, part?: Part): Promise<TaskRemains | null>
   /** Removes all that a task has left. */
   forget(taskId: string): Promise<void>
   /** The tasks that have left something. */

@@ -8,7 +8,7 @@ import { sha256 } from '../digest.ts'
 import type { GateScript, TaskRecord } from '../seams/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
-import { slicePage, storePage } from './paging.ts'
+import { storePage, windowOf } from './paging.ts'
 import { fetchedBy } from './tasks/fetched.ts'
 import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
 import { demandInstall, installTask } from './tasks/install-task.ts'
@@ -68,16 +68,15 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
   }
 
   async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
-    const results = await engine.results(task)
+    const isNarrowed = query?.page !== undefined || query?.size !== undefined
+    const shown = await engine.shown(task, isNarrowed ? windowOf(query) : undefined)
     const params = await engine.params(task)
-    const narrowed =
-      query?.page === undefined && query?.size === undefined ? results : slicePage(results, query)
-    return { ...(await engine.summary(task)), params, server: await ownerOf(task), results: narrowed }
+    const server = shown.status === 'RUNNING' ? await ownerOf(task) : null
+    return { ...shown, params, server }
   }
 
-  async function ownerOf({ id, status }: TaskRecord): Promise<string | null> {
-    if (shared === null || status !== 'RUNNING') return null
-    return (await ownership.owner(id))?.name ?? null
+  async function ownerOf({ id }: TaskRecord): Promise<string | null> {
+    return shared === null ? null : ((await ownership.owner(id))?.name ?? null)
   }
 
   async function get(taskId: string): Promise<TaskRecord> {

@@ -1,7 +1,7 @@
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import {
   type Counts,
-  emptyCounts,
+  countsOf,
   isFailure,
   isFinal,
   type ResultStatus,
@@ -68,9 +68,7 @@ export class TaskState {
 
   /** Counted from the results: they come before the summary does. */
   counts(): Counts {
-    const counts = emptyCounts()
-    for (const { status } of this.results.values()) counts[status]++
-    return counts
+    return countsOf(this.results.values())
   }
 
   tally() {

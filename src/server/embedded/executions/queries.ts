@@ -1,5 +1,6 @@
 import { isFinal } from '../../../core/task/task.ts'
 import type { Executions } from '../../seams/executions.ts'
+import { partOf } from '../results.ts'
 import type { Steps } from './steps.ts'
 
 /** What is asked of running tasks: answered from memory. */
@@ -40,9 +41,9 @@ export function createQueries({
         return task && execution ? [task.show(execution)] : []
       })
     },
-    async ofTask(taskId) {
+    async ofTask(taskId, part) {
       const task = tasks.get(taskId)
-      return task?.executions.map((execution) => task.show(execution)) ?? []
+      return task ? partOf(task.executions, part).map((execution) => task.show(execution)) : []
     },
     ofHost: async (hostId) =>
       (tasks.openOn(hostId)?.all() ?? [])

@@ -37,6 +37,9 @@ const ofHostsText = `select ${columns} from rsm.executions e where e.task_id = $
 const ofTaskText = `select e.host_id, ${columns} from rsm.executions e
   where e.task_id = $1 and e.host_id > $2 order by e.host_id limit $3`
 
+const partOfTaskText = `select ${columns} from rsm.executions e
+  where e.task_id = $1 order by e.position offset $2 limit $3`
+
 const loadText = `select (select count(*) from rsm.tasks where status = 'RUNNING') as tasks,
     count(*) filter (where status = 'RUNNING') as running, count(*) filter (where status = 'PENDING') as waiting
   from rsm.executions where status in ('PENDING', 'RUNNING') and due_at is not null and not over_ssh`
@@ -85,7 +88,8 @@ export function createQueries(
         found.push(...(await ask('of hosts', ofHostsText, [taskId, hostIds.slice(at, at + rowsAtOnce)])))
       return found
     },
-    async ofTask(taskId) {
+    async ofTask(taskId, part) {
+      if (part) return ask('part of task', partOfTaskText, [taskId, part.offset, part.limit])
       const rows = await readWhole<Row & { host_id: number }>(
         database,
         { name: 'executions of task', text: ofTaskText },

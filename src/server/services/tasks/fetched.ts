@@ -5,7 +5,7 @@ import { expandPath } from '../../../core/task/remote-path.ts'
 import { fetchedId } from '../../files/files.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'
-import { pageOf, slicePage } from '../paging.ts'
+import { pageOf, windowOf } from '../paging.ts'
 
 /** What has come from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
 export async function fetchedBy(
@@ -13,10 +13,9 @@ export async function fetchedBy(
   task: TaskRecord,
   query: PageQuery,
 ): Promise<Page<TaskFile>> {
-  const { id, type, fetch } = task
+  const { id, type, fetch, hostCount } = task
   if (!fetch) throw new RsmError('not_found', `Task ${id} fetches no files: its type is ${type}`)
-  const results = await engine.results(task)
-  const shown = slicePage(results, query)
+  const shown = await engine.results(task, windowOf(query))
   const files = await store.getMany(
     'files',
     shown.map(({ hostId }) => fetchedId(id, hostId)),
@@ -33,5 +32,5 @@ export async function fetchedBy(
       sha256,
     }
   })
-  return pageOf(content, results.length, query)
+  return pageOf(content, hostCount, query)
 }
