@@ -1,4 +1,5 @@
 import pino, { type Logger } from 'pino'
+import { RsmError } from '../core/errors.ts'
 import type { LogLevel } from '../core/protocol/control.ts'
 import { logLineForPeople } from '../core/text/log-line.ts'
 
@@ -27,6 +28,10 @@ export function told<E extends Error>(error: E): E {
   return error
 }
 
+/** A store, a disk or a server that is away is expected: where in the code it was missed says nothing to an operator. */
+const withoutStack = (err: Error): object =>
+  err instanceof RsmError && err.code === 'unavailable' ? { type: err.name, message: err.message } : err
+
 /** JSON lines on stderr, as stdout belongs to the command; lines for people where that is a terminal. */
 export function createLog(level: LogLevel): LeveledLog {
   const log = pino(
@@ -34,11 +39,14 @@ export function createLog(level: LogLevel): LeveledLog {
       level: level.toLowerCase(),
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: (err: unknown) => (err instanceof Error ? pino.stdSerializers.err(err) : err) },
       hooks: {
         logMethod(args, method, at) {
-          const { err } = args[0] as { err?: Error }
-          if (err !== undefined && toldErrors.has(err) && at > debug) this.debug(...args)
-          else method.apply(this, args)
+          const [fields, ...rest] = args
+          const { err } = fields as { err?: Error }
+          if (err === undefined || at <= debug) method.apply(this, args)
+          else if (toldErrors.has(err)) this.debug(...args)
+          else method.apply(this, [{ ...(fields as object), err: withoutStack(err) }, ...rest])
         },
       },
     },

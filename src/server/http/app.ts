@@ -25,6 +25,7 @@ import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
 import { answerRaw } from './raw-answer.ts'
+import { createRequestLevel, isOfAgents } from './request-level.ts'
 import { securityHeaders } from './security-headers.ts'
 import { bodyAjv, queryValidator, validationError, validator } from './validation.ts'
 
@@ -59,6 +60,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const paths = createKnownPaths()
   const bodies = createBodyRoom()
+  const levelOf = createRequestLevel()
   app.setValidatorCompiler(({ schema, httpPart }) =>
     httpPart === 'querystring'
       ? queryValidator(schema as AnySchema)
@@ -81,10 +83,9 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
     const { id, client: ip, method, route, startedAt } = request
     const elapsed = performance.now() - startedAt
-    const level = status >= 500 ? 'warn' : isOfAgents(route) ? 'debug' : 'info'
     deps.answered({ method, route, status, seconds: elapsed / 1000 })
     const ms = Math.round(elapsed * 10) / 10
-    deps.log[level]({ requestId: id, ip, method, route, status, ms }, 'request')
+    deps.log[levelOf(route, status)]({ requestId: id, ip, method, route, status, ms }, 'request')
   }
   const checkAccepting = () => {
     if (!deps.accepting())
@@ -216,9 +217,6 @@ function nameOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'anyone'
   return caller.type === 'agent' ? `agent ${caller.agentId}` : `${caller.type} ${caller.id}`
 }
-
-/** What agents ask: every few seconds, from every host. */
-const isOfAgents = (route: string) => route.startsWith('/api/agent/')
 
 /**
  * Whether callers are judged again once the body is there: who sends it slowly may have lost the right meanwhile. What

@@ -89,7 +89,7 @@ test('a trusted proxy says who the client is', async (t) => {
 })
 
 test('a line of the log names the client that a trusted proxy names, and of anybody else who called', async (t) => {
-  const server = await startServerProcess(t, { logLevel: 'INFO', options: { trustedProxies: [proxy] } })
+  const server = await startServerProcess(t, { logLevel: 'DEBUG', options: { trustedProxies: [proxy] } })
   const request = (path: string, ...headers: string[]) =>
     ['GET ' + path + ' HTTP/1.1', 'host: x', ...headers, 'connection: close', '', ''].join('\r\n')
   const asked: readonly (readonly [path: string, header: string, exchange: Exchange, ip: string])[] = [

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { withBriefLocks } from '../connection/brief-locks.ts'
 import type { Database } from '../connection/database.ts'
-import { dayAt, dayLength, textOfTable } from './days.ts'
+import { dayAt, dayLength, textOfTable, unlessMade } from './days.ts'
 
 /** Days behind the present one that have their tables: no dump takes longer. */
 const daysAhead = 2
@@ -25,7 +25,8 @@ export async function openDaysAhead(parts: {
     const day = dayAt(time)
     const text = 'select to_regclass($1) is null as missing'
     const [found] = await database.ask<{ missing: boolean }>('api', text, [day.table])
-    if (found?.missing) await withBriefLocks(database, 'api', (ask) => ask(textOfTable(day)))
+    if (found?.missing)
+      await withBriefLocks(database, 'api', (ask) => ask(textOfTable(day))).catch(unlessMade)
   }
 
   async function makeAll(): Promise<void> {

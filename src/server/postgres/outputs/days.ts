@@ -37,18 +37,21 @@ export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(n
 /** The day has no table: it has none yet, or it is gone. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
-/** SQLSTATEs with which another server has made the table a moment earlier. */
+/** SQLSTATEs of a table that is there already: `if not exists` looks before it waits for who makes it. */
 const made = new Set(['42P07', '23505', '42710'])
 
 // None of the three comes from elsewhere.
 export const textOfTable = ({ table, from, to }: Day): string =>
   `create table if not exists ${table} partition of rsm.outputs for values from ('${from}') to ('${to}')`
 
+/** Ignores the error of `textOfTable` where another server has made the table a moment earlier. */
+export function unlessMade(error: { code?: string }): void {
+  if (!made.has(error.code ?? '')) throw error
+}
+
 /** Makes the table for a task's output. */
 export async function makeTable(database: Database, taskId: string): Promise<void> {
   const its = dayOf(taskId)
   if (its === null) return
-  await database.ask('write', textOfTable(its)).catch((error: { code?: string }) => {
-    if (!made.has(error.code ?? '')) throw error
-  })
+  await database.ask('write', textOfTable(its)).catch(unlessMade)
 }

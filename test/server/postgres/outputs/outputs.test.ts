@@ -2,14 +2,16 @@ import type { ExecutionContext } from 'ava'
 import { systemClock } from '../../../../src/server/clock.ts'
 import { firstDigits, opaqueId } from '../../../../src/server/ids.ts'
 import { createLocalHints } from '../../../../src/server/local-hints.ts'
-import { createLog } from '../../../../src/server/log.ts'
+import { createLog, type Log } from '../../../../src/server/log.ts'
 import { createDatabase, type Database } from '../../../../src/server/postgres/connection/database.ts'
+import { dayAt, textOfTable } from '../../../../src/server/postgres/outputs/days.ts'
 import { openDaysAhead } from '../../../../src/server/postgres/outputs/days-ahead.ts'
 import { createPostgresOutputs } from '../../../../src/server/postgres/outputs/outputs.ts'
 import { entry, outputsContract } from '../../../contracts/outputs.ts'
 import { dumping } from '../../../helpers/servers/dumping.ts'
 import { patientAddress } from '../../../helpers/servers/patient-address.ts'
 import { sharedPostgres, postgresTest as test } from '../../../helpers/servers/postgres.ts'
+import { until } from '../../../helpers/until.ts'
 
 const postgres = sharedPostgres()
 const day = 24 * 3600_000
@@ -154,6 +156,27 @@ test('while pg_dump runs the output of the next two days is taken, and what is f
   await end()
   await database.ask('api', `update rsm.outputs_forgotten set at = at - interval '3 days'`)
   await outputs.forget(next)
+  t.is((await tablesOf(database)).length, 3)
+})
+
+test('where another server makes the tables of the next days at the same time, none of them warns', async (t) => {
+  const { database } = await opened(t)
+  const warnings: unknown[] = []
+  const log = { ...createLog('ERROR'), warn: (...said: unknown[]) => void warnings.push(said) } as Log
+  const other = await database.connect()
+  t.teardown(() => other.end())
+  await other.query('begin')
+  await other.query(textOfTable(dayAt(Date.now())))
+  const opening = openDaysAhead({ database, clock: systemClock, log })
+  await until('it waits for the other server', async () => {
+    const text = `select from pg_locks join pg_database on pg_database.oid = database
+      where not granted and datname = current_database()`
+    return (await database.ask('api', text)).length > 0
+  })
+  await other.query('commit')
+  const ahead = await opening
+  t.teardown(() => ahead.close())
+  t.deepEqual(warnings, [])
   t.is((await tablesOf(database)).length, 3)
 })
 
