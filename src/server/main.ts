@@ -162,6 +162,7 @@ async function shut({ base, work, doors }: Parts): Promise<void> {
   events.stop()
   await tried(work.refusals.close())
   await tried(events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid }))
+  await tried(work.outbox.close())
   await tried(events.sayHead())
   await work.auditCopy?.close()
   await tried(base.close())

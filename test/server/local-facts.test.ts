@@ -61,6 +61,7 @@ test('of two servers of one store, the one that ends a token or a task writes it
       clients: createClients([]),
       ...context,
       audit,
+      outbox: audit,
       noted: notedHead,
       refusals,
       facts,

@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 interface RecorderDependencies {
-  log: AuditLog
+  log: Pick<AuditLog, 'append' | 'refusal'>
   refusals: Refusals
   store: Store
 }

@@ -5,7 +5,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Clients } from '../http/client-address.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { AuditLog, NotedHead } from '../seams/audit-log.ts'
+import type { AuditEvent, AuditLog, NotedHead } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
@@ -15,7 +15,8 @@ import { guardedBy, type RecordEvent, recordFacts } from './server-facts.ts'
 const headInterval = 3600_000
 
 interface EventDependencies {
-  audit: AuditLog
+  audit: Pick<AuditLog, 'head'>
+  outbox: Pick<AuditLog, 'append'>
   noted: NotedHead
   refusals: Refusals
   store: Store
@@ -43,6 +44,7 @@ export interface ServerEvents {
 
 export function recordServerEvents({
   audit,
+  outbox,
   noted,
   refusals,
   store,
@@ -50,18 +52,21 @@ export function recordServerEvents({
   facts,
   log,
 }: EventDependencies): ServerEvents {
-  const record: RecordEvent = async (action, object, outcome, detail) => {
-    await audit
-      .append({ actor: systemActor, ip: null, action, object, outcome, detail })
-      .catch((error: unknown) => log.warn({ err: error, action }, 'an audit entry could not be written'))
-  }
+  // The outbox logs what it could not write.
+  const write = (event: AuditEvent) =>
+    outbox.append(event).then(
+      () => undefined,
+      () => undefined,
+    )
+  const record: RecordEvent = (action, object, outcome, detail) =>
+    write({ actor: systemActor, ip: null, action, object, outcome, detail })
   const sayHead = async () => {
     log.info({ auditHead: showHead(await audit.head()) }, 'audit head')
     await noted.note().catch((error: unknown) => log.warn({ err: error }, 'could not note the audit head'))
   }
 
   const guarded = guardedBy(log)
-  const stopFacts = recordFacts({ audit, refusals, store, facts, log }, record)
+  const stopFacts = recordFacts({ write, refusals, store, facts, log }, record)
   const timer = setInterval(() => void sayHead(), headInterval)
   timer.unref()
 

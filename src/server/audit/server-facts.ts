@@ -1,7 +1,7 @@
 import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/audit.ts'
 import type { Facts, LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { AuditLog } from '../seams/audit-log.ts'
+import type { AuditEvent } from '../seams/audit-log.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
@@ -22,7 +22,7 @@ export const guardedBy = (log: Log) => (work: Promise<void>) => {
 }
 
 interface FactsDependencies {
-  audit: AuditLog
+  write: (event: AuditEvent) => Promise<void>
   refusals: Refusals
   store: Store
   facts: LocalFacts
@@ -37,7 +37,7 @@ const terminalObject = ({ id, hostname }: Pick<TerminalRecord, 'id' | 'hostname'
 
 /** Records what this process sees, until the answer is called. */
 export function recordFacts(
-  { audit, refusals, store, facts, log }: FactsDependencies,
+  { write, refusals, store, facts, log }: FactsDependencies,
   record: RecordEvent,
 ): () => void {
   const guarded = guardedBy(log)
@@ -106,7 +106,7 @@ export function recordFacts(
     const { caller, ip, kind } = event
     const action = kind === 'watched' ? 'terminal.watch' : 'terminal.attach'
     const actor = await actorOf(caller, store)
-    await audit.append({ actor, ip, action, object, outcome: 'SUCCESS', detail: { hostId, user } })
+    await write({ actor, ip, action, object, outcome: 'SUCCESS', detail: { hostId, user } })
   }
 
   const unsubscribe = [

@@ -86,7 +86,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
       noLongerKept: work.noLongerKept,
     },
     (instance) => {
-      recordRequests(instance, { log: data.audit, refusals: work.refusals, store: data.store })
+      recordRequests(instance, { log: work.outbox, refusals: work.refusals, store: data.store })
       registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, readiness }))
     },
   )

@@ -1,6 +1,7 @@
 import { createCredentials } from '../access/credentials.ts'
 import { createPasswords } from '../access/passwords.ts'
 import { openAuditCopy } from '../audit/copy/open-audit-copy.ts'
+import { createAuditOutbox } from '../audit/outbox.ts'
 import { createRefusals } from '../audit/refusals.ts'
 import { recordServerEvents } from '../audit/server-events.ts'
 import { createEngine } from '../engine/engine.ts'
@@ -49,7 +50,8 @@ export async function startWork(base: Base, options: ServerOptions) {
   const { member } = membership
   const reaches = (milliseconds: number) => data.shared === null || membership.sinceRenewed() < milliseconds
   const refusals = createRefusals((event) => audit.append(event), clock)
-  const events = recordServerEvents({ audit, noted, refusals, store, clients, facts, log })
+  const outbox = createAuditOutbox({ audit, clock, log })
+  const events = recordServerEvents({ audit, outbox, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
   const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
@@ -139,6 +141,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     holdsLease,
     deliveries,
     refusals,
+    outbox,
     events,
     credentials,
     context,

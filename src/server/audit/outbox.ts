@@ -1,0 +1,82 @@
+import type { AuditEntry, AuditFacts } from '../../core/audit.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { AuditEvent, AuditLog } from '../seams/audit-log.ts'
+import { bounded } from './bounded.ts'
+
+/** Pending entries, of some KiB at most. */
+const mostPending = 10_000
+const retryInterval = 2000
+
+/** Entries of what was done, which cannot be refused any more: the log gets them later where it does not take them at once. */
+export interface AuditOutbox extends Pick<AuditLog, 'append' | 'refusal'> {
+  /** Writes what is pending; called by a timer, and by tests. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createAuditOutbox({
+  audit,
+  clock,
+  log,
+}: {
+  audit: Pick<AuditLog, 'append' | 'refusal'>
+  clock: Pick<Clock, 'now'>
+  log: Pick<Log, 'warn' | 'error'>
+}): AuditOutbox {
+  const pending: AuditFacts[] = []
+  let flushing: Promise<void> | null = null
+
+  /** Logs the entry itself: it is known even if this server ends before it is written. */
+  function keep(event: AuditEvent, error: unknown): void {
+    const entry = bounded({ ...event, detail: { late: true, ...event.detail } })
+    const reason = error instanceof Error ? error.message : String(error)
+    log.warn({ entry, reason }, 'an audit entry could not be written; trying again')
+    if (pending.length < mostPending) pending.push(entry)
+  }
+
+  async function writeAll(): Promise<void> {
+    for (let next = pending[0]; next && audit.refusal === null; next = pending[0]) {
+      await audit.append(next)
+      pending.shift()
+    }
+  }
+
+  function flush(): Promise<void> {
+    flushing ??= writeAll()
+      // The next round tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        flushing = null
+      })
+    return flushing
+  }
+
+  const timer = setInterval(() => void flush(), retryInterval)
+  timer.unref()
+
+  return {
+    async append(given): Promise<AuditEntry> {
+      const event = { ...given, at: given.at ?? isoTime(clock.now()) }
+      try {
+        return await audit.append(event)
+      } catch (error) {
+        keep(event, error)
+        throw error
+      }
+    },
+    get refusal() {
+      return audit.refusal
+    },
+    flush,
+    async close() {
+      clearInterval(timer)
+      await flush()
+      if (pending.length > 0)
+        log.error(
+          { entries: pending.length },
+          'audit entries were not written before the stop; this log has them',
+        )
+    },
+  }
+}

@@ -1,0 +1,96 @@
+import test, { type ExecutionContext } from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import { systemActor } from '../../../src/server/audit/actor.ts'
+import { createAuditOutbox } from '../../../src/server/audit/outbox.ts'
+import type { Log } from '../../../src/server/log.ts'
+import type { AuditEvent } from '../../../src/server/seams/audit-log.ts'
+
+const event = (action: string): AuditEvent => ({
+  actor: systemActor,
+  ip: null,
+  action,
+  object: null,
+  outcome: 'SUCCESS',
+  detail: { hosts: 3 },
+})
+
+/** An outbox before a log that fails as often as the test says. */
+function open(t: ExecutionContext) {
+  const state = { fails: 0, refusal: null as string | null, tries: 0, now: 1_000_000 }
+  const written: AuditEvent[] = []
+  const said: { level: string; fields: object; text: string }[] = []
+  const note = (level: string) => (fields: object, text: string) => void said.push({ level, fields, text })
+  const outbox = createAuditOutbox({
+    audit: {
+      async append(given) {
+        state.tries++
+        if (state.fails-- > 0) throw new RsmError('unavailable', 'the store is away')
+        written.push(given)
+        return given as never
+      },
+      get refusal() {
+        return state.refusal
+      },
+    },
+    clock: { now: () => state.now },
+    log: { warn: note('warn'), error: note('error') } as unknown as Pick<Log, 'warn' | 'error'>,
+  })
+  t.teardown(() => outbox.close())
+  return { outbox, state, written, said }
+}
+
+test('an entry that the log did not take is written once it does, with the time of the change', async (t) => {
+  const { outbox, state, written, said } = open(t)
+  state.fails = 2
+  for (const action of ['host.create', 'host.remove'])
+    await t.throwsAsync(outbox.append(event(action)), { message: 'the store is away' })
+  state.now += 60_000
+  await outbox.append(event('host.update'))
+  await outbox.flush()
+  await outbox.flush()
+  t.deepEqual(
+    written.map(({ action, at, detail }) => [action, at, detail]),
+    [
+      ['host.update', '1970-01-01T00:17:40.000Z', { hosts: 3 }],
+      ['host.create', '1970-01-01T00:16:40.000Z', { late: true, hosts: 3 }],
+      ['host.remove', '1970-01-01T00:16:40.000Z', { late: true, hosts: 3 }],
+    ],
+  )
+  t.is(said.length, 2)
+  t.like(said[0], {
+    level: 'warn',
+    fields: { entry: { action: 'host.create' }, reason: 'the store is away' },
+  })
+})
+
+test('a retry that fails keeps the entry, and none is made while the log refuses entries', async (t) => {
+  const { outbox, state, written } = open(t)
+  state.fails = 2
+  await t.throwsAsync(outbox.append(event('host.create')))
+  await outbox.flush()
+  t.is(state.tries, 2)
+  state.refusal = 'the disk is full'
+  await outbox.flush()
+  t.is(state.tries, 2)
+  state.refusal = null
+  await outbox.flush()
+  t.like(written, [{ action: 'host.create' }])
+})
+
+test('a stop writes what is pending, or says that only the log of the server has it', async (t) => {
+  const taken = open(t)
+  taken.state.fails = 1
+  await t.throwsAsync(taken.outbox.append(event('host.create')))
+  await taken.outbox.close()
+  t.like(taken.written, [{ action: 'host.create' }])
+  t.is(taken.said.length, 1)
+  const lost = open(t)
+  lost.state.fails = 9
+  await t.throwsAsync(lost.outbox.append(event('host.create')))
+  await lost.outbox.close()
+  t.like(lost.said.at(-1), {
+    level: 'error',
+    fields: { entries: 1 },
+    text: 'audit entries were not written before the stop; this log has them',
+  })
+})
