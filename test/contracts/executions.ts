@@ -311,8 +311,9 @@ export function executionsContract(
       { offset: 0, limit: 2 },
       { offset: 3, limit: 9 },
       { offset: 5, limit: 1 },
+      { hostIds: [3, 9] },
     ]
-    const inPlan = [[5, 4], [2, 1], []]
+    const inPlan = [[5, 4], [2, 1], [], [3]]
     for (const [at, part] of parts.entries()) {
       const running = await executions.ofTask('t1', part)
       t.deepEqual(

@@ -10,8 +10,12 @@ import { createOrphans, orphansName } from './orphans.ts'
 const kept = 64
 
 /** The entries of a task that a part shows. */
-export const partOf = <T>(all: readonly T[], part?: Part): readonly T[] =>
-  part ? all.slice(part.offset, part.offset + part.limit) : all
+export function partOf<T extends { hostId: number }>(all: readonly T[], part?: Part): readonly T[] {
+  if (part === undefined) return all
+  if ('offset' in part) return all.slice(part.offset, part.offset + part.limit)
+  const hostIds = new Set(part.hostIds)
+  return all.filter(({ hostId }) => hostIds.has(hostId))
+}
 
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {

@@ -12,6 +12,8 @@ const readText = `select host_id, position, rec from rsm.results
 
 const readPartText = `select rec from rsm.results where task_id = $1 order by position offset $2 limit $3`
 
+const readHostsText = `select rec from rsm.results where task_id = $1 and host_id = any($2::bigint[])`
+
 /** The texts of a row of rsm.remains. */
 export interface Texts {
   script: string
@@ -50,8 +52,10 @@ export function createPostgresResults(
     )
   }
 
-  const readPart = (taskId: string, { offset, limit }: Part) =>
-    ask<Row>('read part', readPartText, [taskId, offset, limit])
+  const readPart = (taskId: string, part: Part) =>
+    'offset' in part
+      ? ask<Row>('read part', readPartText, [taskId, part.offset, part.limit])
+      : ask<Row>('read hosts', readHostsText, [taskId, part.hostIds])
 
   async function readAll(taskId: string): Promise<Row[]> {
     const statement = { name: 'results read', text: readText }

@@ -1,11 +1,10 @@
 import type { TaskResult } from '../../core/task/task.ts'
 import type { Orphans } from './orphans.ts'
 
-/** Of the results of a task in the order of its plan: at most `limit`, from the place `offset` on. */
-export interface Part {
-  readonly offset: number
-  readonly limit: number
-}
+/** Of the results of a task: at most `limit` from the place `offset` of its plan on, or those of some hosts. */
+export type Part =
+  | { readonly offset: number; readonly limit: number }
+  | { readonly hostIds: readonly number[] }
 
 /** What a finished task leaves beside its output: the text that ran and every host's result. */
 export interface TaskRemains {

@@ -59,6 +59,13 @@ export function createQueries(
     return rows.map((row) => steps.inHand.show(storedOf(row)))
   }
 
+  async function ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]> {
+    const found: RunningExecution[] = []
+    for (let at = 0; at < hostIds.length; at += rowsAtOnce)
+      found.push(...(await ask('of hosts', ofHostsText, [taskId, hostIds.slice(at, at + rowsAtOnce)])))
+    return found
+  }
+
   const changes = createChanges(database)
   const counts = createCounts(database, changes)
   return {
@@ -82,13 +89,9 @@ export function createQueries(
       const [stored] = await steps.read([id])
       return stored && steps.inHand.show(stored)
     },
-    async ofHosts(taskId, hostIds) {
-      const found: RunningExecution[] = []
-      for (let at = 0; at < hostIds.length; at += rowsAtOnce)
-        found.push(...(await ask('of hosts', ofHostsText, [taskId, hostIds.slice(at, at + rowsAtOnce)])))
-      return found
-    },
+    ofHosts,
     async ofTask(taskId, part) {
+      if (part && 'hostIds' in part) return ofHosts(taskId, part.hostIds)
       if (part) return ask('part of task', partOfTaskText, [taskId, part.offset, part.limit])
       const rows = await readWhole<Row & { host_id: number }>(
         database,

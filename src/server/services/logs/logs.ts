@@ -3,21 +3,26 @@ import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/lo
 import type { TaskResult } from '../../../core/task/task.ts'
 import type { StoredEntry } from '../../seams/outputs.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Part } from '../../seams/results.ts'
 import type { Context } from '../context.ts'
 
 const defaultSize = 500
 
 /** The results of a task; none where their file is damaged: its output can be read all the same. */
-export async function resultsOf(context: Context, task: TaskRecord): Promise<TaskResult[]> {
-  return context.engine.results(task).catch((error: unknown) => {
+export async function resultsOf(context: Context, task: TaskRecord, part?: Part): Promise<TaskResult[]> {
+  return context.engine.results(task, part).catch((error: unknown) => {
     if (error instanceof RsmError && error.code === 'gone') return []
     throw error
   })
 }
 
-/** Names of the hosts of a task, by id: entries are stored without them. */
-export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(hostId: number) => string> {
-  const results = await resultsOf(context, task)
+/** Names of hosts of a task, by id: entries are stored without them. */
+export async function hostnamesOf(
+  context: Context,
+  task: TaskRecord,
+  part?: Part,
+): Promise<(hostId: number) => string> {
+  const results = await resultsOf(context, task, part)
   const names = new Map(results.map(({ hostId, hostname }) => [hostId, hostname]))
   return (hostId) => names.get(hostId) ?? String(hostId)
 }
@@ -51,8 +56,9 @@ async function readPage(context: Context, taskId: string, query: LogQuery) {
 
 /** A page of a task's log (contract §5); `next` goes back as `after`, `previous` as `before`. */
 export async function readLogs(context: Context, task: TaskRecord, query: LogQuery): Promise<LogPage> {
-  const nameOf = await hostnamesOf(context, task)
   const { entries, next, previous } = await readPage(context, task.id, query)
+  const hostIds = [...new Set(entries.map(({ hostId }) => hostId))]
+  const nameOf = await hostnamesOf(context, task, { hostIds })
   return {
     taskId: task.id,
     entries: entries.map((entry) => showEntry(entry, nameOf(entry.hostId))),
