@@ -4,7 +4,7 @@ import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 import { trustedCertificates } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
-import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { aborted, endSoon, startedBefore, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
 import { ifGiven } from '../../ui/flags/given.ts'
@@ -167,7 +167,7 @@ export default class ServerStart extends BaseCommand {
     const adminPassword = takeVariable('RSM_ADMIN_PASSWORD')
     const dataDir = dataDirectory('server', flags['data-dir'])
     const { startServer } = await import('../../server/main.ts')
-    const server = await startServer({
+    const starting = startServer({
       host: flags.host,
       port: flags.port,
       dataDir,
@@ -206,6 +206,7 @@ export default class ServerStart extends BaseCommand {
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined ? {} : { adminPassword }),
     })
+    const server = await startedBefore(stop, starting)
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
     // The copy finds by itself that its file was rotated; what sends a signal for that must not end the server.

@@ -13,7 +13,7 @@ export function createServerTurns(database: Database): Pick<Data, 'alone' | 'inT
     try {
       return await work(session)
     } finally {
-      await session.end().catch(() => undefined)
+      await session.end()
     }
   }
 

@@ -1,5 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { RsmError } from '../../core/errors.ts'
+
 /** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
 const linger = 2_000
+/** Milliseconds in which a start that is told to stop may still succeed, to be stopped in order. */
+const startPatience = 500
 
 /** Aborts on the first SIGINT or SIGTERM, and SIGHUP if that is not taken otherwise; a second one ends the process at once. */
 export function stopSignal({ hangUp = false } = {}): AbortSignal {
@@ -21,4 +26,18 @@ export function aborted(signal: AbortSignal): Promise<void> {
 /** After everything was closed: a forgotten handle must not keep a stopped service alive. */
 export function endSoon(): void {
   setTimeout(() => process.exit(), linger).unref()
+}
+
+/**
+ * What a start comes to. Where `stop` comes first and the start still waits, as for a database that says nothing, it is given up,
+ * which is as safe as a kill: the process ends soon.
+ * @throws RsmError `unavailable`
+ */
+export async function startedBefore<T>(stop: AbortSignal, starting: Promise<T>): Promise<T> {
+  const givenUp = aborted(stop).then(async () => {
+    await delay(startPatience, undefined, { ref: false })
+    endSoon()
+    throw new RsmError('unavailable', 'stopped before the start was complete')
+  })
+  return Promise.race([starting, givenUp])
 }

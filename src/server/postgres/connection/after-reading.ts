@@ -10,3 +10,10 @@ export function afterReading(patience: number, late: () => void): () => void {
     clearTimeout(timer)
   }
 }
+
+/** What `work` comes to; rejects where that takes longer, with the message that `pg` has for it, which does not read before it gives up. */
+export const inTime = <T>(patience: number, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const endWaiting = afterReading(patience, () => reject(new Error('Query read timeout')))
+    void work.then(resolve, reject).finally(endWaiting)
+  })

@@ -8,8 +8,26 @@ import { passwordFor } from './pgpass.ts'
 const statementTimeout = 10_000
 /** … and this side stops waiting for one whose answer does not come, as behind a cut network. */
 export const queryTimeout = 12_000
+/** This side cuts a connection whose end the peer does not confirm. */
+export const endPatience = 1_000
 /** Of a transaction whose server stands still: the locks that it holds keep others waiting until then. */
 const idleTimeout = 5_000
+
+/** Ends a connection without a word to the peer. */
+export const cut = (client: pg.Client) => void client.connection.stream.destroy()
+
+/** A connection whose end is bounded: `pg` waits forever for a peer that does not close its side. */
+export class Client extends pg.Client {
+  override end(): Promise<void>
+  override end(onEnd: (error: Error) => void): void
+  override end(onEnd?: (error: Error) => void): Promise<void> {
+    const timer = setTimeout(() => cut(this), endPatience)
+    const ended = super.end().finally(() => clearTimeout(timer))
+    // `pg` calls it without an error, whatever its type says.
+    if (onEnd) void ended.then(() => onEnd(undefined as never))
+    return ended
+  }
+}
 
 const iso = (text: string) => new Date(text).toISOString()
 /** By the OID of the type. All numbers here stay below 2^53. */

@@ -3,9 +3,10 @@ import pg from 'pg'
 import { type Log, told } from '../../log.ts'
 import type { PoolLoad } from '../../seams/shared.ts'
 import type { Place, StoreAddress } from './address.ts'
-import { afterReading } from './after-reading.ts'
-import { clientOptions, queryTimeout } from './client.ts'
-import { isAway, isLate, isToBeRepeated, unavailable } from './failure.ts'
+import { inTime } from './after-reading.ts'
+import { watchBackend } from './backend.ts'
+import { Client, clientOptions, cut, endPatience, queryTimeout } from './client.ts'
+import { isAway, isOfStatement, isToBeRepeated, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
 import { createReach } from './reach.ts'
 
@@ -62,13 +63,18 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
   let finding: Promise<Pools> | null = null
   let current: Pools | null = null
   const reach = createReach(log)
+  const clients = new Set<pg.Client>()
   let isClosed = false
 
   async function open(): Promise<Pools> {
-    const place = await findPrimary(address, name)
+    const place = await inTime(
+      address.connectTimeout + queryTimeout + endPatience,
+      findPrimary(address, name),
+    )
     const poolOf = (size: number) => {
       const pool = new pg.Pool({
         ...clientOptions(address, place, name),
+        Client,
         // `askInTime` waits.
         query_timeout: 0,
         max: size,
@@ -77,7 +83,11 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       // An idle connection that breaks is replaced by the next call.
       pool.on('error', (error) => log.debug({ err: error }, 'a connection to the store broke'))
       // One that breaks in use fails its call; without a listener it would end the process as well.
-      pool.on('connect', (client) => void client.on('error', () => undefined))
+      pool.on('connect', (client) => {
+        client.on('error', () => undefined)
+        clients.add(client)
+        client.once('end', () => clients.delete(client))
+      })
       return pool
     }
     current = { place, pools: { write: poolOf(sizes.write), api: poolOf(sizes.api) } }
@@ -112,9 +122,10 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (from === current) reach.reached()
       return value
     } catch (error) {
-      const isGone = isAway(error) && !isLate(error)
+      // A password or a database that PostgreSQL refuses only now fails each new connection.
+      const isGone = !isOfStatement(error) && (client === null || isAway(error))
       client?.release(isGone)
-      if (!isGone) throw isLate(error) ? unavailable(error) : error
+      if (!isGone) throw isOfStatement(error) ? unavailable(error) : error
       // What was asked over connections that are given up already says nothing of those that stand now.
       const isNews = from === null || from === current
       leave(from)
@@ -122,7 +133,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     }
   }
 
-  return {
+  const database: Database = {
     name,
     address,
     ask: (pool, statement, values = []) => use(pool, (client) => askInTime(client)(statement, values)),
@@ -134,12 +145,14 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     async connect(isPatient = false) {
       const { place } = await pools()
       const options = clientOptions(address, place, name, isPatient)
-      const client = new pg.Client(options)
+      const client = new Client(options)
       // Without a listener a broken connection would end the process.
       client.on('error', () => undefined)
       try {
         await client.connect()
+        if (isPatient) await watchBackend(client, database)
       } catch (error) {
+        void client.end()
         leave(current)
         throw unavailable(error)
       }
@@ -159,9 +172,13 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     async close() {
       isClosed = true
       const last = current
-      if (last) await Promise.all(Object.values(last.pools).map((pool) => pool.end()))
+      if (!last) return
+      // A statement under way may end; calls that never end must not keep the server from ending.
+      const ended = Promise.all(Object.values(last.pools).map((pool) => pool.end()))
+      await inTime(queryTimeout, ended).catch(() => clients.forEach(cut))
     },
   }
+  return database
 }
 
 export const askOf =
@@ -171,16 +188,10 @@ export const askOf =
     return (await client.query<R>({ ...query, values: [...values] })).rows
   }
 
-/** As `query_timeout` of `pg`, which does not read before it gives up. */
 export const askInTime =
   (client: pg.ClientBase, patience = queryTimeout): Ask =>
   <R extends object>(...asked: Parameters<Ask>) =>
-    new Promise<R[]>((resolve, reject) => {
-      const endWaiting = afterReading(patience, () => reject(new Error('Query read timeout')))
-      void askOf(client)<R>(...asked)
-        .then(resolve, reject)
-        .finally(endWaiting)
-    })
+    inTime(patience, askOf(client)<R>(...asked))
 
 /** What a transaction came to: an error of `work` itself says nothing of the connection. */
 type Outcome<T> = { value: T } | { error: unknown }
@@ -202,9 +213,9 @@ async function outcomeOf<T>(
       return { value }
     } catch (error) {
       const failed = fault()
-      if (isAway(failed) && !isLate(failed)) throw failed
+      if (isAway(failed) && !isOfStatement(failed)) throw failed
       await askInTime(client)('rollback')
-      if (isLate(failed)) return { error: unavailable(failed) }
+      if (isOfStatement(failed)) return { error: unavailable(failed) }
       if (!isToBeRepeated(failed)) return { error }
       if (attempt >= mostRepeats) return { error: unavailable(failed) }
       await pause(Math.random() * Math.min(attempt, longestPause))

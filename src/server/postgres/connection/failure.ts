@@ -6,12 +6,15 @@ export const retryAfter = 2
 
 /** SQLSTATE of a statement that waited too long for a lock, and of one that took too long. */
 const [lockTimeout, statementTimeout] = ['55P03', '57014']
+/** One statement may lack disk, memory or a file, as of a function's library, where others find all that they need. */
+const lackCodes = new Set(['53100', '53200', '53400'])
+const lackClass = '58'
 /** What `pg` says where all connections of a pool are in use for too long. */
 const poolTimeout = 'timeout exceeded when trying to connect'
-/** Classes and codes of SQLSTATE with which the server, not the statement, is at fault. */
-const awayClasses = new Set(['08', '53', '57', '58'])
-/** A standby; a primary that has become one; a statement that took too long or was ended with its session. */
-const awayCodes = new Set(['25006', '25P03', lockTimeout, statementTimeout])
+/** Classes of SQLSTATE with which the server, not the statement, is at fault. */
+const awayClasses = new Set(['08', '53', '57'])
+/** A standby, or a primary that has become one; a session that was ended within its transaction. */
+const awayCodes = new Set(['25006', '25P03'])
 /** Another transaction came first: the same work may be done again. */
 const againCodes = new Set(['40001', '40P01'])
 
@@ -31,14 +34,20 @@ export function isAway(error: unknown): boolean {
   if (error instanceof RsmError) return error.code === 'unavailable'
   const code = codeOf(error)
   if (code === null) return isOfConnection(error)
-  return awayCodes.has(code) || awayClasses.has(code.slice(0, 2))
+  return isOfStatement(error) || awayCodes.has(code) || awayClasses.has(code.slice(0, 2))
 }
 
-/** Whether one statement took or waited too long, where PostgreSQL is there: other calls go on. */
-export function isLate(error: unknown): boolean {
+/** Whether one statement took or waited too long. */
+function isLate(error: unknown): boolean {
   const code = codeOf(error)
   if (code !== null) return code === lockTimeout || code === statementTimeout
   return error instanceof Error && error.message === poolTimeout
+}
+
+/** Whether only this statement can not be carried out just now: PostgreSQL is there, and other calls go on. */
+export function isOfStatement(error: unknown): boolean {
+  const code = codeOf(error)
+  return isLate(error) || (code !== null && (lackCodes.has(code) || code.startsWith(lackClass)))
 }
 
 /** Whether a statement did not get a lock within the time that it had for that. */
@@ -49,7 +58,7 @@ export const missedLock = (error: unknown): boolean =>
 function isOfConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if ('syscall' in error || 'code' in error) return true
-  return /timeout|terminated|connection|not queryable|Client was closed/i.test(error.message)
+  return /timeout|terminated|connection|not queryable|end on the pool/i.test(error.message)
 }
 
 /** What a caller of a seam hears: 503 with Retry-After. */
@@ -57,7 +66,11 @@ export function unavailable(error: unknown): RsmError {
   if (error instanceof RsmError) return error
   const reason =
     error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : String(error)
-  const what = isLate(error) ? 'does not answer in time' : 'can not be reached just now'
+  const what = isLate(error)
+    ? 'does not answer in time'
+    : isOfStatement(error)
+      ? 'can not carry this out just now'
+      : 'can not be reached just now'
   return new RsmError('unavailable', `the store ${what}: ${reason}`, {
     retryAfter,
     cause: error,

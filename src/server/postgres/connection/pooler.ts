@@ -39,7 +39,7 @@ export async function refusePooler(database: Database): Promise<void> {
     await (await connect()).query('select pg_notify($1, $2)', [channel, token])
     if (await heard) return
   } finally {
-    await Promise.all(clients.map((client) => client.end().catch(() => undefined)))
+    await Promise.all(clients.map((client) => client.end()))
   }
   throw refusedPooler(database.address)
 }

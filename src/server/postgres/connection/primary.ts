@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { RsmError } from '../../../core/errors.ts'
 import { type Place, refusedPooler, refusedStore, type StoreAddress, tlsHint } from './address.ts'
-import { clientOptions } from './client.ts'
+import { Client, clientOptions } from './client.ts'
 
 /** The oldest version that was tried. */
 export const oldestVersion = 15
@@ -27,7 +27,7 @@ async function isReadOnly(client: pg.Client): Promise<boolean> {
 
 /** Why this place is not the primary; null where it is. */
 async function faultOf(address: StoreAddress, place: Place, name: string): Promise<string | null> {
-  const client = new pg.Client(clientOptions(address, place, name))
+  const client = new Client(clientOptions(address, place, name))
   client.on('error', () => undefined)
   const version = versionOf(client)
   try {
@@ -47,7 +47,7 @@ async function faultOf(address: StoreAddress, place: Place, name: string): Promi
     if (code !== undefined && refusals.has(code)) throw refusedStore(address, message, hintOf(code))
     return message || (code ?? 'no answer')
   } finally {
-    await client.end().catch(() => undefined)
+    await client.end()
   }
 }
 

@@ -3,13 +3,12 @@ import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { afterReading } from './after-reading.ts'
+import { cut } from './client.ts'
 import { type Ask, askOf, type Database } from './database.ts'
 import { isAway, unavailable } from './failure.ts'
 
 /** Milliseconds between attempts to connect anew. */
 const pauses = { first: 50, most: 1_000 }
-/** Milliseconds. */
-const endPatience = 1_000
 
 /** A connection of one's own that is made anew when it breaks: for what hangs on one session, as locks and LISTEN do. */
 export interface Session {
@@ -37,15 +36,6 @@ interface Connection {
   ask: Ask
   since: number
   gone: Promise<void>
-}
-
-const cut = (client: pg.Client) => client.connection.stream.destroy()
-
-/** A peer that says nothing any more is not waited for. */
-async function end(client: pg.Client): Promise<void> {
-  const timer = setTimeout(() => cut(client), endPatience)
-  await client.end().catch(() => undefined)
-  clearTimeout(timer)
 }
 
 /** One statement after the other, each with so much patience. */
@@ -104,7 +94,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       await present.gone
       present = null
       present = await connectAgain()
-      if (closing.signal.aborted && present) void end(present.client)
+      if (closing.signal.aborted && present) void present.client.end()
     }
   }
   const kept = keep()
@@ -120,7 +110,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     },
     async close() {
       closing.abort()
-      if (present) await end(present.client)
+      if (present) await present.client.end()
       await kept
     },
   }

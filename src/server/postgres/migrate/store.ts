@@ -34,7 +34,7 @@ async function connect(address: StoreAddress, log: Log): Promise<MovingStore> {
           throw isAway(error) ? unavailable(error) : error
         }),
       async close() {
-        await client.end().catch(() => undefined)
+        await client.end()
         await database.close()
       },
     }

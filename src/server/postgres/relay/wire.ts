@@ -111,7 +111,7 @@ export class Wire {
     await this.#sending
     clearInterval(this.#echo)
     this.#isLost = true
-    await this.#client.end().catch(() => undefined)
+    await this.#client.end()
   }
 
   async #sendAll(): Promise<void> {
@@ -201,7 +201,7 @@ export class Wire {
     this.#isLost = true
     clearInterval(this.#echo)
     this.#outgoing.clear()
-    this.#client.end().catch(() => undefined)
+    void this.#client.end()
     this.#events.lost(why)
   }
 }

@@ -79,7 +79,7 @@ export async function migrate(database: Database): Promise<void> {
     }
     await client.query('commit')
   } finally {
-    await client.end().catch(() => undefined)
+    await client.end()
   }
 }
 
