@@ -91,13 +91,37 @@ async function cutter(t: ExecutionContext, port: number, cuts: number[]): Promis
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
 }
 
-test('audit export resumes a connection that is lost: the file has each byte once', async (t) => {
-  const { server, env, log, file } = await world(t)
+/** With so many entries that a connection is lost in their midst. */
+async function cutWorld(t: ExecutionContext) {
+  const made = await world(t)
   for (let at = 0; at < 300; at++)
-    await server.api('GET', '/api/users', undefined, { authorization: 'Bearer rsm_nonsense' })
-  const port = Number(new URL(server.url).port)
-  const url = await cutter(t, port, [9000, 3000, 2500])
+    await made.server.api('GET', '/api/users', undefined, { authorization: 'Bearer rsm_nonsense' })
+  const port = Number(new URL(made.server.url).port)
+  return { ...made, url: await cutter(t, port, [9000, 3000, 2500]) }
+}
+
+test('audit export resumes a connection that is lost: the file has each byte once', async (t) => {
+  const { env, log, file, url } = await cutWorld(t)
   const ran = await runRsm(['audit', 'export', '-o', file], { ...env, RSM_URL: url })
   t.is(ran.exit, 0, ran.stderr)
   t.deepEqual(readFileSync(file), readFileSync(log))
+})
+
+test('audit verify resumes a connection that is lost: it has seen each entry once', async (t) => {
+  const { env, log, url } = await cutWorld(t)
+  const entries = readFileSync(log, 'utf8').split('\n').length - 1
+  const ran = await runRsm(['audit', 'verify', '--json'], { ...env, RSM_URL: url })
+  t.is(ran.exit, 0, ran.stderr)
+  t.is(JSON.parse(ran.stdout).entries, entries)
+})
+
+test('S11 audit verify and export of a log whose last line has no end say so, and exit 6', async (t) => {
+  const { env, log, file } = await world(t)
+  const text = readFileSync(log, 'utf8')
+  writeFileSync(log, `${text.slice(0, -3)}99${text.slice(-3)}`)
+  for (const command of [['verify'], ['export', '-o', file]]) {
+    const ran = await runRsm(['audit', ...command], env)
+    t.is(ran.exit, 6)
+    t.regex(ran.stderr, /the audit log is damaged: its last line has no end/)
+  }
 })

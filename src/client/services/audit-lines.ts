@@ -4,6 +4,7 @@ import { Backoff, pause } from '../../net/backoff.ts'
 /** Most bytes of one line: the server writes none longer, so whatever is longer is no entry. */
 const longestLine = 256 * 1024
 const pace = { first: 250, longest: 5_000 }
+const lookHint = 'copy the file audit.log of the data directory, and look at it with rsm audit verify --file'
 /** How long a lost connection is resumed, in milliseconds. */
 const resumeFor = 30_000
 
@@ -25,7 +26,7 @@ function lastIdOf(block: Buffer): number | null {
 /**
  * Whole lines of the audit log, in blocks. `open` begins a download behind an entry, as one that is lost is resumed there: so
  * each line comes once. Errors: what the server answers instead; `unreachable` where it stays away, or is lost behind a line
- * that is no entry; `conflict` for a line that no server writes.
+ * that is no entry; `conflict` for a line that no server writes, as one without an end.
  */
 export async function* wholeLines(
   open: (after: number | undefined) => Promise<AsyncIterable<Uint8Array>>,
@@ -34,6 +35,7 @@ export async function* wholeLines(
   const backoff = new Backoff(pace)
   let last: number | null | undefined
   let failingSince: number | undefined
+  let torn: Buffer | undefined
   for (;;) {
     try {
       let rest: Buffer = Buffer.alloc(0)
@@ -43,7 +45,7 @@ export async function* wholeLines(
         rest = text.subarray(end)
         if (rest.length > longestLine)
           throw new RsmError('conflict', 'the audit log is damaged: a line is longer than any entry', {
-            hint: 'copy the file audit.log of the data directory, and look at it with rsm audit verify --file',
+            hint: lookHint,
           })
         if (end === 0) continue
         const block = text.subarray(0, end)
@@ -52,8 +54,14 @@ export async function* wholeLines(
         failingSince = undefined
         backoff.reset()
       }
-      if (rest.length > 0) throw new RsmError('unreachable', 'the audit log ends within a line')
-      return
+      if (rest.length === 0) return
+      // The same end twice is that of the log, not of a connection.
+      if (typeof last !== 'number' || torn?.equals(rest))
+        throw new RsmError('conflict', 'the audit log is damaged: its last line has no end', {
+          hint: lookHint,
+        })
+      torn = rest
+      throw new RsmError('unreachable', 'the audit log ends within a line')
     } catch (error) {
       // A server that never answered is told at once, as by any command.
       if (!(error instanceof RsmError) || !mendable(error) || last === undefined) throw error

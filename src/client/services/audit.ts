@@ -21,17 +21,14 @@ const ndjson = 'application/x-ndjson'
 
 /** The audit log over HTTP: lists, and the log itself to be checked here. */
 export interface ClientAuditService extends AuditService {
-  /** The bytes of the log, oldest entry first. */
-  raw(): Promise<AsyncIterable<Uint8Array>>
   /** The lines of entries as the server has them, oldest first; a connection that is lost is resumed. */
-  lines(filter: AuditFilter): AsyncIterable<Buffer>
+  lines(filter?: AuditFilter): AsyncIterable<Buffer>
 }
 
 export function auditOver(api: Api): ClientAuditService {
   return {
     list: (query) => api.page('/api/audit', query),
-    raw: () => api.download('/api/audit', ndjson),
-    lines: (filter) => wholeLines((after) => api.download('/api/audit', ndjson, { ...filter, after })),
+    lines: (filter = {}) => wholeLines((after) => api.download('/api/audit', ndjson, { ...filter, after })),
   }
 }
 

@@ -7,7 +7,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Check whether an entry of the audit log was changed or removed, and where'
   static override description =
-    'A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
+    'A connection that is lost is resumed. A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
     'and the server writes it to its own log every hour ("auditHead").'
   static override examples = [
     '$ rsm audit verify',
@@ -29,8 +29,7 @@ export default class AuditVerify extends BaseCommand {
       throw new RsmError('usage', `not a head: ${flags.head ?? ''}`, {
         hint: 'a head is ID:HASH, as this command and the log of the server show it',
       })
-    const bytes =
-      flags.file === undefined ? await (await this.client()).audit.raw() : await auditFile(flags.file)
+    const bytes = flags.file === undefined ? (await this.client()).audit.lines() : await auditFile(flags.file)
     const { entries, head, fault } = await checkAudit(bytes, noted)
     if (fault)
       throw new RsmError('conflict', `the audit log is not what was written: ${fault.sentence}`, {
