@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
-import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Server, Standing } from '../../core/protocol/http/servers.ts'
 import type { Api } from '../http/api.ts'
 
 /** The server itself (contract §3). */
@@ -14,12 +14,20 @@ export interface ServerService {
   servers(): Promise<Server[] | null>
   /** Why it takes no work; null if it does. */
   notReady(): Promise<string | null>
+  /** What it says of itself to anybody: why it takes no work, and how it stands among the servers of its store. */
+  readiness(): Promise<Readiness>
 }
 
-/** Older servers give none. */
-function reasonsOf({ data, message }: RsmError): string {
-  const { reasons }: { reasons?: unknown } = data ?? {}
-  return Array.isArray(reasons) ? reasons.join('; ') : message
+/** `server`: null from one that has its store to itself, and from an older one. */
+export interface Readiness {
+  readonly notReady: string | null
+  readonly server: Pick<Standing, 'name' | 'leaseSeconds'> | null
+}
+
+/** Older servers give no reasons. */
+function readinessOf({ data, message }: RsmError): Readiness {
+  const { reasons, server }: { reasons?: unknown; server?: Standing | null } = data ?? {}
+  return { notReady: Array.isArray(reasons) ? reasons.join('; ') : message, server: server ?? null }
 }
 
 export function serverOver(api: Api): ServerService {
@@ -28,17 +36,19 @@ export function serverOver(api: Api): ServerService {
       if (error instanceof RsmError && error.code === 'not_found') return null
       throw error
     })
+  const readiness = () =>
+    api.call<{ server?: Standing | null }>('GET', '/api/ready').then(
+      ({ server = null }): Readiness => ({ notReady: null, server }),
+      (error: unknown) => {
+        if (error instanceof RsmError && error.code === 'unavailable') return readinessOf(error)
+        throw error
+      },
+    )
   return {
     info: () => ifKnown<ServerInfo>('/api/server'),
     status: () => ifKnown<ServerStatus>('/api/server/status'),
     servers: async () => (await ifKnown<Page<Server>>('/api/servers?size=500'))?.content ?? null,
-    notReady: () =>
-      api.call('GET', '/api/ready').then(
-        () => null,
-        (error: unknown) => {
-          if (error instanceof RsmError && error.code === 'unavailable') return reasonsOf(error)
-          throw error
-        },
-      ),
+    notReady: async () => (await readiness()).notReady,
+    readiness,
   }
 }

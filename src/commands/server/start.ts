@@ -207,6 +207,7 @@ export default class ServerStart extends BaseCommand {
       ...(adminPassword === undefined ? {} : { adminPassword }),
     })
     const server = await startedBefore(stop, starting)
+    if (server === null) return endSoon()
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
     // The copy finds by itself that its file was rotated; what sends a signal for that must not end the server.

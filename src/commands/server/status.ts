@@ -1,3 +1,4 @@
+import type { Readiness } from '../../client/services/server.ts'
 import { doubtSentence } from '../../core/clock-doubt.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ProcessStatus } from '../../core/protocol/control.ts'
@@ -11,6 +12,17 @@ import { showTime } from '../../ui/text/time.ts'
 
 const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
+
+/** What a server still says without its store, which has the tokens of those who ask for more. */
+function withReadiness(cause: RsmError, { notReady, server }: Readiness): RsmError {
+  if (notReady === null) return cause
+  const [name, lease] =
+    server === null ? ['the server', ''] : [`server ${server.name}`, `; its lease: ${server.leaseSeconds} s`]
+  return new RsmError('unavailable', `${name} takes no work: ${notReady}${lease}`, {
+    hint: 'on its machine, rsm server status --data-dir DIR says more',
+    cause,
+  })
+}
 
 function copied(copy: ProcessStatus['auditCopy']): string | null {
   if (copy == null) return null
@@ -55,7 +67,10 @@ export default class ServerStatus extends BaseCommand {
 
   async #overNetwork(utc: boolean) {
     const client = await this.client()
-    const status = await client.server.status()
+    const status = await client.server.status().catch(async (error: unknown) => {
+      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+      throw withReadiness(error, await client.server.readiness())
+    })
     if (status === null)
       throw new RsmError('not_found', `the server at ${this.serverName()} is too old to report its state`)
     const servers = (await client.server.servers()) ?? []

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { RsmError } from '../../core/errors.ts'
 
 /** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
 const linger = 2_000
@@ -29,15 +28,10 @@ export function endSoon(): void {
 }
 
 /**
- * What a start comes to. Where `stop` comes first and the start still waits, as for a database that says nothing, it is given up,
- * which is as safe as a kill: the process ends soon.
- * @throws RsmError `unavailable`
+ * What a start comes to; null where `stop` comes first and the start still waits, as for a database that says nothing: ending the
+ * process then is as safe as a kill.
  */
-export async function startedBefore<T>(stop: AbortSignal, starting: Promise<T>): Promise<T> {
-  const givenUp = aborted(stop).then(async () => {
-    await delay(startPatience, undefined, { ref: false })
-    endSoon()
-    throw new RsmError('unavailable', 'stopped before the start was complete')
-  })
+export function startedBefore<T>(stop: AbortSignal, starting: Promise<T>): Promise<T | null> {
+  const givenUp = aborted(stop).then(() => delay(startPatience, null, { ref: false }))
   return Promise.race([starting, givenUp])
 }

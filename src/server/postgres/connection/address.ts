@@ -147,10 +147,10 @@ export const refusedStore = (address: StoreAddress, message: string, hint?: stri
     ...(hint === undefined ? {} : { hint }),
   })
 
-/** What is said where servers get no sessions of their own. */
+/** A pooler in session mode takes no timeouts at the start of a connection, and saves no connections of servers, which pool them. */
 export const refusedPooler = (address: StoreAddress): RsmError =>
   refusedStore(
     address,
-    'a pooler such as pgbouncer stands there, which gives no sessions of its own',
+    'a pooler such as pgbouncer stands there, and rsm needs PostgreSQL without one',
     'name the port of PostgreSQL itself, usually 5432',
   )

@@ -30,7 +30,7 @@ const relay = async (t: ExecutionContext): Promise<CutLink> =>
   startCutLink(t, `http://127.0.0.1:${(await postgres).port}`)
 const portOf = (link: CutLink) => new URL(link.url).port
 
-test('a PostgreSQL whose connections never end is asked all the same, and left', async (t) => {
+test('F23 a PostgreSQL whose connections never end is asked all the same, and left', async (t) => {
   const database = await through(await startDeafRelay(t, (await postgres).port))
   t.deepEqual(await database.ask('api', one), [{ one: 1 }])
   // It ends two connections.
@@ -38,7 +38,7 @@ test('a PostgreSQL whose connections never end is asked all the same, and left',
   await database.close()
 })
 
-test('a PostgreSQL that accepts and says nothing rejects each call, and is asked again once it speaks', async (t) => {
+test('F23 a PostgreSQL that accepts and says nothing rejects each call, and is asked again once it speaks', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
@@ -137,6 +137,5 @@ test('SIGTERM ends a server that waits for its PostgreSQL while it starts', asyn
   await until('it asks PostgreSQL', () => link.count > 0)
   child.kill('SIGTERM')
   const { exit, stderr } = await done
-  t.is(exit, 6)
-  t.regex(stderr, /stopped before the start was complete/)
+  t.is(exit, 0, stderr)
 })

@@ -1,0 +1,35 @@
+import test, { type ExecutionContext } from 'ava'
+import { envelope, startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+
+const away = 'the store can not be reached just now: connect ECONNREFUSED 10.0.0.5:5432'
+const reasons = ['PostgreSQL can not be reached']
+const message = 'The server takes no work just now: PostgreSQL can not be reached'
+const standing = { name: 'a', leaseSeconds: 4.2, pools: {}, hints: {} }
+
+/** What `rsm server status --url` says of a server whose store is away, and which answers `/api/ready` with `ready`. */
+async function saidOf(t: ExecutionContext, ready: object, status = 503): Promise<string> {
+  const server = await startFakeServer(t, {
+    'GET /api/server/status': (_, response) => envelope(response, 503, { message: away }),
+    'GET /api/ready': (_, response) => envelope(response, status, ready),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_TOKEN: 's' })
+  const { exit, stderr } = await runRsm(['server', 'status', '--url', server.url], env)
+  t.is(exit, 6, stderr)
+  return stderr
+}
+
+test('server status over the network says of a server without its store who it is, why, and how long its lease runs', async (t) => {
+  t.regex(
+    await saidOf(t, { message, data: { status: 'DOWN', reasons, server: standing } }),
+    /^rsm: server a takes no work: PostgreSQL can not be reached; its lease: 4\.2 s\n {5}on its machine, rsm server status --data-dir DIR says more\n/,
+  )
+})
+
+test('server status over the network says what an older server says, and the fault itself where it is ready again', async (t) => {
+  t.regex(await saidOf(t, { message }), /^rsm: the server takes no work: The server takes no work just now/)
+  t.regex(
+    await saidOf(t, { message: 'OK', data: { status: 'UP', server: standing } }, 200),
+    /^rsm: the store can not be reached just now/,
+  )
+})
