@@ -52,7 +52,7 @@ test('a PostgreSQL that is not on this machine is reached by TLS alone, and its 
   const remote = url.replace('rsm@127.0.0.1', 'remote@0.0.0.0')
   const ca = `sslrootcert=${at('ca.crt')}`
   for (const [store, said, exit] of [
-    [remote, /certificate.*\n {5}turn on TLS .*sslrootcert=FILE .*--insecure-store\n$/, 6],
+    [remote, /certificate.*\n {5}enable TLS .*sslrootcert=FILE .*--insecure-store\n$/, 6],
     [
       `${remote.replace('0.0.0.0', 'localhost')}?sslmode=verify-full&${ca}`,
       /altnames.*\n.*--insecure-store\n$/,
