@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestFn } from 'ava'
+import type { ServerOptions } from '../../../src/server/options.ts'
 import { type Ending, temporaryDirectory } from '../agents/agent.ts'
 import {
   type Postgres,
@@ -35,6 +36,8 @@ interface Wanted {
   size?: number
   first?: Parameters<typeof startServerProcess>[1]
   balance?: Balance
+  /** Of each server. */
+  options?: Partial<ServerOptions>
   /** Of what kind of standby the URL of the store names the second host; left out, there is none. */
   standby?: 'synchronous' | 'asynchronous'
 }
@@ -43,7 +46,7 @@ const unheld = () => Promise.reject(new Error('a balancer is neither stopped nor
 
 export async function startCluster(
   t: Ending,
-  { size = 3, first = {}, balance, standby: kind }: Wanted = {},
+  { size = 3, first = {}, balance, options: more = {}, standby: kind }: Wanted = {},
 ): Promise<Cluster> {
   const postgres = await startPostgres((end) => t.teardown(end))
   const alone = await postgres.database()
@@ -55,7 +58,7 @@ export async function startCluster(
   await mkdir(keysDir, { mode: 0o700 })
   const servers: ServerProcess[] = []
   for (let n = 1; n <= size; n += 1) {
-    const options = { store, keysDir, serverName: `server${n}`, trustedProxies: ['127.0.0.1'] }
+    const options = { ...more, store, keysDir, serverName: `server${n}`, trustedProxies: ['127.0.0.1'] }
     servers.push(await startServerProcess(t, { ...(n === 1 ? first : {}), options }))
   }
   const ports = servers.map(({ url }) => Number(new URL(url).port))

@@ -1,10 +1,11 @@
+import { silentIntervals } from '../../../core/host-status.ts'
 import { isHealthy, type KnownHost } from '../../presence/known-host.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { FeedListener } from './feed.ts'
 import { connectAnew, type Fleet, reachAsKept } from './fleet.ts'
 import type { KeeperListener } from './keeper.ts'
 import { type Signs, takeSigns } from './signs.ts'
-import type { KeptHost } from './table.ts'
+import { type KeptHost, type LinkRow, writtenWithin } from './table.ts'
 
 export interface Elsewhere extends FeedListener, KeeperListener {
   /** What was kept before this server started is read: from now on hosts are judged. */
@@ -15,8 +16,12 @@ export interface Elsewhere extends FeedListener, KeeperListener {
 }
 
 /** What other servers have heard becomes known here. `unread`: hears that hosts have to be read from the table. */
-export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unread: () => void): Elsewhere {
-  const { hosts, links, elsewhere, changedAt, neighbours } = fleet
+export function createElsewhere(
+  fleet: Fleet,
+  hints: Pick<Hints, 'publish'>,
+  { unread, changed }: { unread: () => void; changed: (hostId: number) => void },
+): Elsewhere {
+  const { hosts, links, elsewhere, changedAt, neighbours, listeningSince } = fleet
   const { clock } = fleet.options
   let isStarting = true
   let isTaking = false
@@ -31,8 +36,8 @@ export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unr
     if (at <= (known.lastHeartbeatAt ?? Number.NEGATIVE_INFINITY)) return false
     known.lastHeartbeatAt = at
     elsewhere.add(hostId)
-    // What is read at the start of the only server is no sign of life.
-    if (isStarting && neighbours.others().size === 0) return true
+    // What is read at the start counts as a sign of life if another server has listened since.
+    if (isStarting && at < (listeningSince ?? Number.POSITIVE_INFINITY)) return true
     const silentFor = Math.max(0, clock.now() - at)
     known.heardAt = Math.max(known.heardAt ?? Number.NEGATIVE_INFINITY, clock.monotonic() - silentFor)
     known.heardSinceStart = true
@@ -67,16 +72,41 @@ export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unr
     const known = hosts.entry(hostId)
     Object.assign(known, { status, reason })
     takeSigns(known, signs, clock)
-    const { link } = signs
-    known.connected = link !== null && link.isUp && neighbours.others().has(link.server)
-    known.linkLostAt = known.connected ? null : (link?.lostAt ?? clock.now())
-    if (link) links.take(hostId, { ...link, isUp: known.connected, lostAt: known.linkLostAt })
+    // The links are in rsm.links, but not the time since which there is none.
+    known.linkLostAt = signs.link?.lostAt ?? clock.now()
     known.heardAt = clock.monotonic()
-    // Where others have listened all the time, silence since then is silence.
-    if (signs.beat.at !== null && neighbours.others().size > 0)
-      known.heardAt -= Math.max(0, clock.now() - signs.beat.at)
+    // Silence counts while another server listens.
+    if (signs.beat.at !== null && listeningSince !== null)
+      known.heardAt -= Math.max(0, clock.now() - Math.max(signs.beat.at, listeningSince))
     if (signs.beat.at !== null) noteHeard(hostId, known, signs.beat.at)
     reachAsKept(fleet, hostId)
+  }
+
+  /** Takes a link from its row, unless a hint has told more: the row is written shortly after both ready and close. */
+  function takeRow({ hostId, epoch, server, isReady }: LinkRow): void {
+    const told = links.get(hostId)
+    const known = hosts.entry(hostId)
+    const now = clock.now()
+    if (told?.epoch === epoch) {
+      if (told.server === neighbours.own()) return
+      const isReleasing = (told.lostAt ?? 0) > now - writtenWithin
+      if (isReady ? told.isUp || isReleasing : server !== null) return
+    }
+    const lostAt = isReady ? null : known.connected ? now : (known.linkLostAt ?? now)
+    if (!links.take(hostId, { epoch, server: server ?? 0, isUp: isReady, lostAt })) return
+    if (!connectAnew(fleet, hostId)) return
+    judge(hostId)
+    publish(hostId)
+  }
+
+  /** Gives a host three intervals where no other server has found it OFFLINE: the store may have been away. */
+  function forgive(known: KnownHost): void {
+    const { heardAt, status } = known
+    const now = clock.monotonic()
+    if (heardAt === null || status === 'OFFLINE') return
+    if (now - heardAt < silentIntervals * fleet.options.heartbeatInterval * 1000) return
+    known.heardAt = now
+    known.heardSinceStart = false
   }
 
   function taking(work: () => void): void {
@@ -89,13 +119,25 @@ export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unr
   }
 
   function connectAll(): void {
-    for (const hostId of links.hosts()) {
+    for (const hostId of links.all().keys()) {
       if (!connectAnew(fleet, hostId)) continue
       hosts.judge(hostId)
       publish(hostId)
     }
   }
-  const end = neighbours.changed(() => taking(connectAll))
+  let others = neighbours.others()
+  /** Writes what a server that is gone may have told and not flushed. */
+  function keepForGone(): void {
+    const former = others
+    others = neighbours.others()
+    if ([...former].every((epoch) => others.has(epoch))) return
+    const since = clock.now() - writtenWithin
+    for (const [hostId, at] of changedAt) if (at > since) changed(hostId)
+  }
+  const end = neighbours.changed(() => {
+    taking(connectAll)
+    keepForGone()
+  })
 
   return {
     get isTaking() {
@@ -103,7 +145,10 @@ export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unr
     },
     begun() {
       isStarting = false
-      for (const hostId of hosts.entries.keys()) reachAsKept(fleet, hostId)
+      for (const [hostId, known] of hosts.entries) {
+        forgive(known)
+        reachAsKept(fleet, hostId)
+      }
     },
     heard(hostIds, at) {
       const unknown: number[] = []
@@ -133,9 +178,12 @@ export function createElsewhere(fleet: Fleet, hints: Pick<Hints, 'publish'>, unr
       changedAt.set(hostId, at)
       taking(() => {
         if (hosts.entries.get(hostId)?.heardAt == null) takeUp(host)
-        else take(hostId, signs)
+        else take(hostId, { ...signs, link: null })
         judge(hostId)
       })
+    },
+    linked(rows) {
+      taking(() => rows.forEach(takeRow))
     },
     close: end,
   }

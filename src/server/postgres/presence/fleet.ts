@@ -11,6 +11,8 @@ export interface Fleet {
   readonly neighbours: Neighbours
   readonly hosts: KnownHosts
   readonly links: HostLinks
+  /** Since when other servers have heard agents, at the start of this one, milliseconds since 1970; null: there was none. */
+  readonly listeningSince: number | null
   /** Hosts whose last heartbeat came to another server. */
   readonly elsewhere: Set<number>
   /** When what is known of a host last changed but for its heartbeats, milliseconds since 1970: what was kept before is older. */

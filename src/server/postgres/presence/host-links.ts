@@ -32,7 +32,7 @@ export class HostLinks {
     return link.server === (this.#neighbours.own() ?? 0) || this.#neighbours.others().has(link.server)
   }
 
-  hosts(): Iterable<number> {
-    return this.#links.keys()
+  all(): ReadonlyMap<number, LinkSign> {
+    return this.#links
   }
 }

@@ -3,13 +3,24 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Database } from '../connection/database.ts'
 import { decodeIds, encodeIds } from '../hints/ids.ts'
-import { type Flush, forgetHeard, isEmpty, type KeptHost, readHeard, readHosts, writeFlush } from './table.ts'
+import type { LinkSign } from './signs.ts'
+import {
+  type Flush,
+  forgetHeard,
+  type KeptHost,
+  type LinkRow,
+  readHeard,
+  readHosts,
+  readLinks,
+  writeFlush,
+  writtenWithin,
+} from './table.ts'
 
 /** Milliseconds. */
 const flushEvery = 5_000
-/** What another server writes shows up so much later than what it tells of: two flushes and a slow statement. */
-const overlap = 15_000
 const forgetEvery = 60_000
+/** Time within which a lost hint is made up for. */
+const readEvery = 60_000
 
 interface KeeperOptions {
   database: Database
@@ -22,7 +33,7 @@ interface KeeperOptions {
   /** What is to be written of a host; null where nothing is known. */
   keptOf: (hostId: number) => Omit<KeptHost, 'at'> | null
   reportOf: (hostId: number) => Flush['reports'][number] | null
-  all: () => Iterable<number>
+  links: () => ReadonlyMap<number, LinkSign>
   /** Whether the table has to be read, as the others are not heard. */
   isDeaf: () => boolean
 }
@@ -30,6 +41,7 @@ interface KeeperOptions {
 /** What is read from the tables. */
 export interface KeeperListener {
   kept(host: KeptHost): void
+  linked(rows: readonly LinkRow[]): void
   heard(hostIds: readonly number[], at: number): void
 }
 
@@ -60,7 +72,8 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
   let readAt = Number.NEGATIVE_INFINITY
   let forgotAt = startedAt
   let last: Promise<void> = Promise.resolve()
-  let readsLeft = 0
+  /** Other servers flush what they told before this one listened. */
+  let readsLeft = 2
 
   async function flush(): Promise<void> {
     const batch = { heard, changed, reported, gone }
@@ -80,8 +93,8 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
         reports: present([...batch.reported].map(reportOf)),
       })
     } catch (error) {
-      // Who was heard then is in memory; by the next flush it would be too old for its time.
-      for (const hostId of batch.changed) changed.add(hostId)
+      // Each row has its own time of the last heartbeat; a later list would date it too late.
+      for (const hostId of [...batch.changed, ...batch.heard]) changed.add(hostId)
       for (const hostId of batch.reported) reported.add(hostId)
       for (const hostId of batch.gone) gone.add(hostId)
       throw error
@@ -99,19 +112,15 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
   async function read(): Promise<void> {
     const asked = clock.monotonic()
     const to = clock.now()
-    const since = readTo === null ? 0 : readTo - overlap
+    const since = readTo === null ? 0 : readTo - writtenWithin
     for await (const hosts of readHosts(database, since)) for (const host of hosts) listener.kept(host)
+    listener.linked(await readLinks(database, options.links()))
     for (const { ids, at } of await readHeard(database, since)) {
       listener.heard(decodeIds(ids), at)
       await setImmediate()
     }
     readTo = to
     readAt = asked
-  }
-
-  /** After a crash of PostgreSQL its unlogged tables are empty. */
-  async function writeAllWhereEmpty(): Promise<void> {
-    if (await isEmpty(database)) for (const hostId of options.all()) changed.add(hostId)
   }
 
   /** One after the other. */
@@ -123,9 +132,8 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
 
   async function tick(): Promise<void> {
     await flush()
-    if (readsLeft > 0 || options.isDeaf()) {
+    if (readsLeft > 0 || options.isDeaf() || clock.monotonic() - readAt >= readEvery) {
       readsLeft = Math.max(0, readsLeft - 1)
-      await writeAllWhereEmpty()
       await read()
     }
     await forget()

@@ -13,6 +13,7 @@ import { createHere } from './here.ts'
 import { HostLinks } from './host-links.ts'
 import { createKeeper } from './keeper.ts'
 import { createReports } from './reports.ts'
+import { readListeningSince } from './table.ts'
 
 interface PresenceOptions extends JudgingOptions {
   database: Database
@@ -45,10 +46,14 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     neighbours,
     hosts,
     links: new HostLinks(neighbours),
+    listeningSince: await readListeningSince(database),
     elsewhere: new Set(),
     changedAt: new Map(),
   }
-  const elsewhere = createElsewhere(fleet, hints, () => keeper.readTwice())
+  const elsewhere = createElsewhere(fleet, hints, {
+    unread: () => keeper.readTwice(),
+    changed: (hostId) => keeper.changed(hostId),
+  })
   const feed = createFeed(
     { channel, neighbours, clock, signs: (hostId, of) => toldOf(fleet, hostId, of) },
     elsewhere,
@@ -62,7 +67,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
       server: () => neighbours.own() ?? 0,
       keptOf: (hostId) => keptOf(fleet, hostId),
       reportOf: (hostId) => reportOf(fleet, hostId),
-      all: () => hosts.entries.keys(),
+      links: () => fleet.links.all(),
       isDeaf: () => deafness.isDeaf(),
     },
     elsewhere,

@@ -1,6 +1,10 @@
 import type { HostStatus } from '../../../core/host.ts'
 import type { Database } from '../connection/database.ts'
-import type { Signs } from './signs.ts'
+import { isLiving } from '../ownership/lives.ts'
+import type { LinkSign, Signs } from './signs.ts'
+
+/** Milliseconds within which what another server tells is in the tables: two flushes and a slow statement. */
+export const writtenWithin = 15_000
 
 /** Rows of one statement. */
 const atOnce = 5_000
@@ -118,8 +122,44 @@ export async function forgetHeard(database: Database, before: number): Promise<v
   ])
 }
 
-export async function isEmpty(database: Database): Promise<boolean> {
-  return (await database.ask('api', 'select from rsm.presence limit 1')).length === 0
+/** A row of rsm.links. */
+export interface LinkRow {
+  readonly hostId: number
+  readonly epoch: number
+  /** Epoch of the server that holds it; null once it is released. */
+  readonly server: number | null
+  readonly isReady: boolean
+}
+
+/** Rows of hosts without a known link matter only while they stand: rows of deleted hosts stay in the table. */
+const otherLinks = {
+  name: 'presence.links',
+  text: `select l.host_id as "hostId", l.epoch, l.server_epoch as server, l.ready as "isReady"
+    from rsm.links l left join unnest($1::bigint[], $2::bigint[], $3::bool[]) k(host_id, epoch, is_up) on k.host_id = l.host_id
+    where (l.epoch, l.ready) is distinct from (k.epoch, k.is_up)
+      and (k.host_id is not null or l.ready and ${isLiving('l', { epoch: 'server_epoch' })})`,
+}
+
+/** The rows that differ from these links. */
+export async function readLinks(
+  database: Database,
+  known: ReadonlyMap<number, LinkSign>,
+): Promise<LinkRow[]> {
+  const links = [...known.values()]
+  return database.ask<LinkRow>('api', otherLinks, [
+    [...known.keys()],
+    links.map(({ epoch }) => epoch),
+    links.map(({ isUp }) => isUp),
+  ])
+}
+
+/** Since when one of the servers that live has heard agents, milliseconds since 1970; null where none lives. */
+export async function readListeningSince(database: Database): Promise<number | null> {
+  const [row] = await database.ask<{ since: number | null }>(
+    'api',
+    `select (extract(epoch from min(joined_at)) * 1000)::float8 as since from rsm.servers where lease_until > (select rsm.now())`,
+  )
+  return row?.since ?? null
 }
 
 const metricsOf = {

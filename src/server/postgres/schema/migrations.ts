@@ -2,6 +2,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'
+import { eighth } from './eighth.ts'
 import { fifth } from './fifth.ts'
 import { first } from './first/first.ts'
 import { fourth } from './fourth.ts'
@@ -28,6 +29,7 @@ const migrations: readonly Migration[] = [
   { number: 5, oldestServer: 1, statements: fifth },
   { number: 6, oldestServer: 1, statements: sixth },
   { number: 7, oldestServer: 1, statements: seventh },
+  { number: 8, oldestServer: 1, statements: eighth },
 ]
 
 /** What this build knows. */

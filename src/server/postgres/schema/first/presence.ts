@@ -1,4 +1,4 @@
-/** Unlogged: running servers have all of it in memory, and write it anew where a crash has emptied it. */
+/** Unlogged here; the eighth migration makes the first two logged. Reports come again within a minute. */
 export const presence: readonly string[] = [
   // What was told of a host; `at` is when, by the store's time.
   `create unlogged table rsm.presence (

@@ -1,0 +1,93 @@
+import type { ExecutionContext } from 'ava'
+import { type Channel, openChannel } from '../../../src/server/postgres/hints/channel.ts'
+import { createHints } from '../../../src/server/postgres/hints/hints.ts'
+import { createLinks } from '../../../src/server/postgres/links/links.ts'
+import { openOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
+import { openPresence } from '../../../src/server/postgres/presence/presence.ts'
+import { renewEvery } from '../../../src/server/seams/ownership.ts'
+import type { PresenceView } from '../../../src/server/seams/presence.ts'
+import { startCutLink } from '../faults/cut-link.ts'
+import { until } from '../until.ts'
+import type { SharedStore } from './shared-store.ts'
+
+/** Kinds of lines of other servers that do not arrive. */
+const losing = (channel: Channel, isLost: (kind: string) => boolean): Channel => ({
+  ...channel,
+  hear: (kind, listener) => (isLost(kind) ? undefined : channel.hear(kind, listener)),
+})
+
+export type PresenceServer = Awaited<ReturnType<typeof presenceServer>>
+
+/** As much of a server of a shared store as knows hosts and their links. */
+export async function presenceServer(
+  t: ExecutionContext,
+  store: SharedStore,
+  name: string,
+  { heartbeatInterval = 30, isLost = (_kind: string): boolean => false } = {},
+) {
+  const network = await startCutLink(t, store.url.replace('postgres:', 'http:'))
+  const parts = await store.server(name, network.url)
+  const channel = await openChannel(parts)
+  const hints = createHints(channel, parts.log)
+  const ownership = await openOwnership({ ...parts, hints, version: '0.1.0' })
+  const { neighbours } = ownership
+  const presence = await openPresence({
+    ...parts,
+    channel: losing(channel, isLost),
+    hints,
+    neighbours,
+    version: '0.1.0',
+    heartbeatInterval,
+  })
+  const links = createLinks({ ...parts, hints, ownership })
+  const view = async (hostId: number) => (await presence.views([hostId]))[0] as PresenceView
+  const member = await ownership.join(name)
+  const renewing = setInterval(() => void ownership.renew(member).catch(() => undefined), renewEvery)
+  let ending: Promise<void> | undefined
+  /** In order, as at SIGTERM. */
+  const stop = () => {
+    ending ??= (async () => {
+      clearInterval(renewing)
+      links.close()
+      await presence.close()
+      await ownership.leave(member)
+      hints.close()
+      await ownership.close()
+      await channel.close()
+    })()
+    return ending
+  }
+  t.teardown(stop)
+  return {
+    network,
+    presence,
+    hints,
+    channel,
+    ownership,
+    member,
+    links,
+    view,
+    stop,
+    /** The agent of a host links here, as over a socket. */
+    async link(hostId: number) {
+      const claimed = await links.claim(hostId, { server: member, agentId: 'agent' }, () => undefined)
+      if (!claimed) throw new Error('it is refused')
+      await links.ready(claimed.claim)
+      presence.connected(hostId, true, undefined, claimed.claim)
+      return claimed.claim
+    },
+    /** Its lease is not renewed any more. */
+    lapse: () => clearInterval(renewing),
+    kill() {
+      clearInterval(renewing)
+      return network.close()
+    },
+  }
+}
+
+/** Waits until a server shows that of a host. */
+export const shows = (server: PresenceServer, hostId: number, expected: Partial<PresenceView>) =>
+  until(`${JSON.stringify(expected)} is shown`, async () => {
+    const view = await server.view(hostId)
+    return Object.entries(expected).every(([name, value]) => view[name as keyof PresenceView] === value)
+  })
