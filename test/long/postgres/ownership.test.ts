@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { createLocalHints } from '../../../src/server/local-hints.ts'
+import { settleTime } from '../../../src/server/postgres/ownership/join.ts'
 import { openOwnership, type StoreOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
 import { lease, type Member } from '../../../src/server/seams/ownership.ts'
 import { type CutLink, startCutLink } from '../../helpers/faults/cut-link.ts'
@@ -69,6 +70,21 @@ test('F30 the name of a server that lives is refused, with where it runs and wha
   const present = await second.join()
   t.true(performance.now() - began < 1000)
   t.true(present.epoch > former.epoch)
+})
+
+test('a name whose lock is missing is not taken before PostgreSQL has run for the time to settle', async (t) => {
+  const postgres = await startPostgres(atExit)
+  const beganAt = performance.now()
+  const { server } = await started(t, Promise.resolve(postgres))
+  const [first, second] = [await server('a'), await server('a')]
+  const former = await first.join()
+  await first.kill()
+  const killedAt = performance.now()
+  t.true(killedAt - beganAt < 4000, 'there is time left to settle')
+  t.true((await second.join()).epoch > former.epoch)
+  // PostgreSQL started before this test counted.
+  t.true(performance.now() - beganAt > settleTime - 1500, `${performance.now() - beganAt} ms`)
+  t.true(performance.now() - killedAt < lease, 'it does not wait for the lease')
 })
 
 test('F30 of several that join under one name at once, one lives', async (t) => {

@@ -75,7 +75,7 @@ const shown = {
 
 /**
  * Servers as rows of rsm.servers. A server lives until its lease is over. A lock that its session holds falls with its process:
- * others end the lease then, so that the lease itself is for lost machines only.
+ * others end the lease then, so that the lease itself is for lost machines only. Rules: docs/inside/living-servers.md.
  */
 export async function openOwnership({
   database,

@@ -26,7 +26,7 @@ const endLeases = {
     where s.epoch = any($1) and s.lease_until > rsm.now() and not ${isLocked('s')} returning s.name`,
 }
 
-/** Sees which servers live, and ends the leases of those whose locks have fallen. */
+/** Sees which servers live, and ends the leases of those whose locks have fallen: docs/inside/living-servers.md has the rules. */
 export interface Watch {
   /** Epochs of those that lived when it was last looked. */
   living(): ReadonlySet<number>
