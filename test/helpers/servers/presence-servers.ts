@@ -13,7 +13,7 @@ import type { SharedStore } from './shared-store.ts'
 /** Kinds of lines of other servers that do not arrive. */
 const losing = (channel: Channel, isLost: (kind: string) => boolean): Channel => ({
   ...channel,
-  hear: (kind, listener) => (isLost(kind) ? undefined : channel.hear(kind, listener)),
+  hear: (kind, listener) => channel.hear(kind, isLost(kind) ? () => undefined : listener),
 })
 
 export type PresenceServer = Awaited<ReturnType<typeof presenceServer>>

@@ -45,12 +45,18 @@ async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Pr
   }
 }
 
-test.serial('each server shows the same hosts as the others once it is ready after a restart', async (t) => {
-  t.timeout(180_000)
-  await restarted(t, (server) => server.terminate())
-})
+test.serial(
+  'F27 each server shows the same hosts as the others once it is ready after a restart',
+  async (t) => {
+    t.timeout(180_000)
+    await restarted(t, (server) => server.terminate())
+  },
+)
 
-test.serial('each server shows the same hosts as the others once it is ready after kill -9', async (t) => {
-  t.timeout(180_000)
-  await restarted(t, (server) => server.kill())
-})
+test.serial(
+  'F22 each server shows the same hosts as the others once it is ready after kill -9',
+  async (t) => {
+    t.timeout(180_000)
+    await restarted(t, (server) => server.kill())
+  },
+)

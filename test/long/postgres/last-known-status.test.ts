@@ -45,7 +45,7 @@ async function kept(t: ExecutionContext, cluster: Cluster, lose: () => void) {
 const options = { heartbeatInterval }
 
 test.serial(
-  'after a crash of PostgreSQL and of all servers each server keeps the last known status for three intervals',
+  'F23 after a crash of PostgreSQL and of all servers each server keeps the last known status for three intervals',
   async (t) => {
     t.timeout(120_000)
     const cluster = await startCluster(t, { options })
@@ -56,7 +56,7 @@ test.serial(
   },
 )
 
-test.serial('on a standby that was promoted servers find the last known status', async (t) => {
+test.serial('F26 on a standby that was promoted servers find the last known status', async (t) => {
   t.timeout(120_000)
   const cluster = await startCluster(t, { options, standby: 'synchronous' })
   await kept(t, cluster, () => {

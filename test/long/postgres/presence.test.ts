@@ -140,7 +140,7 @@ test('F28 a server to which no hint comes reads what others have heard, and call
 })
 
 test('F28 a server that misses one hint shows the link within about a minute', async (t) => {
-  t.timeout(120_000)
+  t.timeout(200_000)
   shared ??= startPostgres(atExit)
   const store = await sharedStore(await shared, (end) => t.teardown(end))
   const a = await server(t, store, 'a')
@@ -153,7 +153,7 @@ test('F28 a server that misses one hint shows the link within about a minute', a
   await a.links.release(claim)
   a.presence.connected(1, false, undefined, claim)
   await until('it is not linked', async () => !(await b.view(1)).connected, 75_000)
-  t.like(await b.view(1), { connected: false, status: 'ONLINE' })
+  t.like(await b.view(1), { connected: false, reachable: false })
 })
 
 test('while the store is away nobody falls silent that others may hear, and afterwards all is as it was', async (t) => {
@@ -182,6 +182,29 @@ test('while the store is away nobody falls silent that others may hear, and afte
     'the tables are written anew',
     async () => (await store.ask('api', 'select from rsm.presence')).length === 1,
   )
+})
+
+test('F23 a heartbeat of while the store was away is written when it is back', async (t) => {
+  const postgres = await startPostgres(atExit)
+  const store = await sharedStore(postgres, (end) => t.teardown(end))
+  const a = await server(t, store, 'a')
+  const written = async () => {
+    const [row] = await store.ask<{ at: number }>(
+      'api',
+      `select (signs::json -> 'beat' ->> 'at')::float8 as at from rsm.presence`,
+    )
+    return row?.at ?? 0
+  }
+  a.presence.registered(1)
+  await until('it is written', async () => (await written()) > 0)
+  postgres.stop('fast')
+  await delay(1000)
+  a.presence.heartbeat(1, { status: 'HEALTHY' })
+  const at = Date.parse((await a.view(1)).lastHeartbeatAt ?? '')
+  await delay(6000)
+  postgres.start()
+  await until('the heartbeat is written', async () => (await written().catch(() => 0)) === at)
+  t.is(await written(), at)
 })
 
 test('a server that starts beside others knows what they know, and takes silence for what it is', async (t) => {

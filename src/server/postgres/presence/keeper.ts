@@ -19,7 +19,7 @@ import {
 /** Milliseconds. */
 const flushEvery = 5_000
 const forgetEvery = 60_000
-/** Time within which a lost hint is made up for. */
+/** Milliseconds between reads that make up for lost hints. */
 const readEvery = 60_000
 
 interface KeeperOptions {

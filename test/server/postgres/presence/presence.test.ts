@@ -37,7 +37,9 @@ test('a server that starts takes no link of a server that is gone, nor one that 
   const [a, gone] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'gone')]
   await linked(gone)
   a.presence.registered(2)
-  await a.links.release(await a.link(2))
+  const released = await a.link(2)
+  a.presence.connected(2, false, undefined, released)
+  await a.links.release(released)
   await gone.stop()
   const b = await presenceServer(t, store, 'b')
   t.like(await b.view(1), { connected: false, reachable: false })
@@ -133,7 +135,7 @@ test('a server that starts when the store was away keeps the status of hosts tha
   t.like(await b.view(1), { status: 'WARNING', statusReason: 'the agent reports UNHEALTHY' })
 })
 
-test('after a crash of PostgreSQL with all servers the last known status is there', async (t) => {
+test('F23 after a crash of PostgreSQL with all servers the last known status is there', async (t) => {
   const postgres = await startPostgres(atExit)
   const store = await opened(t, Promise.resolve(postgres))
   const former = await presenceServer(t, store, 'a')
