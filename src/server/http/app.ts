@@ -38,6 +38,8 @@ const requestId = /^[A-Za-z0-9._-]{1,64}$/
 export interface AppDependencies {
   store: Store
   credentials: Credentials
+  /** Of routes that allow what was last known; `credentials` by default. */
+  lastKnown?: Credentials
   log: Log
   /** False while starting or stopping: then everything but health and ready answers 503. */
   accepting(): boolean
@@ -144,7 +146,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     }
   /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
-    const admit = guard(deps.store, deps.credentials, config, deps.noLongerKept)
+    const credentials = (config.allow?.lastKnown && deps.lastKnown) || deps.credentials
+    const admit = guard(deps.store, credentials, config, deps.noLongerKept)
     const isAlways = config.operation?.always === true
     // What answers a POST of an agent is never kept by anyone (RFC 9111 §3), and is JSON always.
     const headers = { ...headersOf(url), ...(isOfAgents(url) ? ofJson : { 'cache-control': 'no-store' }) }

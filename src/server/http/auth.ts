@@ -23,6 +23,8 @@ export interface Allow {
   lasting?: true
   agent?: true
   enrollment?: true
+  /** While the store is away, tokens are taken that were good when it was last reached. */
+  lastKnown?: true
 }
 
 /** Nouns that a path can name, and how a message calls one of them. */

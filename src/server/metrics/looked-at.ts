@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { Gauge, type Registry } from 'prom-client'
 import { RsmError } from '../../core/errors.ts'
 
@@ -5,18 +6,24 @@ import { RsmError } from '../../core/errors.ts'
 type Value = number | null
 type Series = Readonly<Record<string, number>>
 
-/** A store that is away must not keep a scrape from telling so. */
-async function ifReached<T>(look: () => T | Promise<T>): Promise<T | null> {
+/** Milliseconds for which a gauge is waited for: half of Prometheus' `scrape_timeout`. */
+const longestLook = 5_000
+
+/** A store that is away, or does not answer, must not keep a scrape from reporting that. */
+async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
+  const looked = new AbortController()
   try {
-    return await look()
+    return await Promise.race([look(), delay(patience, null, { ref: false, signal: looked.signal })])
   } catch (error) {
     if (error instanceof RsmError && error.code === 'unavailable') return null
     throw error
+  } finally {
+    looked.abort()
   }
 }
 
 /** Gauges of a registry that are looked at when a scrape asks for them. */
-export function lookedAt(registry: Registry) {
+export function lookedAt(registry: Registry, patience = longestLook) {
   const registers = [registry]
   return {
     gauge: (name: string, help: string, look: () => Value | Promise<Value>) =>
@@ -25,7 +32,7 @@ export function lookedAt(registry: Registry) {
         help,
         registers,
         async collect() {
-          const value = await ifReached(look)
+          const value = await ifReached(look, patience)
           if (value === null) this.remove()
           else this.set(value)
         },
@@ -38,7 +45,7 @@ export function lookedAt(registry: Registry) {
         registers,
         labelNames: [label],
         async collect() {
-          const all = await ifReached(look)
+          const all = await ifReached(look, patience)
           if (all === null) this.reset()
           for (const [series, value] of Object.entries(all ?? {})) this.set({ [label]: series }, value)
         },

@@ -10,7 +10,7 @@ export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
       id: 'getMetrics',
       tag: 'server',
       summary: 'What the server measures of itself, for Prometheus',
-      allow: deps.metricsOpen ? { open: true } : { anyUser: true },
+      allow: deps.metricsOpen ? { open: true } : { anyUser: true, lastKnown: true },
       media: {
         'text/plain': {
           holds: 'Prometheus exposition format 0.0.4',

@@ -79,6 +79,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
       ...base,
       store: data.store,
       credentials: work.credentials,
+      lastKnown: work.lastKnown,
       listener,
       hsts: options.tls?.hsts === true,
       answered: base.metrics.answered,

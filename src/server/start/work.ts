@@ -1,4 +1,5 @@
 import { createCredentials } from '../access/credentials.ts'
+import { lastKnown } from '../access/last-known.ts'
 import { createPasswords } from '../access/passwords.ts'
 import { openAuditCopy } from '../audit/copy/open-audit-copy.ts'
 import { createAuditOutbox } from '../audit/outbox.ts'
@@ -144,6 +145,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     outbox,
     events,
     credentials,
+    lastKnown: lastKnown(store, clock, credentials),
     context,
     housekeeping,
     planner: createPlanner({ context, ownership: data.ownership, member, audit }),

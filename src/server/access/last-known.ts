@@ -1,0 +1,44 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Clock } from '../clock.ts'
+import { sha256 } from '../digest.ts'
+import type { Store } from '../seams/store.ts'
+import type { UserCaller } from './caller.ts'
+import type { Credentials } from './credentials.ts'
+
+/** Users' tokens that are remembered at most; the least recently used one is evicted. */
+const mostTokens = 1024
+
+/**
+ * Credentials that also take, while the store is away, a user's token that they took when it was last reached; until it
+ * expires, or its revocation becomes known. Only for what gives nothing away: `/metrics` has to report that outage.
+ */
+export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
+  /** By hash of the token. */
+  const known = new Map<string, UserCaller>()
+  let changes = 0
+  function forget(isMeant: (caller: UserCaller) => boolean): void {
+    changes++
+    for (const [hash, caller] of known) if (isMeant(caller)) known.delete(hash)
+  }
+  store.watch('tokens', (id) => forget(({ tokenId }) => id === null || tokenId === id))
+  store.watch('users', (id) => forget((caller) => id === null || caller.id === id))
+
+  return async (token) => {
+    const hash = sha256(token)
+    const before = changes
+    try {
+      const caller = await credentials(token)
+      known.delete(hash)
+      // A change during the lookup may be the token's revocation.
+      if (caller?.type === 'user' && changes === before) known.set(hash, caller)
+      const [oldest = hash] = known.keys()
+      if (known.size > mostTokens) known.delete(oldest)
+      return caller
+    } catch (error) {
+      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+      const caller = known.get(hash)
+      if (!caller || clock.now() >= caller.idleAt) throw error
+      return caller
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import test from 'ava'
+import { Registry } from 'prom-client'
+import { lookedAt } from '../../../src/server/metrics/looked-at.ts'
+import { parseScrape } from '../../helpers/metrics/scrape.ts'
+
+test('a scrape does not wait for a gauge that gets no answer: it leaves it out, and shows the others', async (t) => {
+  const registry = new Registry()
+  const { gauge, gauges } = lookedAt(registry, 1)
+  const never = () => new Promise<never>(() => undefined)
+  gauge('silent', 'x', never)
+  gauges('silent_by', 'x', 'label', never)
+  gauge('known', 'x', () => 1)
+  const { series } = parseScrape(await registry.metrics())
+  t.deepEqual([...series], ['known'])
+})
