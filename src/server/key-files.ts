@@ -17,6 +17,8 @@ interface KeyOptions {
   newKeys: boolean
   /** Now, as records hold it. */
   at: string
+  /** Names of other servers that run on this store, and so have its keys. */
+  others?: readonly string[]
 }
 
 interface Kind {
@@ -64,7 +66,7 @@ export function keyFault(
  */
 export async function loadKeys(
   directory: string,
-  { store, newKeys, at }: KeyOptions,
+  { store, newKeys, at, others = [] }: KeyOptions,
 ): Promise<{ keys: Keys; replaced: ReplacedKeys | null }> {
   const isUsed = (await store.query('users', { limit: 0 })).total > 0
   const bytesOf = {} as Record<Name, Buffer>
@@ -79,7 +81,7 @@ export async function loadKeys(
     const noted = (await store.get('keys', name))?.keyId
     const fault = keyFault(name, found, noted, isUsed)
     if (fault !== null) {
-      if (!newKeys) throw refusal(path, fault, kinds[name].loses)
+      if (!newKeys) throw refusal(path, fault, kinds[name].loses, others)
       bad.push(name)
       if (found !== null) await rename(path, `${path}.replaced-${at.replaceAll(':', '-')}`)
     }
@@ -104,9 +106,13 @@ export async function loadKeys(
   return { keys: createKeys(bytesOf['seal.key'], bytesOf['signing.key']), replaced }
 }
 
-function refusal(path: string, fault: string, loses: string): RsmError {
+function refusal(path: string, fault: string, loses: string, [other]: readonly string[]): RsmError {
+  const todo =
+    other === undefined
+      ? `put it back from a backup or from another server of the store, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`
+      : `copy keys/ from ${other}, which runs on this store`
   return new RsmError('unavailable', `${path} ${fault}, and the store was used with it`, {
-    hint: `nothing was changed; put it back from a backup or from another server of the store, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`,
+    hint: `nothing was changed; ${todo}`,
   })
 }
 

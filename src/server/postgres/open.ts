@@ -138,7 +138,8 @@ async function openStanding(opening: Opening, { clock, hints, store }: Ground, a
   )
   const version = serverVersion()
   const ownership = opened.add(await openOwnership({ database, hints, clock, log, version }))
-  if (newKeys && (await ownership.servers()).some(({ isLiving }) => isLiving))
+  const living = (await ownership.servers()).filter(({ isLiving }) => isLiving).map(({ name }) => name)
+  if (newKeys && living.length > 0)
     throw new RsmError(
       'conflict',
       '--new-keys replaces the keys of all servers of the store, and others live',
@@ -146,9 +147,10 @@ async function openStanding(opening: Opening, { clock, hints, store }: Ground, a
         hint: 'stop them first; or leave it out, and copy their keys',
       },
     )
+  const others = living.filter((name) => name !== database.name)
   const turns = createServerTurns(database)
   const at = isoTime(clock.now())
-  const loaded = await turns.inTurn(() => loadKeys(keysDirectory, { store, newKeys, at }))
+  const loaded = await turns.inTurn(() => loadKeys(keysDirectory, { store, newKeys, at, others }))
   return { serverRuns, ownership, turns, keys: loaded.keys, replacedKeys: loaded.replaced }
 }
 

@@ -115,11 +115,11 @@ test.serial(
     mkdirSync(join(home, 'empty'), { mode: 0o700 })
     const missing = await refused({ store, name: 'b', keys: join(home, 'empty') })
     t.is(missing.exit, 6)
-    t.regex(missing.stderr, /seal\.key is missing.*\n.*from another server of the store/)
+    t.regex(missing.stderr, /seal\.key is missing.*\n.*copy keys\/ from a, which runs on this store/)
     const alone = await startTestServer(t)
     const foreign = await refused({ store, name: 'b', keys: join(alone.dataDir, 'keys') })
     t.is(foreign.exit, 6)
-    t.regex(foreign.stderr, /seal\.key is damaged, or is the key of another store/)
+    t.regex(foreign.stderr, /seal\.key is damaged, or is the key of another store.*\n.*copy keys\/ from a/)
 
     first.child.kill('SIGKILL')
     await first.done

@@ -1,5 +1,6 @@
 import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { RsmError } from '../../../src/core/errors.ts'
 import { loadKeys } from '../../../src/server/key-files.ts'
 import type { Store } from '../../../src/server/seams/store.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
@@ -47,6 +48,9 @@ test('A05 a server without the keys of its store makes none', async (t) => {
   await load(store, join(root, 'a'))
   await t.throwsAsync(load(store, join(root, 'b')), { message: /b\/seal.key is missing/ })
   await t.throwsAsync(readFile(join(root, 'b', 'seal.key')), { code: 'ENOENT' })
+  const known = { store, newKeys: false, at, others: ['rsm1', 'rsm2'] }
+  const refusal = await t.throwsAsync<RsmError>(loadKeys(join(root, 'b'), known))
+  t.is(refusal?.hint, 'nothing was changed; copy keys/ from rsm1, which runs on this store')
   await store.transact((tx) => tx.put('users', user(1, 'admin')))
   const { replaced } = await load(store, join(root, 'b'), true)
   t.deepEqual(replaced?.keys, ['seal.key', 'signing.key'])
