@@ -52,6 +52,12 @@ test('every page that code, tests and pages name by its path is there', (t) => {
   t.deepEqual(missing, [])
 })
 
+test('the configuration of HAProxy in the docs is that of examples/cluster, which the tests use', (t) => {
+  t.true(
+    read('docs/operate/several-servers.md').includes(`\`\`\`\n${read('examples/cluster/haproxy.cfg')}\`\`\``),
+  )
+})
+
 test('the README is read in a minute', (t) => {
   t.true(read('README.md').trimEnd().split('\n').length <= 120)
 })

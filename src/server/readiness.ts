@@ -7,6 +7,8 @@ import type { Shared } from './seams/shared.ts'
 /** What `GET /api/ready` says, and so whether work is taken: there is no reason against it. */
 export interface Readiness {
   readonly reasons: readonly string[]
+  /** Whether it serves those who are connected, as far as its store lets it: it neither starts nor stops. */
+  readonly keepsConnections: boolean
   /** Null where the store is this server's alone. */
   readonly server: Standing | null
 }
@@ -50,6 +52,7 @@ export function readinessOf({ data: { store, audit, shared }, membership, isAcce
   }
   return {
     reasons: Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : [])),
+    keepsConnections: isAccepting,
     server: shared && standingOf(shared, membership),
   }
 }

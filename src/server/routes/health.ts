@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
-import { Ready } from '../../core/protocol/http/server.ts'
+import { Ready, ReadyQuery } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
@@ -24,13 +24,15 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
         'Whether the server takes work: not while starting or stopping, when its store takes no writes or can not be reached, or when its lease is over',
       allow,
       always,
+      query: ReadyQuery,
       answer: Ready,
-      errors: ['unavailable'],
+      errors: ['not_found', 'unavailable'],
     }),
-    () => {
-      const { reasons, server } = deps.readiness()
+    ({ query: { drain } }) => {
+      const { reasons, keepsConnections, server } = deps.readiness()
+      const code = drain && keepsConnections ? 'not_found' : 'unavailable'
       if (reasons.length > 0)
-        throw new RsmError('unavailable', `The server takes no work just now: ${reasons.join('; ')}`, {
+        throw new RsmError(code, `The server takes no work just now: ${reasons.join('; ')}`, {
           retryAfter: 5,
           data: { status: 'DOWN', reasons, server },
         })

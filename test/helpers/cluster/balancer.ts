@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -12,24 +13,17 @@ export const hasHaproxy = spawnSync('haproxy', ['-v']).error === undefined
 /** `first`: all goes to the first server that is up. */
 export type Balance = 'roundrobin' | 'first'
 
-/** As of examples/cluster, with shorter times: a server that was killed gets nothing more after 400 ms. */
-const config = (port: number, servers: readonly number[], balance: Balance) => `
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 5m
-  timeout server 5m
-  timeout tunnel 1h
-  timeout check 1s
-  retries 3
-  option redispatch 1
-  option httpchk GET /api/ready
+const serverLines = /(?: {2}server rsm\d .*\n)+/g
 
-listen rsm
-  bind 127.0.0.1:${port}
-  balance ${balance}
-${servers.map((server, at) => `  server s${at} 127.0.0.1:${server} send-proxy-v2 check inter 200ms fall 2 rise 1 on-marked-down shutdown-sessions`).join('\n')}
-`
+/** That of examples/cluster, with shorter times: a server that was killed gets nothing more after 400 ms. */
+function config(port: number, servers: readonly number[], balance: Balance): string {
+  const lines = servers.map((server, at) => `  server rsm${at + 1} 127.0.0.1:${server} send-proxy-v2\n`)
+  return readFileSync('examples/cluster/haproxy.cfg', 'utf8')
+    .replace('bind :443', `bind 127.0.0.1:${port}`)
+    .replaceAll('balance leastconn', `balance ${balance}`)
+    .replace('check-ssl verify none inter 2s fastinter 500ms', 'inter 200ms fall 2 rise 1')
+    .replaceAll(serverLines, lines.join(''))
+}
 
 async function answers(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')

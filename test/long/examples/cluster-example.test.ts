@@ -1,11 +1,13 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync, readFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { Server } from '../../../src/core/protocol/http/servers.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { clusterTest as test } from '../../helpers/cluster/cluster.ts'
-import { restCaller, type TestServer } from '../../helpers/servers/server.ts'
+import { restCaller, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { onSteadyPort } from '../../helpers/servers/steady-port.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -74,4 +76,29 @@ test('examples/cluster/up says where PostgreSQL can not run', (t) => {
   const up = spawnSync(resolve('examples/cluster', 'up'), [directory], { env, encoding: 'utf8' })
   t.is(up.status, 1)
   t.regex(up.stderr, /the user postgres can not reach .*: give another directory|Permission denied/)
+})
+
+test('examples/cluster/up says which port is in use, starts nothing, and takes the server there for none of its own', async (t) => {
+  const home = temporaryDirectory(t)
+  chmodSync(home, 0o755)
+  const directory = join(home, 'cluster')
+  const foreign = await startTestServer(t)
+  const port = Number(new URL(foreign.url).port)
+  for (const [first, what] of [
+    [port, 'haproxy'],
+    [port - 1, 'a'],
+    [port - 4, 'PostgreSQL'],
+  ] as const) {
+    const env = { ...cleanEnv(home), PATH: `${process.env['PATH']}:/usr/sbin`, RSM_CLUSTER_PORT: `${first}` }
+    // Not spawnSync: the server of this process has to answer.
+    const up = spawn(resolve('examples/cluster/up'), [directory], { env })
+    const [out, err, [exit]] = await Promise.all([text(up.stdout), text(up.stderr), once(up, 'exit')])
+    t.is(exit, 1)
+    t.is(out, '')
+    t.is(
+      err,
+      `up: port ${port}, for ${what}, is in use: stop that program, or set RSM_CLUSTER_PORT to the first of five free ports\n`,
+    )
+    t.false(existsSync(join(directory, 'postgres')))
+  }
 })

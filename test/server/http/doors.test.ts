@@ -159,6 +159,14 @@ test('while the server stops a late request is 503 in the envelope, login too; h
         data: { status: 'DOWN', reasons: ['it is starting or stopping'], server: null },
       },
     ],
+    'GET /api/ready?drain=true': [
+      / 503 /,
+      {
+        code: 503,
+        message: 'The server takes no work just now: it is starting or stopping',
+        data: { status: 'DOWN', reasons: ['it is starting or stopping'], server: null },
+      },
+    ],
   }
   const begun = await Promise.all(
     Object.keys(ends).map(async (line) => {

@@ -92,3 +92,11 @@ withHaproxy(
     }
   },
 )
+
+withHaproxy('HAProxy has nothing to say about the configuration of examples/cluster', (t) => {
+  const { status, stdout, stderr } = spawnSync('haproxy', ['-c', '-f', 'examples/cluster/haproxy.cfg'], {
+    encoding: 'utf8',
+  })
+  t.is(status, 0, stderr)
+  t.is(`${stdout}${stderr}`, 'Configuration file is valid\n')
+})

@@ -81,9 +81,19 @@ export const ServerStatus = Type.Object(
 )
 export type ServerStatus = Static<typeof ServerStatus>
 
+/** `drain`: for a load balancer that can take a server out of rotation without closing its connections. */
+export const ReadyQuery = Closed({
+  drain: Type.Optional(
+    Type.Boolean({
+      description:
+        'Answer 404 instead of 503 while the server lives and keeps its connections: give it no new ones, and leave those it has',
+    }),
+  ),
+})
+
 /**
  * That a server takes work, and how it stands among those of its store; `server` is null for one that has its store to itself.
- * Who takes none answers 503, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
+ * Who takes none answers 503, or 404 to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
  */
 export const Ready = Type.Object(
   { status: Type.Literal('UP'), server: Nullable(Standing) },
