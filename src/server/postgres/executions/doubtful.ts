@@ -6,11 +6,12 @@ const longest = 30_000
 
 interface Doubt {
   readonly epoch: number
+  readonly attempts: number[]
   /** Monotonic milliseconds; null before the first look. */
   until: number | null
 }
 
-/** Links for which something may have been marked as sent, as PostgreSQL went away before it answered. */
+/** Attempts to send over a link whose answers were lost, so that what they sent is unknown (docs/inside/sent-once.md). */
 export class Doubtful {
   readonly #clock: Clock
   readonly #byHost = new Map<number, Doubt>()
@@ -19,12 +20,19 @@ export class Doubtful {
     this.#clock = clock
   }
 
-  add({ hostId, epoch }: LinkClaim): void {
-    this.#byHost.set(hostId, { epoch, until: null })
+  add({ hostId, epoch }: LinkClaim, attempt: number): void {
+    const doubt = this.#byHost.get(hostId)
+    if (doubt && doubt.epoch > epoch) return
+    const former = doubt?.epoch === epoch ? doubt.attempts : []
+    this.#byHost.set(hostId, { epoch, attempts: [...former, attempt], until: null })
   }
 
-  has({ hostId, epoch }: LinkClaim): boolean {
-    return this.#byHost.get(hostId)?.epoch === epoch
+  /** Those of this link; a newer link ends the doubt, because its HELLO judges what was sent. */
+  attemptsOf({ hostId, epoch }: LinkClaim): readonly number[] {
+    const doubt = this.#byHost.get(hostId)
+    if (doubt?.epoch === epoch) return doubt.attempts
+    if (doubt && doubt.epoch < epoch) this.#byHost.delete(hostId)
+    return []
   }
 
   /** Those among the hosts. */
@@ -33,9 +41,9 @@ export class Doubtful {
   }
 
   /** All that is marked by now has been seen. */
-  looked({ hostId }: LinkClaim): void {
+  looked({ hostId, epoch }: LinkClaim): void {
     const doubt = this.#byHost.get(hostId)
-    if (!doubt) return
+    if (doubt?.epoch !== epoch) return
     const now = this.#clock.monotonic()
     doubt.until ??= now + longest
     if (now >= doubt.until) this.#byHost.delete(hostId)

@@ -5,48 +5,22 @@ import type { Execution, Offer, RunningExecution } from '../../seams/executions.
 import type { LinkClaim } from '../../seams/links.ts'
 import { batched } from '../connection/batched.ts'
 import { Doubtful } from './doubtful.ts'
-import { columns, keyOf, type Row, storedOf } from './rows.ts'
+import { columns, keyOf, type Row, type Stored, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** Hosts of one statement. */
-const mostHosts = 2000
+/** Hosts of one statement: short enough that a slow store ends none by its timeout. */
+const mostHosts = 500
 
-/** Rows of these links that are still the newest of their hosts, locked until the commit. */
-const links = `link as materialized (
-    select l.host_id from rsm.links l join input i on l.host_id = i.h and l.epoch = i.e where l.server is not null
-    order by l.host_id for share of l)`
+/** What is due for each host, in the order of its turns, as far as there is room beside what is RUNNING; and what lost answers sent. */
+const take = {
+  name: 'executions take',
+  text: `select ${columns} from rsm.executions_take($1::jsonb, $2::bigint) e`,
+}
 
-/** What is due for each host, in the order of its turns, as far as there is room beside what is RUNNING. */
-const takeText = `with input as materialized (
-    select * from jsonb_to_recordset($1::jsonb) as i(h bigint, e bigint, c int, p jsonb)),
-  ${links},
-  stopped as materialized (select task_id from rsm.held union all select task_id from rsm.cancels),
-  chosen as materialized (
-    select d.task_id, d.host_id, i.e, i.p from input i join link l on l.host_id = i.h cross join lateral (
-      select x.task_id, x.host_id from rsm.executions x
-      where x.host_id = i.h and x.status = 'PENDING' and x.due_at is not null and not x.over_ssh
-        and x.task_id <> all (array(select task_id from stopped))
-      order by x.due_at, x.task_id
-      limit greatest(0, i.c - (select count(*) from rsm.executions r
-        where r.host_id = i.h and r.status = 'RUNNING' and not r.over_ssh))) d
-    order by d.task_id, d.host_id)
-  update rsm.executions e
-  set rec = e.rec || c.p, epoch = c.e, rev = e.rev + 1, xid = pg_current_xact_id()
-  from chosen c where e.task_id = c.task_id and e.host_id = c.host_id and e.status = 'PENDING'
-  returning ${columns}`
-
-/** What was marked for a link before its answer was lost. */
-const markedText = `select ${columns} from unnest($1::bigint[], $2::bigint[]) as i(h, epoch)
-  join rsm.executions e on e.host_id = i.h and e.status = 'RUNNING' and not e.over_ssh and e.epoch = i.epoch`
-
-/** The record stays as it is: only whose it is changes. */
-const takeOverText = `with input as materialized (
-    select * from jsonb_to_recordset($1::jsonb) as i(h bigint, e bigint, x jsonb)),
-  ${links}
-  update rsm.executions e set epoch = i.e
-  from input i join link l on l.host_id = i.h
-  where e.host_id = i.h and e.status = 'RUNNING' and not e.over_ssh and not i.x ? e.task_id
-  returning ${columns}`
+const takeOver = {
+  name: 'executions take over',
+  text: `select ${columns} from rsm.executions_take_over($1::jsonb) e`,
+}
 
 const byTurn = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
@@ -80,45 +54,50 @@ function share<T>(
   return shares
 }
 
-/** What links of this server take, and take over. */
+/** What links of this server take, and take over, by the rules of docs/inside/sent-once.md. */
 export function createTaking(steps: Steps) {
-  const { database, clock } = steps.deps
+  const { database, clock, log } = steps.deps
   const doubtful = new Doubtful(clock)
+  /** Takes of this server so far. */
+  let attempts = 0
 
-  /** Of hosts with a statement whose answer was lost: what it has marked was never sent, for nobody knew. */
-  async function neverTold(offers: readonly Offer[]): Promise<Row[]> {
-    const asked = offers.filter(({ claim }) => doubtful.has(claim))
-    if (asked.length === 0) return []
-    const rows = await database.ask<Row>('write', { name: 'executions marked', text: markedText }, [
-      asked.map(({ claim }) => claim.hostId),
-      asked.map(({ claim }) => claim.epoch),
-    ])
-    for (const { claim } of asked) doubtful.looked(claim)
-    return rows.filter(({ rec }) => !steps.inHand.get(rec.id))
-  }
-
-  async function mark(offers: readonly Offer[]): Promise<Row[]> {
+  async function send(offers: readonly Offer[]): Promise<Row[]> {
     const at = steps.now()
-    const input = offers.map(({ claim, capacity, agent }) => ({
-      h: claim.hostId,
-      e: claim.epoch,
-      c: capacity,
-      p: sentPart(at, agent),
-    }))
+    const attempt = ++attempts
+    const input = offers.map(({ claim, capacity, agent }) => {
+      const lost = doubtful.attemptsOf(claim)
+      const offered = { e: claim.epoch, c: capacity, p: sentPart(at, agent) }
+      return [claim.hostId, lost.length === 0 ? offered : { ...offered, d: lost }]
+    })
     faultPoint('server.sent.before')
     try {
-      return await database.ask<Row>('write', { name: 'executions take', text: takeText }, [fitJson(input)])
+      const rows = await database.ask<Row>('write', take, [fitJson(Object.fromEntries(input)), attempt])
+      for (const { claim } of offers) doubtful.looked(claim)
+      return rows
     } catch (error) {
-      for (const { claim } of offers) doubtful.add(claim)
+      for (const { claim } of offers) doubtful.add(claim, attempt)
       throw error
     }
+  }
+
+  /** A failure ends it; what was taken before must leave all the same. The sweep looks at the other hosts again. */
+  async function sendInPieces(offers: readonly Offer[]): Promise<Stored[]> {
+    const stored: Stored[] = []
+    for (let at = 0; at < offers.length; at += mostHosts)
+      try {
+        stored.push(...(await send(offers.slice(at, at + mostHosts))).map(storedOf))
+      } catch (error) {
+        if (stored.length === 0) throw error
+        log.warn({ err: error }, 'executions of some hosts could not be marked as sent')
+        break
+      }
+    return stored
   }
 
   async function takeAll(asked: readonly (readonly Offer[])[]): Promise<Execution[][]> {
     const offers = newestOf(asked.flat())
     if (offers.length === 0) return asked.map(() => [])
-    const found = await neverTold(offers)
-    const stored = [...found, ...(await mark(offers))].map(storedOf)
+    const stored = await sendInPieces(offers)
     if (stored.length > 0) faultPoint('server.sent.after')
     for (const one of stored) steps.inHand.take(one)
     steps.tell.changed(stored.map((one) => ({ stored: one, hasMore: false })))
@@ -128,14 +107,11 @@ export function createTaking(steps: Steps) {
   }
 
   async function takeOverAll(asked: readonly TakeOver[]): Promise<RunningExecution[][]> {
-    const input = newestOf(asked).map(({ claim, except }) => ({
-      h: claim.hostId,
-      e: claim.epoch,
-      x: [...except].map((id) => keyOf(id).taskId),
-    }))
-    const rows = await database.ask<Row>('write', { name: 'executions take over', text: takeOverText }, [
-      fitJson(input),
+    const input = newestOf(asked).map(({ claim, except }) => [
+      claim.hostId,
+      { e: claim.epoch, x: [...except].map((id) => keyOf(id).taskId) },
     ])
+    const rows = await database.ask<Row>('write', takeOver, [fitJson(Object.fromEntries(input))])
     const stored = rows.map(storedOf)
     for (const one of stored) {
       const former = steps.inHand.get(one.execution.id)

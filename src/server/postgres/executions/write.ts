@@ -64,8 +64,8 @@ const textOf = (kind: Kind) => `with input as materialized (
   where e.task_id = i.t and e.host_id = i.h and e.rev = i.r
     and (i.e is null or e.epoch = i.e) and (i.s is null or e.out_seq = i.s)
     and not (i.u and e.task_id = any (array(select task_id from rsm.held)))
-  returning e.task_id, e.host_id, case when i.z then exists (select from rsm.executions x
-    where x.host_id = e.host_id and x.status = 'PENDING' and x.due_at is not null and not x.over_ssh) else false end as has_more`
+  returning e.task_id, e.host_id, case when i.z
+    then e.host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more`
 
 /** The fields that differ. */
 function patchOf(current: Execution, next: Execution): Partial<Execution> {

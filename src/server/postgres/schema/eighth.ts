@@ -1,5 +1,72 @@
-/** The last known status of hosts outlives a crash of PostgreSQL, and is on a standby that is promoted. */
+/**
+ * PostgreSQL may plan a statement while rsm.executions is empty, and keep that plan: then it reads the whole table once per host.
+ * These functions permit no such scan, join from the hosts to their rows, and find again by `ctid` what they have locked.
+ */
+const byIndex = 'set enable_seqscan = off set jit = off'
+
+/** Offers or claims by host whose links are still the newest, locked until the commit. */
+const linked = (hosts: string, fields: string) => `linked as materialized (
+      select i.* from (
+        select key::bigint as h, (value->>'e')::bigint as e, ${fields} from jsonb_each(${hosts}) order by 1) i
+      cross join lateral (
+        select from rsm.links l where l.host_id = i.h and l.epoch = i.e and l.server is not null for share) l)`
+
+/** Statements that send, whose cost per host stays the same whatever PostgreSQL knows of the table (docs/inside/sent-once.md). */
 export const eighth: readonly string[] = [
+  // The last known status of hosts outlives a crash of PostgreSQL, and is on a standby that is promoted.
   'alter table rsm.presence set logged',
   'alter table rsm.presence_heard set logged',
+  // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
+  'alter table rsm.executions add column attempt bigint',
+  // `offers`, by host: e the epoch of the link, c its capacity, p what sending changes, d attempts whose answers were lost.
+  `create function rsm.executions_take(offers jsonb, this_attempt bigint) returns setof rsm.executions language plpgsql ${byIndex} as $$
+  declare
+    chosen tid[];
+  begin
+    chosen := array(
+      with ${linked('offers', `(value->>'c')::int as c, value->'d' as d`)},
+      stopped as materialized (select task_id from rsm.held union all select task_id from rsm.cancels),
+      found as materialized (
+        select x.* from linked i cross join lateral (
+          select x.ctid as place, x.rev, x.task_id, x.host_id from rsm.executions x
+          where x.host_id = i.h and x.status = 'PENDING' and x.due_at is not null and not x.over_ssh
+            and x.task_id <> all (array(select task_id from stopped))
+          order by x.due_at, x.task_id
+          limit greatest(0, i.c - (select count(*) from rsm.executions r
+            where r.host_id = i.h and r.status = 'RUNNING' and not r.over_ssh))) x
+        union all
+        select x.* from linked i cross join lateral (
+          select x.ctid, x.rev, x.task_id, x.host_id from rsm.executions x
+          where x.host_id = i.h and x.status = 'RUNNING' and not x.over_ssh
+            and x.epoch = i.e and i.d @> to_jsonb(x.attempt) offset 0) x
+        where i.d is not null
+        order by task_id, host_id)
+      select x.place from found f cross join lateral (
+        select x.ctid as place from rsm.executions x where x.ctid = f.place and x.rev = f.rev for update) x);
+    return query update rsm.executions e
+      set rec = e.rec || (offers->e.host_id::text->'p'), epoch = (offers->e.host_id::text->>'e')::bigint,
+        attempt = this_attempt, rev = e.rev + 1, xid = pg_current_xact_id()
+      where e.ctid = any (chosen) returning e.*;
+  end $$`,
+  // `claims`, by host: e the epoch of the link, x the tasks to leave. The record stays as it is; an attempt is one of its own server.
+  `create function rsm.executions_take_over(claims jsonb) returns setof rsm.executions language plpgsql ${byIndex} as $$
+  declare
+    chosen tid[];
+  begin
+    chosen := array(
+      with ${linked('claims', `value->'x' as x`)}
+      select x.place from linked i cross join lateral (
+        select x.ctid as place from rsm.executions x
+        where x.host_id = i.h and x.status = 'RUNNING' and not x.over_ssh and not i.x ? x.task_id
+        order by x.due_at, x.task_id for update) x);
+    return query update rsm.executions e set epoch = (claims->e.host_id::text->>'e')::bigint, attempt = null
+      where e.ctid = any (chosen) returning e.*;
+  end $$`,
+  // Those of the hosts that have something to take.
+  `create function rsm.hosts_waiting(hosts bigint[]) returns setof bigint language plpgsql stable ${byIndex} as $$
+  begin
+    return query select h from unnest(hosts) h cross join lateral (
+      select from rsm.executions x
+      where x.host_id = h and x.status = 'PENDING' and x.due_at is not null and not x.over_ssh limit 1) x;
+  end $$`,
 ]
