@@ -6,10 +6,9 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { WebSocket } from 'ws'
-import { agentBackoff } from '../../src/agent/link/backoff.ts'
+import { type AgentBackoff, agentBackoff } from '../../src/agent/link/backoff.ts'
 import { encode, subprotocol } from '../../src/core/protocol/envelope.ts'
 import { type AgentHello } from '../../src/core/protocol/messages.ts'
-import type { Backoff } from '../../src/net/backoff.ts'
 import { heartbeat, type RegisteredAgent } from '../rest/register.ts'
 import type { HerdOrder } from './generator.ts'
 
@@ -45,7 +44,7 @@ function beat(agent: RegisteredAgent): void {
   asked.end(JSON.stringify(heartbeat(agent)))
 }
 
-function link(agent: RegisteredAgent, backoff: Backoff): void {
+function link(agent: RegisteredAgent, backoff: AgentBackoff): void {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/ws/agent/${agent.agentId}`, subprotocol, {
     headers: { authorization: `Bearer ${agent.token}` },
     perMessageDeflate: false,

@@ -7,12 +7,13 @@ import { agentBackoff, quickDelay } from '../../src/agent/link/backoff.ts'
 import { incompleteTail } from '../../src/agent/output/utf8.ts'
 import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
 import { RsmError } from '../../src/core/errors.ts'
+import { retryAfterOf } from '../../src/net/retry-after.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
-test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {
+test('backoff doubles from 5 s to 60 s, and starts anew after a success', (t) => {
   const backoff = agentBackoff(() => 0)
-  const delays = Array.from({ length: 8 }, () => backoff.next())
-  t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000])
+  const delays = Array.from({ length: 6 }, () => backoff.next())
+  t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
   backoff.reset()
   t.is(backoff.next(), 5_000)
 })
@@ -27,6 +28,34 @@ test('backoff spreads a fleet by chance, and never waits longer for it', (t) => 
     const quick = quickDelay(() => chance)
     t.true(quick >= 200 && quick <= 1_000)
   }
+})
+
+test('a Retry-After is waited with jitter, never less, and does not double what follows; it is bounded by 5 s and 5 min', (t) => {
+  for (const [asked, least, most] of [
+    [2, 5_000, 6_250],
+    [20, 20_000, 25_000],
+    [90, 90_000, 112_500],
+    [299, 299_000, 300_000],
+    [1e300, 300_000, 300_000],
+    [0, 5_000, 6_250],
+  ] as const)
+    t.deepEqual(
+      [0, 1].map((chance) => agentBackoff(() => chance).next(asked)),
+      [least, most],
+      `${asked} s`,
+    )
+  const backoff = agentBackoff(() => 0)
+  t.deepEqual(
+    [backoff.next(), backoff.next(7), backoff.next(7), backoff.next()],
+    [5_000, 7_000, 7_000, 10_000],
+  )
+})
+
+test('a Retry-After that is no number of seconds counts as none', (t) => {
+  const read = (text: string | undefined) => retryAfterOf({ 'retry-after': text })
+  t.deepEqual(['0', '12', ' 7 ', '1.5'].map(read), [0, 12, 7, 1.5])
+  for (const text of [undefined, '-1', 'NaN', 'Infinity', '1e999', 'soon', 'Wed, 21 Oct 2026 07:28:00 GMT'])
+    t.is(read(text), undefined, text)
 })
 
 test('a journal with a torn last line opens without it', async (t) => {

@@ -1,10 +1,30 @@
+import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { Backoff } from '../../net/backoff.ts'
 
-const longest = 300_000
+/** Milliseconds; a server may ask for more than `longestBackoff`, up to this. */
+const longestAsked = 300_000
+const usualFirst = 5_000
+const jitter = 0.25
 
-/** From 5 s to 5 min, with jitter (contract §6). */
-export const agentBackoff = (random: () => number): Backoff =>
-  new Backoff({ first: 5_000, longest, jitter: 0.25, random })
+/** Milliseconds between attempts of an agent to reach its server (contract §6). */
+export interface AgentBackoff {
+  /** `asked`: seconds of the Retry-After of a server that is there, which are waited instead of doubling the delay. */
+  next(asked?: number): number
+  reset(): void
+}
+
+/** From `first` to `longestBackoff`. Jitter takes from a delay, but adds to one that the server asked for. */
+export function agentBackoff(random: () => number, first = usualFirst): AgentBackoff {
+  const backoff = new Backoff({ first, longest: longestBackoff, jitter, random })
+  return {
+    next(asked) {
+      if (asked === undefined) return backoff.next()
+      const base = Math.max(first, asked * 1000) * (1 + jitter * random())
+      return Math.round(Math.min(longestAsked, base))
+    },
+    reset: () => backoff.reset(),
+  }
+}
 
 /**
  * Milliseconds before the one quick retry after a link that stood has dropped: the server very likely just restarted. The
@@ -13,4 +33,4 @@ export const agentBackoff = (random: () => number): Backoff =>
 export const quickDelay = (random: () => number): number => Math.round(200 + 800 * random())
 
 /** Milliseconds between attempts of an agent whose token was revoked: only a person can mend that. */
-export const revokedDelay = longest
+export const revokedDelay = longestAsked

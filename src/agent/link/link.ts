@@ -13,11 +13,12 @@ import {
 } from '../../core/protocol/messages.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
 import { keepAlive } from '../../net/keep-alive.ts'
+import { retryAfterOf } from '../../net/retry-after.ts'
 import { openWebSocket } from '../../net/web-socket.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { jsonText } from '../output/json-text.ts'
-import { agentBackoff, quickDelay, revokedDelay } from './backoff.ts'
+import { type AgentBackoff, agentBackoff, quickDelay, revokedDelay } from './backoff.ts'
 
 /** Bytes in the socket above which output waits in its spool. */
 const fullAt = 256 * 1024
@@ -46,7 +47,7 @@ export interface LinkEvents {
 export class Link {
   readonly #options: LinkOptions
   #events: LinkEvents = { opened() {}, received() {}, drained() {}, closed() {} }
-  readonly #backoff: ReturnType<typeof agentBackoff>
+  readonly #backoff: AgentBackoff
   #socket: WebSocket | null = null
   #isOpen = false
   #isWanted = false
@@ -159,8 +160,10 @@ export class Link {
     })
     this.#socket = socket
     let status: number | undefined
+    let asked: number | undefined
     socket.on('unexpected-response', (request, response: IncomingMessage) => {
       status = response.statusCode
+      asked = retryAfterOf(response.headers)
       this.#fault = `the server answered ${status}`
       response.resume()
       request.destroy()
@@ -189,7 +192,7 @@ export class Link {
       if (isBinary) socket.close(closeCodes.protocolFault, 'binary frame')
       else this.#receive(socket, data.toString('utf8'))
     })
-    socket.on('close', (code) => this.#closed(code, status))
+    socket.on('close', (code) => this.#closed(code, status, asked))
   }
 
   /** The validator is loaded at the first frame: an idle agent carries none. */
@@ -219,7 +222,7 @@ export class Link {
     if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
   }
 
-  #closed(code: number, status: number | undefined): void {
+  #closed(code: number, status: number | undefined, asked: number | undefined): void {
     const { log, clock, agentId } = this.#options
     const stood = this.#isOpen
     this.#isOpen = false
@@ -235,7 +238,10 @@ export class Link {
     if (isReplaced) log('WARN', 'another agent with this identity holds the link')
     // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
     const isQuick = stood && !isReplaced && code !== closeCodes.overloaded
-    const delay = isRevoked ? revokedDelay : isQuick ? quickDelay(this.#options.random) : this.#backoff.next()
+    const { random } = this.#options
+    // The other agent may leave long before the server takes new links of this identity.
+    const wait = isReplaced ? undefined : asked
+    const delay = isRevoked ? revokedDelay : isQuick ? quickDelay(random) : this.#backoff.next(wait)
     log('WARN', 'no link to the server', { code, status, retryInMs: delay })
     this.#cancelRetry = clock.after(delay, () => {
       this.#cancelRetry = null

@@ -47,7 +47,7 @@ export async function register(
       if (!(error instanceof RsmError)) throw error
       // A host that was removed is told to wait for a newer token (contract §3).
       if (!mendable(error) && error.retryAfter === undefined) throw explained(error)
-      const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
+      const delay = backoff.next(error.retryAfter)
       options.waits(error.message)
       const hint =
         error.code === 'unreachable'

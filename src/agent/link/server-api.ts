@@ -10,6 +10,7 @@ import type {
 import { type Connection, reasonOf } from '../../net/connect.ts'
 import { parseEnvelope } from '../../net/envelope.ts'
 import { openRequests, readText } from '../../net/request.ts'
+import { retryAfterOf } from '../../net/retry-after.ts'
 import type { ServerTime } from '../clock.ts'
 
 const answerTimeout = 30_000
@@ -54,11 +55,11 @@ export function serverApi(connection: Connection, token: () => string, serverTim
       return data as T
     }
     const sentence = message ?? `the server answered ${status}`
-    const retryAfter = Number(headers['retry-after'])
+    const retryAfter = retryAfterOf(headers)
     throw new RsmError(
       status < 400 ? 'internal' : codeOfStatus(status),
       sentence,
-      retryAfter ? { retryAfter } : {},
+      retryAfter === undefined ? {} : { retryAfter },
     )
   }
   return {

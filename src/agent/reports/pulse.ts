@@ -5,7 +5,7 @@ import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
 import { type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Clock } from '../clock.ts'
-import { agentBackoff, revokedDelay } from '../link/backoff.ts'
+import { type AgentBackoff, agentBackoff, revokedDelay } from '../link/backoff.ts'
 import type { ServerApi } from '../link/server-api.ts'
 import type { Log } from '../log.ts'
 import { health } from './health.ts'
@@ -61,7 +61,7 @@ export interface PulseEvents {
 export class Pulse {
   readonly #options: PulseOptions
   #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
-  readonly #backoff: ReturnType<typeof agentBackoff>
+  readonly #backoff: AgentBackoff
   readonly #bootedAt: number
   #intervals: Intervals
   #isAway = true
@@ -170,7 +170,8 @@ export class Pulse {
 
   async #failed(error: unknown): Promise<number> {
     this.#isAway = true
-    if (!(error instanceof RsmError) || error.code !== 'unauthenticated') return this.#backoff.next()
+    if (!(error instanceof RsmError)) return this.#backoff.next()
+    if (error.code !== 'unauthenticated') return this.#backoff.next(error.retryAfter)
     return (await this.#events.revoked()) ? 0 : revokedDelay
   }
 

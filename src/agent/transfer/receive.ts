@@ -1,33 +1,44 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Incoming, Send } from '../../net/request.ts'
+import { retryAfterOf } from '../../net/retry-after.ts'
+import { agentBackoff } from '../link/backoff.ts'
 
-/** Milliseconds between two attempts; the server may ask for more. */
-const betweenAttempts = 2_000
-const longestPause = 30_000
+/** Milliseconds before the first further attempt. */
+const firstPause = 2_000
 /** Of a server that is just starting, has too much to do, or is away behind its proxy: asking again mends that. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** What asking again does not mend. */
 export class Refused extends Error {}
 
-/** How long to wait before the next attempt, milliseconds; null where the answer is no reason to wait. */
-export function waitAsked({ status, headers }: Pick<Incoming, 'status' | 'headers'>): number | null {
-  if (!passing.has(status)) return null
-  const asked = Number(headers['retry-after']) * 1000
-  return asked > 0 ? Math.min(longestPause, asked) : betweenAttempts
+/** An answer after which the same may be asked again; `asked`: no sooner than in so many seconds. */
+export interface Later {
+  readonly asked: number | undefined
+}
+
+/** Null where the answer is no reason to wait. */
+export function laterOf({ status, headers }: Pick<Incoming, 'status' | 'headers'>): Later | null {
+  return passing.has(status) ? { asked: retryAfterOf(headers) } : null
 }
 
 /** Counts attempts against a time, and waits between them. */
 export class Patience {
   readonly #deadline: number
+  readonly #backoff = agentBackoff(Math.random, firstPause)
 
   /** Seconds; 0 = without end, as whoever runs this ends it. */
   constructor(timeout: number) {
     this.#deadline = timeout > 0 ? performance.now() + timeout * 1000 : Number.POSITIVE_INFINITY
   }
 
+  /** Some bytes have got through. */
+  advanced(): void {
+    this.#backoff.reset()
+  }
+
   /** Throws where the next attempt would come too late. */
-  async wait(what: string, reason: string, milliseconds: number = betweenAttempts): Promise<void> {
+  async wait(what: string, reason: string, asked?: number): Promise<void> {
+    const milliseconds = this.#backoff.next(asked)
     if (performance.now() + milliseconds > this.#deadline)
       throw new Error(`the ${what} was not done in time: ${reason}`)
     await pause(milliseconds)
@@ -48,12 +59,12 @@ interface Source {
   readonly timeout: number
 }
 
-/** The bytes from there on; how long to wait where the server has none to give now. */
+/** The bytes from there on, unless the server has none to give now. */
 async function ask(
   send: Send,
   { path, headers, absent }: Source,
   from: number,
-): Promise<AsyncIterable<Buffer> | number> {
+): Promise<AsyncIterable<Buffer> | Later> {
   const range: Record<string, string> = from > 0 ? { range: `bytes=${from}-` } : {}
   const answer = await send({ method: 'GET', path, headers: { ...headers, ...range } })
   const { status, body } = answer
@@ -61,8 +72,8 @@ async function ask(
   // A server that takes no ranges begins anew.
   if (status === 200) return without(body as AsyncIterable<Buffer>, from)
   body.destroy()
-  const wait = waitAsked(answer)
-  if (wait !== null) return wait
+  const later = laterOf(answer)
+  if (later !== null) return later
   throw new Refused(`the server answered ${status} to ${path}${status === 404 ? `: ${absent}` : ''}`)
 }
 
@@ -84,14 +95,15 @@ export async function* receive(send: Send, source: Source): AsyncGenerator<Buffe
   let have = 0
   while (have < size) {
     let reason = 'its downloads are all taken'
-    let wait: number | undefined
+    let asked: number | undefined
     try {
       const answer = await ask(send, source, have)
-      if (typeof answer === 'number') wait = answer
+      if ('asked' in answer) asked = answer.asked
       else {
         reason = 'it was cut off'
         for await (const piece of answer) {
           have += piece.length
+          patience.advanced()
           if (have > size) throw new Refused(`the server sends more than the ${size} bytes of ${name}`)
           yield piece
         }
@@ -100,6 +112,6 @@ export async function* receive(send: Send, source: Source): AsyncGenerator<Buffe
       if (error instanceof Refused) throw error
       reason = error instanceof Error ? error.message : String(error)
     }
-    if (have < size) await patience.wait('download', reason, wait)
+    if (have < size) await patience.wait('download', reason, asked)
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { parseEnvelope } from '../../net/envelope.ts'
 import { PartSize } from '../../net/part-size.ts'
 import { readText, type Send } from '../../net/request.ts'
-import { Patience, Refused, waitAsked } from './receive.ts'
+import { type Later, laterOf, Patience, Refused } from './receive.ts'
 
 const longestAnswer = 64 * 1024
 /** Bytes of a request: they stay in memory until the server has them. */
@@ -16,8 +16,8 @@ interface Destination {
   readonly timeout: number
 }
 
-/** What of it the server has by now, and whether that was taken so; or how long to wait where it takes nothing now. */
-type Answer = { readonly offset: number; readonly isTaken: boolean } | { readonly wait: number }
+/** What of it the server has by now, and whether that was taken so, unless it takes nothing now. */
+type Answer = { readonly offset: number; readonly isTaken: boolean } | Later
 
 /** Sends bytes whose number nobody knows before their end, in order, each until the server has it. */
 class Sending {
@@ -51,15 +51,16 @@ class Sending {
     const last = first + bytes.length
     for (;;) {
       let reason = 'it takes nothing now'
-      let wait: number | undefined
+      let asked: number | undefined
       try {
         const answer = await this.#put(bytes.subarray(this.offset - first), query)
-        if ('wait' in answer) wait = answer.wait
+        if ('asked' in answer) asked = answer.asked
         else {
           const { offset, isTaken } = answer
           if (offset < first || offset > last)
             throw new Refused(`the server has ${offset} bytes, and is sent those from ${first} to ${last}`)
           const isAhead = offset > this.offset
+          if (isAhead) this.#patience.advanced()
           this.offset = offset
           if (offset === last && (isTaken || (query === '' && isAhead))) return
           if (isAhead) continue
@@ -69,7 +70,7 @@ class Sending {
         if (error instanceof Refused) throw error
         reason = error instanceof Error ? error.message : String(error)
       }
-      await this.#patience.wait('upload', reason, wait)
+      await this.#patience.wait('upload', reason, asked)
     }
   }
 
@@ -88,8 +89,8 @@ class Sending {
       longestAnswer,
       () => new Error('the answer is too long'),
     )
-    const wait = waitAsked(answer)
-    if (wait !== null) return { wait }
+    const later = laterOf(answer)
+    if (later !== null) return later
     const { data, message } = parseEnvelope(text) ?? {}
     const offset = typeof data === 'object' && data !== null && 'offset' in data ? data.offset : undefined
     const isTaken = status >= 200 && status < 300

@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import type { TokenRecord } from '../seams/records/token.ts'
@@ -42,6 +43,10 @@ class Remembered<C extends Caller> {
   constructor(idOf: (caller: C) => number, most: number) {
     this.#idOf = idOf
     this.#most = most
+  }
+
+  get size(): number {
+    return this.#known.size
   }
 
   get(token: string): Known<C> | undefined {
@@ -109,6 +114,12 @@ export async function noteUse(store: Store, tokenId: number, now: number): Promi
 
 /** Seconds. */
 const retryAfter = 2
+/** Refused attempts of agents a second that cost this server little. */
+const attemptsTaken = 200
+
+/** Seconds that each of `count` agents is asked to wait, so that a large fleet does not keep a server busy by refusals. */
+const waitOf = (count: number): number =>
+  Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / attemptsTaken)))
 
 /** `isCurrent`: whether what is remembered still follows the records; else each token is `unavailable`. */
 export function createCredentials(
@@ -175,7 +186,9 @@ export function createCredentials(
     if (kind === null) return Promise.resolve(undefined)
     if (!isCurrent())
       return Promise.reject(
-        new RsmError('unavailable', 'the store can not be reached just now', { retryAfter }),
+        new RsmError('unavailable', 'the store can not be reached just now', {
+          retryAfter: kind === 'agent' ? waitOf(agents.size) : retryAfter,
+        }),
       )
     if (kind === 'enrollment') return enrollment(sha256(token))
     const known = kind === 'agent' ? agents.get(token) : users.get(token)

@@ -244,6 +244,45 @@ test('an agent that is known starts without its server, and links when that come
   t.true(agent.linked())
 })
 
+for (const status of [503, 429])
+  test(`registration, heartbeats and links wait what a server asks for that answers ${status}`, async (t) => {
+    const server = await FakeServer.start()
+    server.headers = { 'retry-after': '20' }
+    server.refusesLinks = status
+    const waits = new Map<string, unknown[]>()
+    const timesOf = (what: string) => waits.get(what)?.length ?? 0
+    const [registered, beat, linked] = ['not registered yet', 'no heartbeat', 'no link to the server']
+    server.intercept = (path) => {
+      const isRefused =
+        (path === '/api/agent/register' && timesOf(registered) < 3) ||
+        (path === '/api/agent/heartbeat' && timesOf(beat) < 3)
+      return isRefused ? { status, message: 'later' } : undefined
+    }
+    const clock: Clock = {
+      ...systemClock,
+      after: (delay, run) => systemClock.after(delay === 20_000 ? 20 : delay, run),
+    }
+    const options = {
+      ...agentOptions(server, await temporaryDirectory(t)),
+      clock,
+      random: () => 0,
+      logLevel: 'WARN' as const,
+      log: (_level: string, message: string, more: object = {}) => {
+        if ('retryInMs' in more) waits.set(message, [...(waits.get(message) ?? []), more.retryInMs])
+      },
+    }
+    const agent = await startAgent(options)
+    t.teardown(async () => {
+      await agent.stop()
+      await server.close()
+    })
+    await until('links were refused', () => timesOf(linked) >= 3)
+    server.refusesLinks = null
+    await server.linked()
+    for (const what of [registered, beat, linked])
+      t.deepEqual(new Set(waits.get(what)), new Set([20_000]), what)
+  })
+
 test('a revoked token is tried again only every five minutes', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()

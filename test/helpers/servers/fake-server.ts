@@ -60,6 +60,8 @@ export class FakeServer {
   logLevel: AgentConfig['logLevel'] = 'INFO'
   /** The status that a WebSocket is refused with, as a proxy does that passes none on. */
   refusesLinks: number | null = null
+  /** Headers of refused WebSockets, and of all other answers. */
+  headers: Record<string, string> = {}
   /** Takes requests whose bodies are no JSON; true where it did. */
   takes: ((request: http.IncomingMessage, response: http.ServerResponse) => boolean) | undefined
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
@@ -72,8 +74,10 @@ export class FakeServer {
     this.#wss = new WebSocketServer({
       server: this.#http,
       handleProtocols: () => 'rsm.1',
-      verifyClient: (_, settle: (accepted: boolean, status: number) => void) =>
-        settle(this.refusesLinks === null, this.refusesLinks ?? 101),
+      verifyClient: (
+        _,
+        settle: (accepted: boolean, status: number, name?: string, headers?: Record<string, string>) => void,
+      ) => settle(this.refusesLinks === null, this.refusesLinks ?? 101, undefined, this.headers),
     })
     this.#wss.on('connection', (socket) => {
       this.socket = socket
@@ -276,7 +280,7 @@ export class FakeServer {
       const reply = this.intercept?.(path, body) ?? this.#reply(path, body)
       if (reply === 'drop') request.socket.destroy()
       else {
-        response.writeHead(reply.status, { 'content-type': 'application/json' })
+        response.writeHead(reply.status, { 'content-type': 'application/json', ...this.headers })
         response.end(JSON.stringify({ code: reply.status, message: reply.message ?? 'ok', data: reply.data }))
       }
       this.#events.emit('change')

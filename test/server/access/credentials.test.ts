@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
 import { createCredentials } from '../../../src/server/access/credentials.ts'
 import { newToken } from '../../../src/server/access/tokens.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
@@ -60,6 +61,27 @@ test('nobody is known any more once the server has not reached its store for too
     await t.throwsAsync(Promise.resolve(credentials(given)), { code: 'unavailable' })
   reached.value = true
   t.like(await credentials(agent), { type: 'agent', hostId: 1 })
+})
+
+test('while the store is away, the more agents a server knows, the longer it asks each to wait, up to a minute', async (t) => {
+  const { store, credentials, reached, enrolled, agent, session } = await setUp(t)
+  const asked = async (given: string) => {
+    reached.value = false
+    const error = await t.throwsAsync(Promise.resolve(credentials(given)), { instanceOf: RsmError })
+    reached.value = true
+    return error?.retryAfter
+  }
+  t.is(await asked(agent), 2)
+  const tokens = Array.from({ length: 1001 }, () => newToken('agent'))
+  await store.transact((tx) => {
+    for (const [at, { tokenHash }] of tokens.entries()) {
+      const facts = enrolled.agent && { ...enrolled.agent, agentId: `b${at}`, tokenHash, tokenUsed: true }
+      tx.put('hosts', host(at + 2, `db${at}`, { agent: facts }))
+    }
+  })
+  for (const { token } of tokens) await credentials(token)
+  t.is(await asked(agent), 6)
+  t.is(await asked(session), 2)
 })
 
 test('what is revoked while its first use is noted is a stranger, so that it opens no link', async (t) => {
