@@ -14,6 +14,7 @@ import { benchSharedExecution } from './cluster/execution.ts'
 import { benchSharedHeartbeats } from './cluster/heartbeats.ts'
 import { benchSharedKeys } from './cluster/keys.ts'
 import { benchSharedOutput } from './cluster/output.ts'
+import { benchSending } from './cluster/sending.ts'
 import { benchSpread } from './cluster/spread.ts'
 import { benchTakeover } from './cluster/takeover.ts'
 import { benchExecution } from './execution.ts'
@@ -51,6 +52,7 @@ const sharedGroups: Record<string, () => Promise<Row[]>> = {
   'shared-heartbeats': benchSharedHeartbeats,
   'shared-keys': benchSharedKeys,
   takeover: benchTakeover,
+  'shared-sending': benchSending,
 }
 const sharedFleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   'shared-execution': benchSharedExecution,
