@@ -6,6 +6,7 @@ import {
   silentIntervals,
   tellsTheSame,
 } from '../../core/host-status.ts'
+import { longestBackoff } from '../../core/protocol/bounds.ts'
 import type { Clock } from '../clock.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Heard, Views } from '../seams/presence.ts'
@@ -28,6 +29,8 @@ interface KnownHostsOptions extends JudgingOptions {
   changed: (hostId: number) => void
   /** Each sweep asks for how many milliseconds signs of life may have been lost since the last one: silence then proves nothing. */
   deafTime(): number
+  /** Whether agents may be refused now, as this server does not reach its store: then they back off. */
+  isCutOff(): boolean
 }
 
 /** What is known of hosts in the memory of a server, and what follows from it as time passes. */
@@ -41,6 +44,10 @@ export interface KnownHosts extends Heard, Views {
 
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing either. */
 const stallFactor = 3
+/** Milliseconds of a stall after which agents have given up waiting for answers, and back off. */
+const longStall = 30_000
+/** Milliseconds that agents have to come back after they were refused: their longest delay, jitter and a slow network. */
+const returnTime = 1.5 * longestBackoff
 const stranger = neverHeard()
 
 export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
@@ -86,9 +93,13 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     const late = now - lastSweep - sweepInterval
     lastSweep = now
     const lost = Math.max(options.deafTime(), late > stallFactor * sweepInterval ? late : 0)
+    const backsOff = options.isCutOff() || late > longStall
+    // As if heard so late that silence ends once agents have had time to return.
+    const excused = now + Math.max(0, returnTime - silenceBound)
     for (const [hostId, known] of entries) {
       if (known.heardAt === null) continue
       known.heardAt += lost
+      if (backsOff && known.status !== 'OFFLINE') known.heardAt = Math.max(known.heardAt, excused)
       if (known.status !== 'OFFLINE' && (!isHealthy(known) || isSilent(known, now))) judge(hostId)
     }
   }, sweepInterval)

@@ -30,6 +30,8 @@ export function createUnreachable(
   /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
   const returnsUntil = clock.monotonic() + returnGrace
   let sweeps = 0
+  /** The store could not say who is linked: agents may have been refused meanwhile. */
+  let wasCutOff = false
 
   async function viewsOf(waiting: readonly OpenExecution[]): Promise<Map<number, PresenceView>> {
     const hostIds = [...new Set(waiting.map(({ hostId }) => hostId))]
@@ -58,8 +60,14 @@ export function createUnreachable(
 
   /** Those whose host has no link, with how long that has been so for each. */
   async function awayOf(waiting: readonly OpenExecution[]): Promise<OpenExecution[]> {
-    const linked = await links.holders([...new Set(waiting.map(({ hostId }) => hostId))])
+    const hostIds = [...new Set(waiting.map(({ hostId }) => hostId))]
+    const linked = await links.holders(hostIds).catch((error: unknown) => {
+      wasCutOff = true
+      throw error
+    })
     const now = clock.monotonic()
+    if (wasCutOff) for (const { awaySince } of owned.values()) awaySince.clear()
+    wasCutOff = false
     return waiting.filter(({ id, taskId, hostId }) => {
       const since = owned.get(taskId)?.awaySince
       if (linked.has(hostId)) since?.delete(id)
@@ -92,8 +100,10 @@ export function createUnreachable(
       if (isOverdue(execution, view) && !(await mayReturn(execution.hostId, view))) overdue.push(execution)
     }
     if (overdue.length === 0 || parts.isStopping()) return
-    // All hosts at once: one fsync makes the ends of many durable. A link may have come meanwhile.
-    const ends = (await awayOf(overdue)).map((execution) => ({
+    // A link, or the store, may have come back meanwhile.
+    const stillOverdue = (await awayOf(overdue)).filter((one) => isOverdue(one, views.get(one.hostId)))
+    // All hosts at once: one fsync makes the ends of many durable.
+    const ends = stillOverdue.map((execution) => ({
       id: execution.id,
       error: whyAway(execution, views.get(execution.hostId)),
     }))

@@ -40,6 +40,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     hints,
     changed: (hostId) => elsewhere.isTaking || keeper.changed(hostId),
     deafTime: () => deafness.time(),
+    isCutOff: () => database.fault !== null,
   })
   const fleet: Fleet = {
     options,
