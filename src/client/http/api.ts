@@ -6,6 +6,7 @@ import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names
 import { isObject, parseEnvelope, parseObject } from '../../net/envelope.ts'
 import { type FollowOptions, followEvents } from '../../net/follow.ts'
 import { type Incoming, readText, type Send } from '../../net/request.ts'
+import { retryAfterOf } from '../../net/retry-after.ts'
 import type { ServerEvent } from '../../net/sse.ts'
 import { isLost } from './transport.ts'
 
@@ -24,6 +25,21 @@ interface CallOptions {
   readonly has?: readonly string[]
 }
 
+/** Waiting for a server that can take no calls just now; tests put their own in its place. */
+export interface Waiting {
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly pause: (milliseconds: number) => Promise<unknown>
+  /** Hears once that the client waits, and why. */
+  readonly told: (error: RsmError) => void
+}
+
+export const inSilence: Waiting = {
+  now: () => performance.now(),
+  pause: (milliseconds) => delay(milliseconds),
+  told: () => undefined,
+}
+
 /** An answer larger than this is not one of ours. */
 const maxAnswerBytes = 512 * 1024 * 1024
 /** How long an answer that is read as a whole may take to come, in milliseconds. */
@@ -31,6 +47,8 @@ const longestAnswer = 300_000
 /** How long a repeatable call is tried again after its connection was lost. */
 const repeatWindow = 30_000
 const repeatPause = 500
+/** How long a first call, or one with a key, is repeated that is answered 503 with Retry-After, as in a fail-over. */
+const refusedWindow = 15_000
 
 const tooLarge = () => new RsmError('too_large', 'the answer of the server is too large')
 
@@ -75,12 +93,24 @@ export class Api {
   readonly #send: Send
   readonly #token: string | undefined
   readonly #answerTime: number
+  readonly #waiting: Waiting
+  /** Of this client and those of its signals. */
+  readonly #state: { hasAnswer: boolean; hasTold: boolean }
 
-  constructor(url: string, send: Send, token: string | undefined, answerTime = longestAnswer) {
+  constructor(
+    url: string,
+    send: Send,
+    token: string | undefined,
+    answerTime = longestAnswer,
+    waiting = inSilence,
+    state = { hasAnswer: false, hasTold: false },
+  ) {
     this.url = url
     this.#send = send
     this.#token = token
     this.#answerTime = answerTime
+    this.#waiting = waiting
+    this.#state = state
   }
 
   /** The same, whose calls are all given up when `signal` aborts. */
@@ -88,16 +118,16 @@ export class Api {
     const either = (own: AbortSignal | undefined) =>
       own === undefined ? signal : AbortSignal.any([own, signal])
     const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
-    return new Api(this.url, send, this.#token, this.#answerTime)
+    return new Api(this.url, send, this.#token, this.#answerTime, this.#waiting, this.#state)
   }
 
   /** The `data` of the answer (contract §1). */
   async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-    if (options.repeatable !== true) return this.#once<T>(method, path, options)
+    if (options.repeatable !== true) return this.#unlessRefused<T>(method, path, options)
     let until = 0
     for (;;) {
       try {
-        return await this.#once<T>(method, path, options)
+        return await this.#unlessRefused<T>(method, path, options)
       } catch (error) {
         if (!(error instanceof RsmError)) throw error
         // Only a connection that stood and was lost leaves a doubt worth waiting for; a server that is down is said at once.
@@ -120,7 +150,7 @@ export class Api {
     // What is no JSON, as a log in text, may go on for as long as something comes.
     const isWhole = /^application\/json\b/.test(answer.headers['content-type'] ?? '')
     const text = await this.#text(answer.body, isWhole ? this.#answerTime : null)
-    if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers['retry-after'])
+    if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers)
     const envelope = parseEnvelope(text)
     return envelope === undefined ? { text } : { data: envelope.data }
   }
@@ -138,7 +168,7 @@ export class Api {
   ): Promise<Incoming & { bytes: AsyncIterable<Buffer> }> {
     const answer = await this.#ask('GET', path, undefined, headers, signal)
     if (answer.status < 300) return { ...answer, bytes: whole(answer.body, this.url) }
-    throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
+    throw this.failure(answer.status, await this.#text(answer.body), answer.headers)
   }
 
   /** The events at `path`, which hears whether the stream is resumed; as `followEvents`. */
@@ -161,6 +191,28 @@ export class Api {
     return Readable.from(whole(body, this.url), { objectMode: false })
   }
 
+  /** A call that was refused for now, and may be repeated: with a key, or a GET before anything else was answered. */
+  async #unlessRefused<T>(method: string, path: string, options: CallOptions): Promise<T> {
+    const { now, pause, told } = this.#waiting
+    const until = now() + refusedWindow
+    for (;;) {
+      try {
+        const data = await this.#once<T>(method, path, options)
+        this.#state.hasAnswer = true
+        return data
+      } catch (error) {
+        const mayRepeat = options.repeatable === true || (method === 'GET' && !this.#state.hasAnswer)
+        if (!mayRepeat || !(error instanceof RsmError) || error.code !== 'unavailable') throw error
+        if (error.retryAfter === undefined) throw error
+        const wait = Math.max(repeatPause, error.retryAfter * 1000)
+        if (now() + wait > until || options.signal?.aborted === true) throw error
+        if (!this.#state.hasTold) told(error)
+        this.#state.hasTold = true
+        await pause(wait)
+      }
+    }
+  }
+
   async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {
     const { query, bytes, has = [], headers = {}, signal } = options
     const body = options.body === undefined ? bytes?.body : JSON.stringify(options.body)
@@ -172,8 +224,7 @@ export class Api {
     const { status } = answer
     const text = await this.#text(answer.body)
     const envelope = parseEnvelope(text)
-    if (status >= 300 || envelope === undefined)
-      throw this.failure(status, text, answer.headers['retry-after'])
+    if (status >= 300 || envelope === undefined) throw this.failure(status, text, answer.headers)
     const { data } = envelope
     if (isObject(data) && has.every((field) => field in data)) return data as T
     throw foreign('internal', this.url, `${status} without the data`)
@@ -208,7 +259,8 @@ export class Api {
     }
   }
 
-  failure(status: number, text: string, retryAfter: string | undefined): RsmError {
+  failure(status: number, text: string, headers: Incoming['headers']): RsmError {
+    const retryAfter = retryAfterOf(headers)
     const envelope = parseEnvelope(text)
     if (envelope === undefined) {
       const code = status >= 502 && status <= 504 ? 'unreachable' : 'internal'
@@ -225,7 +277,7 @@ export class Api {
       ...(status === 401 && this.#token !== undefined
         ? { hint: `log in: rsm login ${this.url}, or set RSM_TOKEN` }
         : {}),
-      ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
+      ...(retryAfter === undefined ? {} : { retryAfter }),
     })
   }
 }

@@ -36,7 +36,10 @@ function hintFor({ url, proxy }: Connection, code: string): string {
   if (code === 'PROXY_407') return 'it wants a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
   if (proxy !== null) return 'see HTTPS_PROXY and HTTP_PROXY; what NO_PROXY names is reached without it'
   if (code === 'EPROTO') return 'then write http://, if what is sent may be read on its way'
-  if (url.startsWith('http:') && code === 'ECONNRESET') return 'does it speak TLS there? then write https://'
+  if (url.startsWith('http:') && code.startsWith('HPE_'))
+    return 'does it speak TLS there? then write https://'
+  if (url.startsWith('http:') && code === 'ECONNRESET')
+    return 'is the server up, and what stands before it? where it takes TLS only, write https://'
   return 'is the server up? try another with --url or `rsm login URL`'
 }
 
@@ -45,7 +48,8 @@ export function unreachable(connection: Connection, error: unknown): RsmError {
   const { url, proxy } = connection
   const code = codeOf(error)
   const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
-  const why = untrusted ? 'its certificate is not trusted' : (meanings[code] ?? rootOf(error).message)
+  const meaning = code.startsWith('HPE_') ? 'what answers there is not HTTP' : meanings[code]
+  const why = untrusted ? 'its certificate is not trusted' : (meaning ?? rootOf(error).message)
   // Without what stands before the host: a password.
   const through = proxy === null ? '' : ` through the proxy ${proxy.host}`
   const hint = hintFor(connection, untrusted ? 'untrusted' : code)

@@ -63,7 +63,7 @@ export function terminalSockets(
         socket.once('unexpected-response', (request, response) => {
           const { statusCode = 0, headers: answered } = response
           text(response)
-            .then((body) => reject(api.failure(statusCode, body, answered['retry-after'])))
+            .then((body) => reject(api.failure(statusCode, body, answered)))
             .catch(failed)
             // ws leaves the end of a refused handshake to whoever listens for it.
             .finally(() => request.destroy())

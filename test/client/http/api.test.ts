@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { type Client, openClient } from '../../../src/client/client.ts'
 import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
@@ -53,6 +53,53 @@ for (const [title, status, rest, code, exit] of failures)
     t.is(error.code, code)
     t.is(exitCode(error), exit)
   })
+
+/** A server that refuses so many calls before it answers, and a client for which no time passes but by its pauses. */
+async function fallingOver(t: ExecutionContext, refusals: number, retryAfter: string) {
+  let calls = 0
+  const answer = (_seen: unknown, response: ServerResponse) => {
+    if (++calls > refusals) return envelope(response, 200, { data: hostNamed(1, 'web1') })
+    response.setHeader('retry-after', retryAfter)
+    return envelope(response, 503, {})
+  }
+  const server = await startFakeServer(t, { 'GET /api/hosts/1': answer, 'POST /api/tasks': answer })
+  const pauses: number[] = []
+  const told: RsmError[] = []
+  const waiting = {
+    now: () => pauses.reduce((sum, one) => sum + one, 0),
+    pause: async (milliseconds: number) => void pauses.push(milliseconds),
+    told: (error: RsmError) => void told.push(error),
+  }
+  const send = openTransport(openConnection({ url: server.url }))
+  const api = new Api(server.url, send, 'x', undefined, waiting)
+  return { api, pauses, told, calls: () => calls }
+}
+
+for (const [method, path, repeatable] of [
+  ['GET', '/api/hosts/1', false],
+  ['POST', '/api/tasks', true],
+] as const)
+  test(`a first ${method} that is refused with Retry-After is repeated when the server asks, and that is told once`, async (t) => {
+    const { api, pauses, told } = await fallingOver(t, 2, '2')
+    t.like(await api.call(method, path, { repeatable }), { hostname: 'web1' })
+    t.deepEqual(pauses, [2_000, 2_000])
+    t.deepEqual(
+      told.map(({ code }) => code),
+      ['unavailable'],
+    )
+  })
+
+test('a refusal fails as ever after 15 s, where the server asks for longer, and of what may have been carried out', async (t) => {
+  const away = await fallingOver(t, Number.POSITIVE_INFINITY, '4')
+  const error = await t.throwsAsync(away.api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
+  t.is(exitCode(error), 6)
+  t.is(away.calls(), 4)
+  const long = await fallingOver(t, 1, '60')
+  await t.throwsAsync(long.api.call('GET', '/api/hosts/1'), { code: 'unavailable' })
+  const unkeyed = await fallingOver(t, 1, '2')
+  await t.throwsAsync(unkeyed.api.call('POST', '/api/tasks'), { code: 'unavailable' })
+  t.deepEqual([long.pauses, unkeyed.pauses], [[], []])
+})
 
 for (const [title, more, said, silence] of [
   ['that stops half-way', undefined, /stopped half-way/, 300],

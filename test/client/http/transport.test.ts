@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttp } from 'node:http'
 import { createServer as createHttps } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
@@ -118,3 +118,20 @@ test('A16 several idle sockets that the server has closed are one lost connectio
   await Promise.all([1, 2, 3].map((id) => client.hosts.get(id)))
   t.is((await client.hosts.get(1)).hostname, 'web1')
 })
+
+for (const [what, said, hint] of [
+  ['SSH-2.0-x\r\n', /not HTTP/, /^does it speak TLS there/],
+  ['', /connection lost/, /^is the server up, and what stands before it/],
+] as const)
+  test(`the hint to try TLS is for bytes that are no HTTP: ${what === '' ? 'none came' : 'some came'}`, async (t) => {
+    const server = createTcp((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.end(what))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const client = await openClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    const error = await t.throwsAsync(client.hosts.get(1), { instanceOf: RsmError })
+    t.regex(error.message, said)
+    t.regex(error.hint ?? '', hint)
+  })
