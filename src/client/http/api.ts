@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type ErrorCode, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
+import { pause } from '../../net/backoff.ts'
 import { isObject, parseEnvelope, parseObject } from '../../net/envelope.ts'
 import { type FollowOptions, followEvents } from '../../net/follow.ts'
 import { type Incoming, readText, type Send } from '../../net/request.ts'
@@ -29,14 +30,14 @@ interface CallOptions {
 export interface Waiting {
   /** Monotonic milliseconds. */
   readonly now: () => number
-  readonly pause: (milliseconds: number) => Promise<unknown>
+  readonly pause: (milliseconds: number, signal?: AbortSignal) => Promise<unknown>
   /** Hears once that the client waits, and why. */
   readonly told: (error: RsmError) => void
 }
 
 export const inSilence: Waiting = {
   now: () => performance.now(),
-  pause: (milliseconds) => delay(milliseconds),
+  pause,
   told: () => undefined,
 }
 
@@ -208,7 +209,7 @@ export class Api {
         if (now() + wait > until || options.signal?.aborted === true) throw error
         if (!this.#state.hasTold) told(error)
         this.#state.hasTold = true
-        await pause(wait)
+        await pause(wait, options.signal)
       }
     }
   }
