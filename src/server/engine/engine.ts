@@ -76,7 +76,7 @@ export function createEngine(deps: EngineDependencies): Engine {
   return {
     ...reads,
     create: (task, executions, also) => plans.create(task, executions, also),
-    linked: (link) => lanes.linked(link),
+    linked: (link, ready) => lanes.linked(link, ready),
     unlinked: (link) => lanes.unlinked(link),
     received: (link, frameId, received) => lanes.received(link, frameId, received),
     phase: (link, frameId, reached) => lanes.phase(link, frameId, reached),

@@ -28,7 +28,10 @@ export function createAgentFrames({
   async function takeUp(link: AgentSocket): Promise<void> {
     takenUp.add(link)
     terminals.linked(link)
-    await engine.linked(link)
+    // A server that starts meanwhile reads the row or hears of the link: the row comes first.
+    await engine.linked(link, () => {
+      if (link.isOpen) presence.connected(link.hostId, true, undefined, link.claim)
+    })
   }
 
   function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
@@ -49,7 +52,6 @@ export function createAgentFrames({
       // One of ours can't be sent anything before its HELLO.
       if (link.ofOurs) return
       presence.greeted(link.hostId, null)
-      presence.connected(link.hostId, true, undefined, link.claim)
       takeUp(link).catch((error: unknown) => {
         log.error({ err: error }, 'a link could not be taken up')
         link.close(closeCodes.overloaded, 'the server can not take this just now')
@@ -57,7 +59,6 @@ export function createAgentFrames({
     },
     hello(link, hello) {
       presence.greeted(link.hostId, greetingOf(hello))
-      presence.connected(link.hostId, true, undefined, link.claim)
       return takeUp(link)
     },
     async message(link, message, json) {

@@ -32,8 +32,13 @@ async function twoHubs(t: ExecutionContext) {
   async function start(name: string) {
     const linked: AgentLink[] = []
     const unlinked: AgentLink[] = []
+    const told: boolean[] = []
+    const readies: (() => void)[] = []
     const engine = {
-      linked: async (link: AgentLink) => void linked.push(link),
+      async linked(link: AgentLink, ready: () => void) {
+        linked.push(link)
+        readies.push(ready)
+      },
       unlinked: (link: AgentLink) => void unlinked.push(link),
     }
     const hub = createHub({
@@ -42,7 +47,11 @@ async function twoHubs(t: ExecutionContext) {
       engine,
       credentials: () => ({ type: 'agent', ...identity, tokenHash: '' }),
       terminals: { linked: nothing, unlinked: nothing },
-      presence: { greeted: nothing, connected: nothing, duplicate: nothing },
+      presence: {
+        greeted: nothing,
+        connected: (_: number, isUp: boolean) => void told.push(isUp),
+        duplicate: nothing,
+      },
       hints: createLocalHints(),
       store: { getMany: async (_: 'hosts', ids: number[]) => ids.map(() => ({ agent })) },
       facts,
@@ -62,10 +71,32 @@ async function twoHubs(t: ExecutionContext) {
       server.closeAllConnections()
       server.close()
     })
-    return { linked, unlinked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+    return {
+      linked,
+      unlinked,
+      told,
+      readies,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    }
   }
   return { links, duplicates, agent, a: await start('a'), b: await start('b') }
 }
+
+test('other servers hear of a link once the store knows it, and not where it has closed meanwhile', async (t) => {
+  const { a } = await twoHubs(t)
+  await ScriptedAgent.link(a, identity)
+  await until('a has the link', () => a.linked.length === 1)
+  t.deepEqual(a.told, [false])
+  a.readies[0]?.()
+  t.deepEqual(a.told, [false, true])
+  const second = await ScriptedAgent.link(a, identity)
+  await until('a has the second link', () => a.linked.length === 2)
+  second.socket.terminate()
+  await until('the second link is closed', () => a.unlinked.length === 2)
+  const before = [...a.told]
+  a.readies[1]?.()
+  t.deepEqual(a.told, before)
+})
 
 test('P12 a link that another server has replaced closes itself', async (t) => {
   const { links, a, b } = await twoHubs(t)

@@ -12,7 +12,8 @@ import { createSilent } from './silent.ts'
  * a task may be another server's.
  */
 export interface Lanes extends Pick<Receiver, 'received' | 'phase' | 'output' | 'complete'> {
-  linked(link: AgentLink): Promise<void>
+  /** `ready`: is called once the store knows that the link takes work. */
+  linked(link: AgentLink, ready?: () => void): Promise<void>
   unlinked(link: AgentLink): void
   /** Looks at what hints have lost, and takes up what a full disk had put off. */
   sweep(): Promise<void>

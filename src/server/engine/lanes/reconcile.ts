@@ -132,9 +132,11 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
   async function takeUp(
     link: AgentLink,
     lane: HostLane,
+    ready: (() => void) | undefined,
   ): Promise<{ sent: RunningExecution[]; isOurs: boolean } | null> {
     const { claim, hello } = link
     await links.ready(claim)
+    ready?.()
     // Before anything is sent over it.
     const judged = held.judge(link, hello?.mark)
     const isOurs = judged === true || (await judged)
@@ -149,13 +151,13 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
   }
 
   return {
-    /** A link is up and, for an agent of ours, has said HELLO. */
-    async linked(link: AgentLink): Promise<void> {
+    /** A link is up and, for an agent of ours, has said HELLO. `ready`: the store knows that it takes work. */
+    async linked(link: AgentLink, ready?: () => void): Promise<void> {
       const { hostId, claim, hello } = link
       const lane = lanes.of(hostId)
       lane.epoch = claim.epoch
       lane.link = null
-      const takingUp = takeUp(link, lane)
+      const takingUp = takeUp(link, lane, ready)
       lane.takenUp = takingUp.catch(() => undefined)
       const taken = await takingUp
       if (taken === null) return
