@@ -38,10 +38,10 @@ export class Patience {
 
   /** Throws where the next attempt would come too late. */
   async wait(what: string, reason: string, asked?: number): Promise<void> {
-    const milliseconds = this.#backoff.next(asked)
-    if (performance.now() + milliseconds > this.#deadline)
-      throw new Error(`the ${what} was not done in time: ${reason}`)
-    await pause(milliseconds)
+    const left = this.#deadline - performance.now()
+    if (left < firstPause) throw new Error(`the ${what} was not done in time: ${reason}`)
+    // The last attempt is made right before the end, however long the delay has become.
+    await pause(Math.min(this.#backoff.next(asked), Math.max(firstPause, left - firstPause)))
   }
 }
 

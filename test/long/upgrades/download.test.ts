@@ -17,3 +17,15 @@ test('a download that is cut goes on where it was cut, and one that finds no pla
   t.deepEqual(ranges.slice(0, 2), [undefined, undefined])
   t.regex(ranges[2] ?? '', /^bytes=\d+-$/)
 })
+
+test('a download is tried once more before its time is over, however long the server asks to wait', async (t) => {
+  const { ranges, path, get } = await serve(
+    t,
+    (_, response, nth) =>
+      nth === 1 ? response.writeHead(503, { 'retry-after': '300' }).end() : response.end(bytes),
+    5,
+  )
+  await get()
+  t.deepEqual(readFileSync(path), bytes)
+  t.is(ranges.length, 2)
+})
