@@ -22,6 +22,8 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
   readonly repeatable?: boolean
+  /** A refusal is what was asked for: it is not repeated. */
+  readonly mayBeRefused?: boolean
   /** Fields without which the `data` is not that of an rsm server. */
   readonly has?: readonly string[]
 }
@@ -119,11 +121,16 @@ export class Api {
     const either = (own: AbortSignal | undefined) =>
       own === undefined ? signal : AbortSignal.any([own, signal])
     const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
-    return new Api(this.url, send, this.#token, this.#answerTime, this.#waiting, this.#state)
+    const waiting: Waiting = {
+      ...this.#waiting,
+      pause: (milliseconds, own) => this.#waiting.pause(milliseconds, either(own)),
+    }
+    return new Api(this.url, send, this.#token, this.#answerTime, waiting, this.#state)
   }
 
   /** The `data` of the answer (contract §1). */
   async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+    if (options.mayBeRefused === true) return this.#once<T>(method, path, options)
     if (options.repeatable !== true) return this.#unlessRefused<T>(method, path, options)
     let until = 0
     for (;;) {

@@ -37,7 +37,7 @@ export function serverOver(api: Api): ServerService {
       throw error
     })
   const readiness = () =>
-    api.call<{ server?: Standing | null }>('GET', '/api/ready').then(
+    api.call<{ server?: Standing | null }>('GET', '/api/ready', { mayBeRefused: true }).then(
       ({ server = null }): Readiness => ({ notReady: null, server }),
       (error: unknown) => {
         if (error instanceof RsmError && error.code === 'unavailable') return readinessOf(error)

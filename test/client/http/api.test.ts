@@ -101,6 +101,35 @@ test('a refusal fails as ever after 15 s, where the server asks for longer, and 
   t.deepEqual([long.pauses, unkeyed.pauses], [[], []])
 })
 
+test('a refusal that is what was asked for is not repeated', async (t) => {
+  const { api, pauses, calls } = await fallingOver(t, Number.POSITIVE_INFINITY, '5')
+  await t.throwsAsync(api.call('GET', '/api/hosts/1', { mayBeRefused: true }), { code: 'unavailable' })
+  t.deepEqual([calls(), pauses], [1, []])
+})
+
+test('a client that is given up waits no longer for a server that refuses', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts/1': (_seen, response) => {
+      response.setHeader('retry-after', '14')
+      envelope(response, 503, {})
+    },
+  })
+  const closing = new AbortController()
+  const waits: (boolean | undefined)[] = []
+  const waiting = {
+    now: () => 0,
+    pause: async (_milliseconds: number, signal?: AbortSignal) => {
+      closing.abort()
+      waits.push(signal?.aborted)
+    },
+    told: () => undefined,
+  }
+  const send = openTransport(openConnection({ url: server.url }))
+  const api = new Api(server.url, send, 'x', undefined, waiting).until(closing.signal)
+  await t.throwsAsync(api.call('GET', '/api/hosts/1'))
+  t.deepEqual([waits, server.seen.length], [[true], 1])
+})
+
 for (const [title, more, said, silence] of [
   ['that stops half-way', undefined, /stopped half-way/, 300],
   ['that drips without end', ' ', /does not come to an end/, 30_000],
