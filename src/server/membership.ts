@@ -37,11 +37,8 @@ export async function joinServers(
   async function renew(): Promise<void> {
     if (isRenewing) return
     isRenewing = true
-    // From when it was asked for: what answers late has counted from earlier.
-    const asked = clock.monotonic()
     try {
       if (await ownership.renew(member)) {
-        renewedAt = asked
         if (isFailing) log.info({ name }, 'the lease of this server is renewed again')
         isFailing = false
         return
@@ -58,7 +55,11 @@ export async function joinServers(
     }
   }
   const renewing = setInterval(() => void renew(), renewEvery).unref()
-  const sinceRenewed = () => clock.monotonic() - renewedAt
+  function sinceRenewed(): number {
+    // A connection to the store that is made again renews the lease at once, before the next turn of the timer.
+    renewedAt = ownership.renewedAt(member) ?? renewedAt
+    return clock.monotonic() - renewedAt
+  }
   return {
     member,
     sinceRenewed,

@@ -39,12 +39,24 @@ export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
     t.false(await ownership.holds(former, 't1'))
     t.is(await ownership.owner('t1'), null)
     t.false(await ownership.renew(former))
+    t.is(ownership.renewedAt(former), null)
     t.deepEqual(await ownership.claim(former, ['t1', 't3']), [])
     await ownership.leave(former)
     t.deepEqual(await ownership.claim(present, ['t1']), ['t1'])
     await ownership.release(former, ['t1'])
     t.true(await ownership.holds(present, 't1'))
     t.false(await ownership.holds(present, 't2'))
+  })
+
+  test('a renewal moves the time from which the lease of its member counts', async (t) => {
+    const { ownership, forward } = await make()
+    const member = await ownership.join('a')
+    const joined = ownership.renewedAt(member) ?? Number.NaN
+    await forward(lease)
+    t.true(await ownership.renew(member))
+    t.true((ownership.renewedAt(member) ?? Number.NaN) >= joined + lease)
+    await ownership.leave(member)
+    t.is(ownership.renewedAt(member), null)
   })
 
   test('a member that leaves hands over: its tasks are free at once', async (t) => {

@@ -34,6 +34,18 @@ test('a lease counts from when its renewal was asked for, and holds until that i
   await membership.leave()
 })
 
+test('a lease that a connection made again has renewed holds before the next turn of the timer', async (t) => {
+  const clock = new ShiftedClock()
+  const ownership = createOwnership(clock)
+  const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
+  clock.forward(lease / 1000)
+  t.false(membership.holds())
+  await ownership.renew(membership.member)
+  t.true(membership.holds())
+  await membership.leave()
+  t.true(membership.holds(), 'what it still sends while it stops')
+})
+
 test('a server learns that another has joined under its name', async (t) => {
   const clock = new ShiftedClock()
   const ownership = createOwnership(clock)

@@ -47,6 +47,7 @@ export function createOwnership(clock: Clock): MemoryOwnership {
       life.renewedAt = newestRenewal
       return true
     },
+    renewedAt: (member) => lifeOf(member)?.renewedAt ?? null,
     async leave(member) {
       if (lifeOf(member)) members.delete(member.name)
     },

@@ -21,6 +21,11 @@ export interface Ownership {
    * Errors: `conflict` where a newer rsm has changed the store, so that this one must stop.
    */
   renew(member: Member): Promise<boolean>
+  /**
+   * When the running lease of a member was asked for, in monotonic milliseconds; null for one that is fenced, has left, or
+   * lives in another process.
+   */
+  renewedAt(member: Member): number | null
   /** Hands over: all its tasks are free at once. */
   leave(member: Member): Promise<void>
   /** Takes those of the tasks that no living member owns; answers all of them that the member owns now. */

@@ -8,7 +8,7 @@ import { type Ask, askOf, type Database } from './database.ts'
 import { isAway, unavailable } from './failure.ts'
 
 /** Milliseconds between attempts to connect anew. */
-const pauses = { first: 50, most: 1_000 }
+const pauses = { first: 50, most: 250 }
 
 /** A connection of one's own that is made anew when it breaks: for what hangs on one session, as locks and LISTEN do. */
 export interface Session {

@@ -152,6 +152,7 @@ export async function openOwnership({
       if (present) refuseNewer(database.address, present)
       return present !== undefined
     },
+    renewedAt: ({ epoch }) => lives.get(epoch)?.renewedAt ?? null,
     async leave(member) {
       if (!lives.delete(member.epoch)) return
       const { name, epoch } = member
