@@ -14,8 +14,8 @@ const small = 'web1.example.org'
 const tenth = `web[0-${agents / 10 - 1}].example.org`
 
 /**
- * What a host costs PostgreSQL in a task on all agents, with plans from when it had seen the table of executions empty, beside
- * a task on a tenth of them (reliability L11). Fails where an agent is sent something twice.
+ * Processor time of PostgreSQL per host: a task on all agents beside one on a tenth of them (reliability L11). PostgreSQL makes
+ * its plans while the table of executions is empty. Fails if an agent is sent an execution twice.
  */
 export async function benchSending(): Promise<Row[]> {
   const shared = await startShared(1)
@@ -30,7 +30,7 @@ export async function benchSending(): Promise<Row[]> {
     const fleet = startLargeFleet([server.url], registered, heartbeatInterval)
     ends.push(() => fleet.stop())
     await fleet.until(({ open }) => open === agents)
-    // Only what this says is known of the table.
+    // Only the vacuum below updates the statistics of the table.
     await database.query('alter table rsm.executions set (autovacuum_enabled = off)')
     /** Milliseconds of processor time of PostgreSQL for each host. */
     const costOf = async (selector: string, hosts: number) => {

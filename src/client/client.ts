@@ -1,7 +1,7 @@
 import type { Services } from '../core/services.ts'
 import type { OpenTerminalSocket } from '../net/attachment.ts'
 import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
-import { Api, inSilence, type Waiting } from './http/api.ts'
+import { Api, type Retries, silentRetries } from './http/api.ts'
 import { openTransport } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
 import { type AuthService, authOver } from './services/auth.ts'
@@ -37,14 +37,14 @@ export interface Client extends Services {
 /** A client of one server; nothing is sent before its first call. Errors: as `openConnection`. */
 export async function openClient({
   token,
-  told = inSilence.told,
+  refused = silentRetries.refused,
   ...endpoint
-}: Endpoint & { token?: string | undefined; told?: Waiting['told'] }): Promise<Client> {
+}: Endpoint & { token?: string | undefined; refused?: Retries['refused'] }): Promise<Client> {
   const connection = openConnection(endpoint)
   return clientOver(
     connection,
     token,
-    new Api(endpoint.url, openTransport(connection), token, undefined, { ...inSilence, told }),
+    new Api(endpoint.url, openTransport(connection), token, undefined, { ...silentRetries, refused }),
   )
 }
 

@@ -19,10 +19,10 @@ async function saidOf(t: ExecutionContext, ready: object, status = 503): Promise
   return stderr
 }
 
-test('server status over the network says of a server without its store who it is, why, and how long its lease runs', async (t) => {
+test('server status over the network shows name, reason and lease of a server without its store', async (t) => {
   t.regex(
     await saidOf(t, { message, data: { status: 'DOWN', reasons, server: standing } }),
-    /^rsm: server a takes no work: PostgreSQL can not be reached; its lease: 4\.2 s\n {5}on its machine, rsm server status --data-dir DIR says more\n/,
+    /^rsm: server a takes no work: PostgreSQL can not be reached \(lease: 4\.2 s\)\n {5}for more, run rsm server status --data-dir DIR on its machine\n/,
   )
 })
 

@@ -1,25 +1,25 @@
 import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { Backoff } from '../../net/backoff.ts'
 
-/** Milliseconds; a server may ask for more than `longestBackoff`, up to this. */
+/** Longest Retry-After that an agent honours, in milliseconds. */
 const longestAsked = 300_000
 const usualFirst = 5_000
 const jitter = 0.25
 
 /** Milliseconds between attempts of an agent to reach its server (contract §6). */
 export interface AgentBackoff {
-  /** `asked`: seconds of the Retry-After of a server that is there, which are waited instead of doubling the delay. */
-  next(asked?: number): number
+  /** `retryAfter`: seconds that the server asks for, used instead of doubling the delay. */
+  next(retryAfter?: number): number
   reset(): void
 }
 
-/** From `first` to `longestBackoff`. Jitter takes from a delay, but adds to one that the server asked for. */
+/** From `first` to `longestBackoff`. Jitter shortens a delay, but lengthens one that the server asks for. */
 export function agentBackoff(random: () => number, first = usualFirst): AgentBackoff {
   const backoff = new Backoff({ first, longest: longestBackoff, jitter, random })
   return {
-    next(asked) {
-      if (asked === undefined) return backoff.next()
-      const base = Math.max(first, asked * 1000) * (1 + jitter * random())
+    next(retryAfter) {
+      if (retryAfter === undefined) return backoff.next()
+      const base = Math.max(first, retryAfter * 1000) * (1 + jitter * random())
       return Math.round(Math.min(longestAsked, base))
     },
     reset: () => backoff.reset(),

@@ -160,10 +160,10 @@ export class Link {
     })
     this.#socket = socket
     let status: number | undefined
-    let asked: number | undefined
+    let retryAfter: number | undefined
     socket.on('unexpected-response', (request, response: IncomingMessage) => {
       status = response.statusCode
-      asked = retryAfterOf(response.headers)
+      retryAfter = retryAfterOf(response.headers)
       this.#fault = `the server answered ${status}`
       response.resume()
       request.destroy()
@@ -192,7 +192,7 @@ export class Link {
       if (isBinary) socket.close(closeCodes.protocolFault, 'binary frame')
       else this.#receive(socket, data.toString('utf8'))
     })
-    socket.on('close', (code) => this.#closed(code, status, asked))
+    socket.on('close', (code) => this.#closed(code, status, retryAfter))
   }
 
   /** The validator is loaded at the first frame: an idle agent carries none. */
@@ -222,7 +222,7 @@ export class Link {
     if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
   }
 
-  #closed(code: number, status: number | undefined, asked: number | undefined): void {
+  #closed(code: number, status: number | undefined, retryAfter: number | undefined): void {
     const { log, clock, agentId } = this.#options
     const stood = this.#isOpen
     this.#isOpen = false
@@ -239,8 +239,8 @@ export class Link {
     // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
     const isQuick = stood && !isReplaced && code !== closeCodes.overloaded
     const { random } = this.#options
-    // The other agent may leave long before the server takes new links of this identity.
-    const wait = isReplaced ? undefined : asked
+    // The other agent may leave before the time that the server asks for.
+    const wait = isReplaced ? undefined : retryAfter
     const delay = isRevoked ? revokedDelay : isQuick ? quickDelay(random) : this.#backoff.next(wait)
     log('WARN', 'no link to the server', { code, status, retryInMs: delay })
     this.#cancelRetry = clock.after(delay, () => {

@@ -3,7 +3,7 @@ import type { Incoming, Send } from '../../net/request.ts'
 import { retryAfterOf } from '../../net/retry-after.ts'
 import { agentBackoff } from '../link/backoff.ts'
 
-/** Milliseconds before the first further attempt. */
+/** Milliseconds before the first retry. */
 const firstPause = 2_000
 /** Of a server that is just starting, has too much to do, or is away behind its proxy: asking again mends that. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
@@ -11,14 +11,14 @@ const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** What asking again does not mend. */
 export class Refused extends Error {}
 
-/** An answer after which the same may be asked again; `asked`: no sooner than in so many seconds. */
+/** A temporary refusal; `retryAfter`: seconds that the server asks to wait. */
 export interface Later {
-  readonly asked: number | undefined
+  readonly retryAfter: number | undefined
 }
 
-/** Null where the answer is no reason to wait. */
+/** Null if the answer is not a temporary refusal. */
 export function laterOf({ status, headers }: Pick<Incoming, 'status' | 'headers'>): Later | null {
-  return passing.has(status) ? { asked: retryAfterOf(headers) } : null
+  return passing.has(status) ? { retryAfter: retryAfterOf(headers) } : null
 }
 
 /** Counts attempts against a time, and waits between them. */
@@ -31,17 +31,17 @@ export class Patience {
     this.#deadline = timeout > 0 ? performance.now() + timeout * 1000 : Number.POSITIVE_INFINITY
   }
 
-  /** Some bytes have got through. */
+  /** Resets the backoff, because bytes arrived. */
   advanced(): void {
     this.#backoff.reset()
   }
 
   /** Throws where the next attempt would come too late. */
-  async wait(what: string, reason: string, asked?: number): Promise<void> {
+  async wait(what: string, reason: string, retryAfter?: number): Promise<void> {
     const left = this.#deadline - performance.now()
     if (left < firstPause) throw new Error(`the ${what} was not done in time: ${reason}`)
     // The last attempt is made right before the end, however long the delay has become.
-    await pause(Math.min(this.#backoff.next(asked), Math.max(firstPause, left - firstPause)))
+    await pause(Math.min(this.#backoff.next(retryAfter), Math.max(firstPause, left - firstPause)))
   }
 }
 
@@ -59,7 +59,7 @@ interface Source {
   readonly timeout: number
 }
 
-/** The bytes from there on, unless the server has none to give now. */
+/** Requests the bytes from `from` on; the server may refuse for now. */
 async function ask(
   send: Send,
   { path, headers, absent }: Source,
@@ -95,10 +95,10 @@ export async function* receive(send: Send, source: Source): AsyncGenerator<Buffe
   let have = 0
   while (have < size) {
     let reason = 'its downloads are all taken'
-    let asked: number | undefined
+    let retryAfter: number | undefined
     try {
       const answer = await ask(send, source, have)
-      if ('asked' in answer) asked = answer.asked
+      if ('retryAfter' in answer) retryAfter = answer.retryAfter
       else {
         reason = 'it was cut off'
         for await (const piece of answer) {
@@ -112,6 +112,6 @@ export async function* receive(send: Send, source: Source): AsyncGenerator<Buffe
       if (error instanceof Refused) throw error
       reason = error instanceof Error ? error.message : String(error)
     }
-    if (have < size) await patience.wait('download', reason, asked)
+    if (have < size) await patience.wait('download', reason, retryAfter)
   }
 }

@@ -16,7 +16,7 @@ interface Destination {
   readonly timeout: number
 }
 
-/** What of it the server has by now, and whether that was taken so, unless it takes nothing now. */
+/** Bytes that the server has by now and whether it took this request, or a temporary refusal. */
 type Answer = { readonly offset: number; readonly isTaken: boolean } | Later
 
 /** Sends bytes whose number nobody knows before their end, in order, each until the server has it. */
@@ -51,10 +51,10 @@ class Sending {
     const last = first + bytes.length
     for (;;) {
       let reason = 'it takes nothing now'
-      let asked: number | undefined
+      let retryAfter: number | undefined
       try {
         const answer = await this.#put(bytes.subarray(this.offset - first), query)
-        if ('asked' in answer) asked = answer.asked
+        if ('retryAfter' in answer) retryAfter = answer.retryAfter
         else {
           const { offset, isTaken } = answer
           if (offset < first || offset > last)
@@ -70,7 +70,7 @@ class Sending {
         if (error instanceof Refused) throw error
         reason = error instanceof Error ? error.message : String(error)
       }
-      await this.#patience.wait('upload', reason, asked)
+      await this.#patience.wait('upload', reason, retryAfter)
     }
   }
 

@@ -28,19 +28,19 @@ interface CallOptions {
   readonly has?: readonly string[]
 }
 
-/** Waiting for a server that can take no calls just now; tests put their own in its place. */
-export interface Waiting {
+/** Clock, pauses and listener of retries; tests replace them. */
+export interface Retries {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly pause: (milliseconds: number, signal?: AbortSignal) => Promise<unknown>
-  /** Hears once that the client waits, and why. */
-  readonly told: (error: RsmError) => void
+  /** Called before the first pause. */
+  readonly refused: (error: RsmError) => void
 }
 
-export const inSilence: Waiting = {
+export const silentRetries: Retries = {
   now: () => performance.now(),
   pause,
-  told: () => undefined,
+  refused: () => undefined,
 }
 
 /** An answer larger than this is not one of ours. */
@@ -50,7 +50,7 @@ const longestAnswer = 300_000
 /** How long a repeatable call is tried again after its connection was lost. */
 const repeatWindow = 30_000
 const repeatPause = 500
-/** How long a first call, or one with a key, is repeated that is answered 503 with Retry-After, as in a fail-over. */
+/** Milliseconds for which a call that is answered 503 with Retry-After is repeated: enough for a failover. */
 const refusedWindow = 15_000
 
 const tooLarge = () => new RsmError('too_large', 'the answer of the server is too large')
@@ -96,23 +96,23 @@ export class Api {
   readonly #send: Send
   readonly #token: string | undefined
   readonly #answerTime: number
-  readonly #waiting: Waiting
-  /** Of this client and those of its signals. */
-  readonly #state: { hasAnswer: boolean; hasTold: boolean }
+  readonly #retries: Retries
+  /** Shared with the clients that `until` makes. */
+  readonly #state: { hasAnswer: boolean; wasRefused: boolean }
 
   constructor(
     url: string,
     send: Send,
     token: string | undefined,
     answerTime = longestAnswer,
-    waiting = inSilence,
-    state = { hasAnswer: false, hasTold: false },
+    retries = silentRetries,
+    state = { hasAnswer: false, wasRefused: false },
   ) {
     this.url = url
     this.#send = send
     this.#token = token
     this.#answerTime = answerTime
-    this.#waiting = waiting
+    this.#retries = retries
     this.#state = state
   }
 
@@ -121,11 +121,11 @@ export class Api {
     const either = (own: AbortSignal | undefined) =>
       own === undefined ? signal : AbortSignal.any([own, signal])
     const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
-    const waiting: Waiting = {
-      ...this.#waiting,
-      pause: (milliseconds, own) => this.#waiting.pause(milliseconds, either(own)),
+    const retries: Retries = {
+      ...this.#retries,
+      pause: (milliseconds, own) => this.#retries.pause(milliseconds, either(own)),
     }
-    return new Api(this.url, send, this.#token, this.#answerTime, waiting, this.#state)
+    return new Api(this.url, send, this.#token, this.#answerTime, retries, this.#state)
   }
 
   /** The `data` of the answer (contract §1). */
@@ -199,9 +199,9 @@ export class Api {
     return Readable.from(whole(body, this.url), { objectMode: false })
   }
 
-  /** A call that was refused for now, and may be repeated: with a key, or a GET before anything else was answered. */
+  /** Repeats a call that is refused for now if it has a key, or is a GET before the first answer. */
   async #unlessRefused<T>(method: string, path: string, options: CallOptions): Promise<T> {
-    const { now, pause, told } = this.#waiting
+    const { now, pause, refused } = this.#retries
     const until = now() + refusedWindow
     for (;;) {
       try {
@@ -214,8 +214,8 @@ export class Api {
         if (error.retryAfter === undefined) throw error
         const wait = Math.max(repeatPause, error.retryAfter * 1000)
         if (now() + wait > until || options.signal?.aborted === true) throw error
-        if (!this.#state.hasTold) told(error)
-        this.#state.hasTold = true
+        if (!this.#state.wasRefused) refused(error)
+        this.#state.wasRefused = true
         await pause(wait, options.signal)
       }
     }

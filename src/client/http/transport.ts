@@ -36,10 +36,9 @@ function hintFor({ url, proxy }: Connection, code: string): string {
   if (code === 'PROXY_407') return 'it wants a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
   if (proxy !== null) return 'see HTTPS_PROXY and HTTP_PROXY; what NO_PROXY names is reached without it'
   if (code === 'EPROTO') return 'then write http://, if what is sent may be read on its way'
-  if (url.startsWith('http:') && code.startsWith('HPE_'))
-    return 'does it speak TLS there? then write https://'
+  if (url.startsWith('http:') && code.startsWith('HPE_')) return 'if the server speaks TLS, use https://'
   if (url.startsWith('http:') && code === 'ECONNRESET')
-    return 'is the server up, and what stands before it? where it takes TLS only, write https://'
+    return 'check the server and its load balancer; if they accept TLS only, use https://'
   return 'is the server up? try another with --url or `rsm login URL`'
 }
 
@@ -48,7 +47,7 @@ export function unreachable(connection: Connection, error: unknown): RsmError {
   const { url, proxy } = connection
   const code = codeOf(error)
   const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
-  const meaning = code.startsWith('HPE_') ? 'what answers there is not HTTP' : meanings[code]
+  const meaning = code.startsWith('HPE_') ? 'the answer is not HTTP' : meanings[code]
   const why = untrusted ? 'its certificate is not trusted' : (meaning ?? rootOf(error).message)
   // Without what stands before the host: a password.
   const through = proxy === null ? '' : ` through the proxy ${proxy.host}`

@@ -26,7 +26,7 @@ function lastIdOf(block: Buffer): number | null {
 /**
  * Whole lines of the audit log, in blocks. `open` begins a download behind an entry, as one that is lost is resumed there: so
  * each line comes once. Errors: what the server answers instead; `unreachable` where it stays away, or is lost behind a line
- * that is no entry; `conflict` for a line that no server writes, as one without an end.
+ * that is no entry; `conflict` for a line that is longer than any entry, or has no end.
  */
 export async function* wholeLines(
   open: (after: number | undefined) => Promise<AsyncIterable<Uint8Array>>,
@@ -55,7 +55,7 @@ export async function* wholeLines(
         backoff.reset()
       }
       if (rest.length === 0) return
-      // The same end twice is that of the log, not of a connection.
+      // The same torn line twice: the log ends there, not the connection.
       if (typeof last !== 'number' || torn?.equals(rest))
         throw new RsmError('conflict', 'the audit log is damaged: its last line has no end', {
           hint: lookHint,

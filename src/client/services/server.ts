@@ -14,11 +14,11 @@ export interface ServerService {
   servers(): Promise<Server[] | null>
   /** Why it takes no work; null if it does. */
   notReady(): Promise<string | null>
-  /** What it says of itself to anybody: why it takes no work, and how it stands among the servers of its store. */
+  /** Answer of `/api/ready`, which needs no token. */
   readiness(): Promise<Readiness>
 }
 
-/** `server`: null from one that has its store to itself, and from an older one. */
+/** `server`: null if the store is not shared, or the server is older. */
 export interface Readiness {
   readonly notReady: string | null
   readonly server: Pick<Standing, 'name' | 'leaseSeconds'> | null

@@ -7,7 +7,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Check whether an entry of the audit log was changed or removed, and where'
   static override description =
-    'A connection that is lost is resumed. A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
+    'A lost connection is resumed. A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
     'and the server writes it to its own log every hour ("auditHead").'
   static override examples = [
     '$ rsm audit verify',

@@ -13,13 +13,13 @@ import { showTime } from '../../ui/text/time.ts'
 const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
 
-/** What a server still says without its store, which has the tokens of those who ask for more. */
+/** Adds the answer of `/api/ready`, which needs no token and so no store. */
 function withReadiness(cause: RsmError, { notReady, server }: Readiness): RsmError {
   if (notReady === null) return cause
   const [name, lease] =
-    server === null ? ['the server', ''] : [`server ${server.name}`, `; its lease: ${server.leaseSeconds} s`]
+    server === null ? ['the server', ''] : [`server ${server.name}`, ` (lease: ${server.leaseSeconds} s)`]
   return new RsmError('unavailable', `${name} takes no work: ${notReady}${lease}`, {
-    hint: 'on its machine, rsm server status --data-dir DIR says more',
+    hint: 'for more, run rsm server status --data-dir DIR on its machine',
     cause,
   })
 }

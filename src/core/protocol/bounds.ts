@@ -8,7 +8,7 @@ export const deadAfter = 30_000
 export const longestSilence = 45_000
 /** Records on a page of a list, and entries of a log that come at once, at most (contract §1). */
 export const largestPage = 500
-/** An agent waits no longer between two attempts to reach its server, unless that asks for more (contract §6). */
+/** Longest delay between an agent's attempts to reach its server, unless Retry-After is longer (contract §6). */
 export const longestBackoff = 60_000
 /** `setTimeout` takes no more, and fires at once. */
 export const longestTimer = 2 ** 31 - 1

@@ -137,10 +137,10 @@ export abstract class BaseCommand extends Command {
         hint: `rsm login ${server.url}, or set RSM_TOKEN`,
       })
     this.warnOfReadable(server.tokenFile)
-    const told = ({ message }: RsmError) => {
+    const refused = ({ message }: RsmError) => {
       if (!this.globals.json) this.notice(`${message}; trying again for up to 15 s`)
     }
-    return openClient({ ...server, told })
+    return openClient({ ...server, refused })
   }
 
   // oclif would print errors on stdout under --json and read RSM_CONTENT_TYPE; ours go to stderr, from cli.ts.

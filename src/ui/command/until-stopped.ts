@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
 const linger = 2_000
-/** Milliseconds in which a start that is told to stop may still succeed, to be stopped in order. */
+/** Milliseconds that an interrupted start gets to finish, so that it is stopped in order. */
 const startPatience = 500
 
 /** Aborts on the first SIGINT or SIGTERM, and SIGHUP if that is not taken otherwise; a second one ends the process at once. */
@@ -28,8 +28,8 @@ export function endSoon(): void {
 }
 
 /**
- * What a start comes to; null where `stop` comes first and the start still waits, as for a database that says nothing: ending the
- * process then is as safe as a kill.
+ * Resolves with the started server, or with null if `stop` comes first and the start still waits, for example for a silent
+ * database. The process may end then, because a start survives a kill.
  */
 export function startedBefore<T>(stop: AbortSignal, starting: Promise<T>): Promise<T | null> {
   const givenUp = aborted(stop).then(() => delay(startPatience, null, { ref: false }))

@@ -54,7 +54,7 @@ for (const [title, status, rest, code, exit] of failures)
     t.is(exitCode(error), exit)
   })
 
-/** A server that refuses so many calls before it answers, and a client for which no time passes but by its pauses. */
+/** A server that refuses `refusals` calls before it answers, and a client whose clock advances only by its pauses. */
 async function fallingOver(t: ExecutionContext, refusals: number, retryAfter: string) {
   let calls = 0
   const answer = (_seen: unknown, response: ServerResponse) => {
@@ -68,7 +68,7 @@ async function fallingOver(t: ExecutionContext, refusals: number, retryAfter: st
   const waiting = {
     now: () => pauses.reduce((sum, one) => sum + one, 0),
     pause: async (milliseconds: number) => void pauses.push(milliseconds),
-    told: (error: RsmError) => void told.push(error),
+    refused: (error: RsmError) => void told.push(error),
   }
   const send = openTransport(openConnection({ url: server.url }))
   const api = new Api(server.url, send, 'x', undefined, waiting)
@@ -79,7 +79,7 @@ for (const [method, path, repeatable] of [
   ['GET', '/api/hosts/1', false],
   ['POST', '/api/tasks', true],
 ] as const)
-  test(`a first ${method} that is refused with Retry-After is repeated when the server asks, and that is told once`, async (t) => {
+  test(`a first ${method} that is refused with Retry-After is repeated at the interval that it asks for, with one notice`, async (t) => {
     const { api, pauses, told } = await fallingOver(t, 2, '2')
     t.like(await api.call(method, path, { repeatable }), { hostname: 'web1' })
     t.deepEqual(pauses, [2_000, 2_000])
@@ -89,7 +89,7 @@ for (const [method, path, repeatable] of [
     )
   })
 
-test('a refusal fails as ever after 15 s, where the server asks for longer, and of what may have been carried out', async (t) => {
+test('a refusal fails after 15 s, if the server asks for longer, and for a call that may have been carried out', async (t) => {
   const away = await fallingOver(t, Number.POSITIVE_INFINITY, '4')
   const error = await t.throwsAsync(away.api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
   t.is(exitCode(error), 6)
@@ -122,7 +122,7 @@ test('a client that is given up waits no longer for a server that refuses', asyn
       closing.abort()
       waits.push(signal?.aborted)
     },
-    told: () => undefined,
+    refused: () => undefined,
   }
   const send = openTransport(openConnection({ url: server.url }))
   const api = new Api(server.url, send, 'x', undefined, waiting).until(closing.signal)

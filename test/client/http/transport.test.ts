@@ -120,10 +120,10 @@ test('A16 several idle sockets that the server has closed are one lost connectio
 })
 
 for (const [what, said, hint] of [
-  ['SSH-2.0-x\r\n', /not HTTP/, /^does it speak TLS there/],
-  ['', /connection lost/, /^is the server up, and what stands before it/],
+  ['SSH-2.0-x\r\n', /not HTTP/, /^if the server speaks TLS/],
+  ['', /connection lost/, /^check the server and its load balancer/],
 ] as const)
-  test(`the hint to try TLS is for bytes that are no HTTP: ${what === '' ? 'none came' : 'some came'}`, async (t) => {
+  test(`the hint to try TLS is for answers that are not HTTP: ${what === '' ? 'none came' : 'some came'}`, async (t) => {
     const server = createTcp((socket) => {
       socket.on('error', () => undefined)
       socket.once('data', () => socket.end(what))

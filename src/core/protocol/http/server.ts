@@ -86,14 +86,14 @@ export const ReadyQuery = Closed({
   drain: Type.Optional(
     Type.Boolean({
       description:
-        'Answer 404 instead of 503 while the server lives and keeps its connections: give it no new ones, and leave those it has',
+        'Answer 404 instead of 503 unless the server is starting or stopping: send it no new connections, and keep the open ones',
     }),
   ),
 })
 
 /**
- * That a server takes work, and how it stands among those of its store; `server` is null for one that has its store to itself.
- * Who takes none answers 503, or 404 to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
+ * Answer of a server that takes work; `server` is null if its store is not shared. A server that takes none answers 503, or 404
+ * to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
  */
 export const Ready = Type.Object(
   { status: Type.Literal('UP'), server: Nullable(Standing) },
