@@ -28,7 +28,7 @@ export function told<E extends Error>(error: E): E {
   return error
 }
 
-/** A store, a disk or a server that is away is expected: where in the code it was missed says nothing to an operator. */
+/** Drops the stack of an outage, because it tells an operator nothing. */
 const withoutStack = (err: Error): object =>
   err instanceof RsmError && err.code === 'unavailable' ? { type: err.name, message: err.message } : err
 

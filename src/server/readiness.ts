@@ -7,7 +7,7 @@ import type { Shared } from './seams/shared.ts'
 /** What `GET /api/ready` says, and so whether work is taken: there is no reason against it. */
 export interface Readiness {
   readonly reasons: readonly string[]
-  /** Whether it serves those who are connected, as far as its store lets it: it neither starts nor stops. */
+  /** Whether open connections stay: true unless the server is starting or stopping. */
   readonly keepsConnections: boolean
   /** Null where the store is this server's alone. */
   readonly server: Standing | null

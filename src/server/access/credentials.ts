@@ -114,12 +114,12 @@ export async function noteUse(store: Store, tokenId: number, now: number): Promi
 
 /** Seconds. */
 const retryAfter = 2
-/** Refused attempts of agents a second that cost this server little. */
-const attemptsTaken = 200
+/** Attempts of agents per second that a server refuses at little cost. */
+const cheapRefusals = 200
 
-/** Seconds that each of `count` agents is asked to wait, so that a large fleet does not keep a server busy by refusals. */
-const waitOf = (count: number): number =>
-  Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / attemptsTaken)))
+/** Retry-After for each of `count` agents, in seconds, so that refusals do not keep the server busy. */
+const agentRetryAfter = (count: number): number =>
+  Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / cheapRefusals)))
 
 /** `isCurrent`: whether what is remembered still follows the records; else each token is `unavailable`. */
 export function createCredentials(
@@ -187,7 +187,7 @@ export function createCredentials(
     if (!isCurrent())
       return Promise.reject(
         new RsmError('unavailable', 'the store can not be reached just now', {
-          retryAfter: kind === 'agent' ? waitOf(agents.size) : retryAfter,
+          retryAfter: kind === 'agent' ? agentRetryAfter(agents.size) : retryAfter,
         }),
       )
     if (kind === 'enrollment') return enrollment(sha256(token))

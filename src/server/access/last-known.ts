@@ -5,12 +5,12 @@ import type { Store } from '../seams/store.ts'
 import type { UserCaller } from './caller.ts'
 import type { Credentials } from './credentials.ts'
 
-/** Users' tokens that are remembered at most; the least recently used one is evicted. */
+/** Bound of the cache; the least recently used token is evicted. */
 const mostTokens = 1024
 
 /**
- * Credentials that also take, while the store is away, a user's token that they took when it was last reached; until it
- * expires, or its revocation becomes known. Only for what gives nothing away: `/metrics` has to report that outage.
+ * Credentials with a cache of users' tokens for outages of the store. A token that was valid before is accepted until it
+ * expires, or its revocation is known. Only for `/metrics`, which has to report the outage and shows no secrets.
  */
 export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
   /** By hash of the token. */

@@ -4,13 +4,13 @@ import type { Log } from '../log.ts'
 import type { AuditEvent, AuditLog } from '../seams/audit-log.ts'
 import { bounded } from './bounded.ts'
 
-/** Pending entries, of some KiB at most. */
+/** Bound of the pending entries, each of a few KiB at most. */
 const mostPending = 10_000
 const retryInterval = 2000
 
-/** Entries of what was done, which cannot be refused any more: the log gets them later where it does not take them at once. */
+/** Audit entries of completed changes: retries those that the log does not take at once. */
 export interface AuditOutbox extends Pick<AuditLog, 'append' | 'refusal'> {
-  /** Writes what is pending; called by a timer, and by tests. */
+  /** Writes the pending entries; called by a timer, and by tests. */
   flush(): Promise<void>
   close(): Promise<void>
 }
@@ -27,7 +27,7 @@ export function createAuditOutbox({
   const pending: AuditFacts[] = []
   let flushing: Promise<void> | null = null
 
-  /** Logs the entry itself: it is known even if this server ends before it is written. */
+  /** Logs the entry, so that it is known even if the server ends before it is written. */
   function keep(event: AuditEvent, error: unknown): void {
     const entry = bounded({ ...event, detail: { late: true, ...event.detail } })
     const reason = error instanceof Error ? error.message : String(error)

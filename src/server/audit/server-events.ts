@@ -52,7 +52,7 @@ export function recordServerEvents({
   facts,
   log,
 }: EventDependencies): ServerEvents {
-  // The outbox logs what it could not write.
+  // The outbox logs its failures itself.
   const write = (event: AuditEvent) =>
     outbox.append(event).then(
       () => undefined,

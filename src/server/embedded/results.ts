@@ -9,7 +9,7 @@ import { createOrphans, orphansName } from './orphans.ts'
 /** Finished tasks that stay in memory, for those who ask right after the end. */
 const kept = 64
 
-/** The entries of a task that a part shows. */
+/** Entries of a part of a task. */
 export function partOf<T extends { hostId: number }>(all: readonly T[], part?: Part): readonly T[] {
   if (part === undefined) return all
   if ('offset' in part) return all.slice(part.offset, part.offset + part.limit)

@@ -20,7 +20,7 @@ export interface Reads {
   passed: Carried['passed']
   /** All results, or a part of them, in the order of the plan. */
   results(task: TaskRecord, part?: Part): Promise<Task['results']>
-  /** A summary with results that agree with it: those of a final task are final, and all of a running one are its counts. */
+  /** A summary whose results agree with it: a final task has final results, those of a running one add up to its counts. */
   shown(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
   /** What a running task has of these hosts now; nothing of one that does not run. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
@@ -73,7 +73,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     return running.length > 0 ? show(running) : ((await results.read(task.id, part))?.results ?? [])
   }
 
-  /** The newest record and its counts, read again where the task ended between both. */
+  /** The newest record and its counts; reads again if the task ended in between. */
   async function counted(task: TaskRecord): Promise<[TaskRecord, Counts]> {
     const newest = (await store.get('tasks', task.id)) ?? task
     const counts = newest.counts ?? (await executions.counts(task.id))
@@ -96,7 +96,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     passed: (taskId) => carried.passed(taskId),
     results: resultsOfTask,
     async shown(task, part) {
-      // In this order: a task that ends between both reads is shown as it was just before its end.
+      // Read in this order, so that a task that ends in between is shown as it was just before.
       const shown = await summary(task)
       const results = await resultsOfTask(task, part)
       const counts = part || shown.status !== 'RUNNING' ? shown.counts : countsOf(results)

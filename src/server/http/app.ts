@@ -38,7 +38,7 @@ const requestId = /^[A-Za-z0-9._-]{1,64}$/
 export interface AppDependencies {
   store: Store
   credentials: Credentials
-  /** Of routes that allow what was last known; `credentials` by default. */
+  /** Credentials of routes with `lastKnown`; `credentials` by default. */
   lastKnown?: Credentials
   log: Log
   /** False while starting or stopping: then everything but health and ready answers 503. */

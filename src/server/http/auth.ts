@@ -23,7 +23,7 @@ export interface Allow {
   lasting?: true
   agent?: true
   enrollment?: true
-  /** While the store is away, tokens are taken that were good when it was last reached. */
+  /** Accepts, while the store is away, tokens that were valid when it was last reached. */
   lastKnown?: true
 }
 

@@ -1,13 +1,13 @@
 type Level = 'debug' | 'info' | 'warn'
 
-/** Asked again and again by monitors. */
+/** Polled by monitors. */
 const polled = new Set(['/api/health', '/metrics'])
 const ready = '/api/ready'
 
-/** What agents ask: every few seconds, from every host. */
+/** Whether agents call it: every few seconds, from every host. */
 export const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')
 
-/** At which level requests are logged. Checks of readiness are told when their answer changes, not each few seconds. */
+/** Log level of each request. A check of readiness is logged only when its answer changes. */
 export function createRequestLevel(): (route: string, status: number) => Level {
   let wasReady: boolean | null = null
   return (route, status) => {

@@ -6,10 +6,10 @@ import { RsmError } from '../../core/errors.ts'
 type Value = number | null
 type Series = Readonly<Record<string, number>>
 
-/** Milliseconds for which a gauge is waited for: half of Prometheus' `scrape_timeout`. */
+/** Milliseconds to wait for a gauge: half of Prometheus' default `scrape_timeout`. */
 const longestLook = 5_000
 
-/** A store that is away, or does not answer, must not keep a scrape from reporting that. */
+/** Answers null if the store is away or slow, so that the scrape can report that. */
 async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
   const looked = new AbortController()
   try {

@@ -29,7 +29,7 @@ interface KnownHostsOptions extends JudgingOptions {
   changed: (hostId: number) => void
   /** Each sweep asks for how many milliseconds signs of life may have been lost since the last one: silence then proves nothing. */
   deafTime(): number
-  /** Whether agents may be refused now, as this server does not reach its store: then they back off. */
+  /** Whether this server does not reach its store: it refuses agents then, and they back off. */
   isCutOff(): boolean
 }
 
@@ -44,9 +44,9 @@ export interface KnownHosts extends Heard, Views {
 
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing either. */
 const stallFactor = 3
-/** Milliseconds of a stall after which agents have given up waiting for answers, and back off. */
+/** Milliseconds of a stall after which agents time out and back off. */
 const longStall = 30_000
-/** Milliseconds that agents have to come back after they were refused: their longest delay, jitter and a slow network. */
+/** Milliseconds that refused agents get to return: their longest delay, jitter and a slow network. */
 const returnTime = 1.5 * longestBackoff
 const stranger = neverHeard()
 
@@ -94,7 +94,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     lastSweep = now
     const lost = Math.max(options.deafTime(), late > stallFactor * sweepInterval ? late : 0)
     const backsOff = options.isCutOff() || late > longStall
-    // As if heard so late that silence ends once agents have had time to return.
+    // Postpones OFFLINE until the agents had time to return.
     const excused = now + Math.max(0, returnTime - silenceBound)
     for (const [hostId, known] of entries) {
       if (known.heardAt === null) continue

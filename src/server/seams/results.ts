@@ -1,7 +1,7 @@
 import type { TaskResult } from '../../core/task/task.ts'
 import type { Orphans } from './orphans.ts'
 
-/** Of the results of a task: at most `limit` from the place `offset` of its plan on, or those of some hosts. */
+/** Part of a task's results: at most `limit` from position `offset` of its plan, or those of some hosts. */
 export type Part =
   | { readonly offset: number; readonly limit: number }
   | { readonly hostIds: readonly number[] }

@@ -56,7 +56,7 @@ ${settings}
   })
 }
 
-const refused = { code: 'unavailable', message: /a pooler such as pgbouncer stands there/ } as const
+const refused = { code: 'unavailable', message: /a pooler such as pgbouncer answers there/ } as const
 const passing = 'ignore_startup_parameters = statement_timeout, idle_in_transaction_session_timeout'
 
 test('F30 pgbouncer as it comes is refused, and so is one that gives each transaction another session', async (t) => {

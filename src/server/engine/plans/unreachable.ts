@@ -30,7 +30,7 @@ export function createUnreachable(
   /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
   const returnsUntil = clock.monotonic() + returnGrace
   let sweeps = 0
-  /** The store could not say who is linked: agents may have been refused meanwhile. */
+  /** Whether a lookup of links failed: agents may have been refused meanwhile. */
   let wasCutOff = false
 
   async function viewsOf(waiting: readonly OpenExecution[]): Promise<Map<number, PresenceView>> {

@@ -147,10 +147,10 @@ export const refusedStore = (address: StoreAddress, message: string, hint?: stri
     ...(hint === undefined ? {} : { hint }),
   })
 
-/** A pooler in session mode takes no timeouts at the start of a connection, and saves no connections of servers, which pool them. */
+/** Refuses session mode too: such a pooler rejects the startup timeouts, and saves no connections of servers that pool theirs. */
 export const refusedPooler = (address: StoreAddress): RsmError =>
   refusedStore(
     address,
-    'a pooler such as pgbouncer stands there, and rsm needs PostgreSQL without one',
+    'a pooler such as pgbouncer answers there, but rsm needs PostgreSQL itself',
     'name the port of PostgreSQL itself, usually 5432',
   )

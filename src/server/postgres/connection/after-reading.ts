@@ -11,7 +11,7 @@ export function afterReading(patience: number, late: () => void): () => void {
   }
 }
 
-/** What `work` comes to; rejects where that takes longer, with the message that `pg` has for it, which does not read before it gives up. */
+/** Settles as `work` does, or rejects after `patience` milliseconds as `pg` does, whose own timeout overlooks unread answers. */
 export const inTime = <T>(patience: number, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const endWaiting = afterReading(patience, () => reject(new Error('Query read timeout')))

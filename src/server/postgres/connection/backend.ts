@@ -3,39 +3,39 @@ import { inTime } from './after-reading.ts'
 import { cut, queryTimeout } from './client.ts'
 import type { Database } from './database.ts'
 
-/** Milliseconds between two looks at a backend. */
-const lookEvery = 10_000
-/** Looks in a row that do not reach PostgreSQL: it may come back, and the statement go on. */
+/** Milliseconds between two checks of a backend. */
+const checkInterval = 10_000
+/** Checks in a row that may fail before the cut, because PostgreSQL may come back and the statement continue. */
 const mostMissed = 3
 
 /**
- * Cuts a connection whose backend is gone, as TCP does not tell behind a cut network: for statements without a timeout. Another
- * connection looks, as PostgreSQL answers one statement at a time.
+ * Cuts a connection whose backend is gone, which TCP does not report behind a cut network. Guards statements without a timeout.
+ * Checks over another connection, because a backend answers one statement at a time.
  */
 export async function watchBackend(
   client: pg.Client,
   database: Pick<Database, 'ask' | 'fault'>,
-  every = lookEvery,
+  every = checkInterval,
 ): Promise<void> {
   const asked = client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const pid = (await inTime(queryTimeout, asked)).rows[0]?.pid
   let missed = 0
-  let isLooking = false
+  let isChecking = false
 
-  async function look(): Promise<void> {
-    if (isLooking) return
-    isLooking = true
+  async function check(): Promise<void> {
+    if (isChecking) return
+    isChecking = true
     try {
       const found = await database.ask('api', 'select from pg_stat_activity where pid = $1', [pid])
       missed = 0
       if (found.length === 0) cut(client)
     } catch {
-      // A call that is late says nothing of the connection.
+      // A late answer proves nothing about the connection.
       if (database.fault !== null && ++missed >= mostMissed) cut(client)
     } finally {
-      isLooking = false
+      isChecking = false
     }
   }
-  const timer = setInterval(() => void look(), every).unref()
+  const timer = setInterval(() => void check(), every).unref()
   client.once('end', () => clearInterval(timer))
 }

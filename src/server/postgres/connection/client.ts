@@ -8,12 +8,12 @@ import { passwordFor } from './pgpass.ts'
 const statementTimeout = 10_000
 /** … and this side stops waiting for one whose answer does not come, as behind a cut network. */
 export const queryTimeout = 12_000
-/** This side cuts a connection whose end the peer does not confirm. */
+/** Milliseconds until this side cuts a connection whose end the peer does not confirm. */
 export const endPatience = 1_000
 /** Of a transaction whose server stands still: the locks that it holds keep others waiting until then. */
 const idleTimeout = 5_000
 
-/** Ends a connection without a word to the peer. */
+/** Closes the socket without a Terminate message. */
 export const cut = (client: pg.Client) => void client.connection.stream.destroy()
 
 /** A connection whose end is bounded: `pg` waits forever for a peer that does not close its side. */

@@ -122,7 +122,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (from === current) reach.reached()
       return value
     } catch (error) {
-      // A password or a database that PostgreSQL refuses only now fails each new connection.
+      // Without a client no connection was made: PostgreSQL may refuse a changed password or database.
       const isGone = !isOfStatement(error) && (client === null || isAway(error))
       client?.release(isGone)
       if (!isGone) throw isOfStatement(error) ? unavailable(error) : error
@@ -173,7 +173,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       isClosed = true
       const last = current
       if (!last) return
-      // A statement under way may end; calls that never end must not keep the server from ending.
+      // Lets running statements finish, but does not wait for calls that never do.
       const ended = Promise.all(Object.values(last.pools).map((pool) => pool.end()))
       await inTime(queryTimeout, ended).catch(() => clients.forEach(cut))
     },

@@ -6,14 +6,14 @@ export const retryAfter = 2
 
 /** SQLSTATE of a statement that waited too long for a lock, and of one that took too long. */
 const [lockTimeout, statementTimeout] = ['55P03', '57014']
-/** One statement may lack disk, memory or a file, as of a function's library, where others find all that they need. */
+/** SQLSTATE of a statement that lacks disk, memory or a file, such as a function's library; others may succeed. */
 const lackCodes = new Set(['53100', '53200', '53400'])
 const lackClass = '58'
 /** What `pg` says where all connections of a pool are in use for too long. */
 const poolTimeout = 'timeout exceeded when trying to connect'
 /** Classes of SQLSTATE with which the server, not the statement, is at fault. */
 const awayClasses = new Set(['08', '53', '57'])
-/** A standby, or a primary that has become one; a session that was ended within its transaction. */
+/** SQLSTATE of a standby, and of a session that PostgreSQL ended within its transaction. */
 const awayCodes = new Set(['25006', '25P03'])
 /** Another transaction came first: the same work may be done again. */
 const againCodes = new Set(['40001', '40P01'])
@@ -44,7 +44,7 @@ function isLate(error: unknown): boolean {
   return error instanceof Error && error.message === poolTimeout
 }
 
-/** Whether only this statement can not be carried out just now: PostgreSQL is there, and other calls go on. */
+/** Whether only this statement fails for now, while PostgreSQL serves other calls. */
 export function isOfStatement(error: unknown): boolean {
   const code = codeOf(error)
   return isLate(error) || (code !== null && (lackCodes.has(code) || code.startsWith(lackClass)))
@@ -69,7 +69,7 @@ export function unavailable(error: unknown): RsmError {
   const what = isLate(error)
     ? 'does not answer in time'
     : isOfStatement(error)
-      ? 'can not carry this out just now'
+      ? 'cannot carry this out just now'
       : 'can not be reached just now'
   return new RsmError('unavailable', `the store ${what}: ${reason}`, {
     retryAfter,

@@ -11,7 +11,7 @@ interface Doubt {
   until: number | null
 }
 
-/** Attempts to send over a link whose answers were lost, so that what they sent is unknown (docs/inside/sent-once.md). */
+/** Attempts to send whose answers were lost, by link (docs/inside/sent-once.md). */
 export class Doubtful {
   readonly #clock: Clock
   readonly #byHost = new Map<number, Doubt>()
@@ -23,11 +23,11 @@ export class Doubtful {
   add({ hostId, epoch }: LinkClaim, attempt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt && doubt.epoch > epoch) return
-    const former = doubt?.epoch === epoch ? doubt.attempts : []
-    this.#byHost.set(hostId, { epoch, attempts: [...former, attempt], until: null })
+    const earlier = doubt?.epoch === epoch ? doubt.attempts : []
+    this.#byHost.set(hostId, { epoch, attempts: [...earlier, attempt], until: null })
   }
 
-  /** Those of this link; a newer link ends the doubt, because its HELLO judges what was sent. */
+  /** Attempts of this link; a newer link ends the doubt, because its HELLO settles them. */
   attemptsOf({ hostId, epoch }: LinkClaim): readonly number[] {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch === epoch) return doubt.attempts

@@ -8,10 +8,10 @@ import { Doubtful } from './doubtful.ts'
 import { columns, keyOf, type Row, type Stored, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** Hosts of one statement: short enough that a slow store ends none by its timeout. */
+/** Hosts of one statement: few enough that it ends before its timeout on a slow store. */
 const mostHosts = 500
 
-/** What is due for each host, in the order of its turns, as far as there is room beside what is RUNNING; and what lost answers sent. */
+/** Due executions of each host, in order and up to its capacity, and those that takes with lost answers sent. */
 const take = {
   name: 'executions take',
   text: `select ${columns} from rsm.executions_take($1::jsonb, $2::bigint) e`,
@@ -54,7 +54,7 @@ function share<T>(
   return shares
 }
 
-/** What links of this server take, and take over, by the rules of docs/inside/sent-once.md. */
+/** Takes executions for the links of this server, and takes them over, by the rules of docs/inside/sent-once.md. */
 export function createTaking(steps: Steps) {
   const { database, clock, log } = steps.deps
   const doubtful = new Doubtful(clock)
@@ -80,7 +80,7 @@ export function createTaking(steps: Steps) {
     }
   }
 
-  /** A failure ends it; what was taken before must leave all the same. The sweep looks at the other hosts again. */
+  /** Stops at a failure, but answers what was taken before it. The sweep retries the other hosts. */
   async function sendInPieces(offers: readonly Offer[]): Promise<Stored[]> {
     const stored: Stored[] = []
     for (let at = 0; at < offers.length; at += mostHosts)

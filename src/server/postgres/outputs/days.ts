@@ -37,7 +37,7 @@ export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(n
 /** The day has no table: it has none yet, or it is gone. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
-/** SQLSTATEs of a table that is there already: `if not exists` looks before it waits for who makes it. */
+/** SQLSTATEs of a table that exists already: `if not exists` checks before it waits for the other server. */
 const made = new Set(['42P07', '23505', '42710'])
 
 // None of the three comes from elsewhere.

@@ -36,7 +36,7 @@ export function createElsewhere(
     if (at <= (known.lastHeartbeatAt ?? Number.NEGATIVE_INFINITY)) return false
     known.lastHeartbeatAt = at
     elsewhere.add(hostId)
-    // What is read at the start counts as a sign of life if another server has listened since.
+    // Rows read at the start count as signs of life if another server has listened since.
     if (isStarting && at < (listeningSince ?? Number.POSITIVE_INFINITY)) return true
     const silentFor = Math.max(0, clock.now() - at)
     known.heardAt = Math.max(known.heardAt ?? Number.NEGATIVE_INFINITY, clock.monotonic() - silentFor)
@@ -72,7 +72,7 @@ export function createElsewhere(
     const known = hosts.entry(hostId)
     Object.assign(known, { status, reason })
     takeSigns(known, signs, clock)
-    // The links are in rsm.links, but not the time since which there is none.
+    // rsm.links has the links, but not since when one is lost.
     known.linkLostAt = signs.link?.lostAt ?? clock.now()
     known.heardAt = clock.monotonic()
     // Silence counts while another server listens.
@@ -82,7 +82,7 @@ export function createElsewhere(
     reachAsKept(fleet, hostId)
   }
 
-  /** Takes a link from its row, unless a hint has told more: the row is written shortly after both ready and close. */
+  /** Takes a link from its row, unless a hint is newer: the row is written shortly after ready and close. */
   function takeRow({ hostId, epoch, server, isReady }: LinkRow): void {
     const told = links.get(hostId)
     const known = hosts.entry(hostId)
@@ -99,7 +99,7 @@ export function createElsewhere(
     publish(hostId)
   }
 
-  /** Gives a host three intervals where no other server has found it OFFLINE: the store may have been away. */
+  /** Gives a silent host three intervals unless another server found it OFFLINE: the store may have been away. */
   function forgive(known: KnownHost): void {
     const { heardAt, status } = known
     const now = clock.monotonic()
@@ -126,7 +126,7 @@ export function createElsewhere(
     }
   }
   let others = neighbours.others()
-  /** Writes what a server that is gone may have told and not flushed. */
+  /** Writes what a dead server may have published and not flushed. */
   function keepForGone(): void {
     const former = others
     others = neighbours.others()

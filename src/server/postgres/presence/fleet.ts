@@ -11,7 +11,7 @@ export interface Fleet {
   readonly neighbours: Neighbours
   readonly hosts: KnownHosts
   readonly links: HostLinks
-  /** Since when other servers have heard agents, at the start of this one, milliseconds since 1970; null: there was none. */
+  /** Milliseconds since 1970 since when another server listened as this one started; null if none did. */
   readonly listeningSince: number | null
   /** Hosts whose last heartbeat came to another server. */
   readonly elsewhere: Set<number>

@@ -72,7 +72,7 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
   let readAt = Number.NEGATIVE_INFINITY
   let forgotAt = startedAt
   let last: Promise<void> = Promise.resolve()
-  /** Other servers flush what they told before this one listened. */
+  /** Reads to come; two after a start, because other servers may flush late what they published before it. */
   let readsLeft = 2
 
   async function flush(): Promise<void> {
@@ -93,7 +93,7 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
         reports: present([...batch.reported].map(reportOf)),
       })
     } catch (error) {
-      // Each row has its own time of the last heartbeat; a later list would date it too late.
+      // Retries as rows with the time of each heartbeat; a later list would postdate them.
       for (const hostId of [...batch.changed, ...batch.heard]) changed.add(hostId)
       for (const hostId of batch.reported) reported.add(hostId)
       for (const hostId of batch.gone) gone.add(hostId)

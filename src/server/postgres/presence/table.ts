@@ -3,7 +3,7 @@ import type { Database } from '../connection/database.ts'
 import { isLiving } from '../ownership/lives.ts'
 import type { LinkSign, Signs } from './signs.ts'
 
-/** Milliseconds within which what another server tells is in the tables: two flushes and a slow statement. */
+/** Milliseconds until what another server published is in the tables: two flushes and a slow statement. */
 export const writtenWithin = 15_000
 
 /** Rows of one statement. */
@@ -131,7 +131,7 @@ export interface LinkRow {
   readonly isReady: boolean
 }
 
-/** Rows of hosts without a known link matter only while they stand: rows of deleted hosts stay in the table. */
+/** Rows without a known link count only while their link is open, because rows of deleted hosts stay. */
 const otherLinks = {
   name: 'presence.links',
   text: `select l.host_id as "hostId", l.epoch, l.server_epoch as server, l.ready as "isReady"
@@ -140,7 +140,7 @@ const otherLinks = {
       and (k.host_id is not null or l.ready and ${isLiving('l', { epoch: 'server_epoch' })})`,
 }
 
-/** The rows that differ from these links. */
+/** Rows that differ from the known links. */
 export async function readLinks(
   database: Database,
   known: ReadonlyMap<number, LinkSign>,
@@ -153,7 +153,7 @@ export async function readLinks(
   ])
 }
 
-/** Since when one of the servers that live has heard agents, milliseconds since 1970; null where none lives. */
+/** Start of the oldest living server, in milliseconds since 1970; null if none lives. */
 export async function readListeningSince(database: Database): Promise<number | null> {
   const [row] = await database.ask<{ since: number | null }>(
     'api',

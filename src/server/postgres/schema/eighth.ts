@@ -1,7 +1,4 @@
-/**
- * PostgreSQL may plan a statement while rsm.executions is empty, and keep that plan: then it reads the whole table once per host.
- * These functions permit no such scan, join from the hosts to their rows, and find again by `ctid` what they have locked.
- */
+/** Settings of a function that reads rsm.executions by its indexes. */
 const byIndex = 'set enable_seqscan = off set jit = off'
 
 /** Offers or claims by host whose links are still the newest, locked until the commit. */
@@ -11,9 +8,15 @@ const linked = (hosts: string, fields: string) => `linked as materialized (
       cross join lateral (
         select from rsm.links l where l.host_id = i.h and l.epoch = i.e and l.server is not null for share) l)`
 
-/** Statements that send, whose cost per host stays the same whatever PostgreSQL knows of the table (docs/inside/sent-once.md). */
+/**
+ * Two parts:
+ *
+ * - Logged tables for the last known status of hosts, so that it survives a crash of PostgreSQL and the promotion of a standby.
+ * - Functions that send executions (docs/inside/sent-once.md) at a cost per host that does not grow with the table. PostgreSQL may
+ *   plan a plain statement while rsm.executions is empty, and keep that plan, which reads the whole table once per host. The
+ *   functions forbid sequential scans, join from the hosts to their rows, and find the rows that they have locked by `ctid`.
+ */
 export const eighth: readonly string[] = [
-  // The last known status of hosts outlives a crash of PostgreSQL, and is on a standby that is promoted.
   'alter table rsm.presence set logged',
   'alter table rsm.presence_heard set logged',
   // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
@@ -62,7 +65,7 @@ export const eighth: readonly string[] = [
     return query update rsm.executions e set epoch = (claims->e.host_id::text->>'e')::bigint, attempt = null
       where e.ctid = any (chosen) returning e.*;
   end $$`,
-  // Those of the hosts that have something to take.
+  // Hosts that have an execution to take.
   `create function rsm.hosts_waiting(hosts bigint[]) returns setof bigint language plpgsql stable ${byIndex} as $$
   begin
     return query select h from unnest(hosts) h cross join lateral (

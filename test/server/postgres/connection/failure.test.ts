@@ -337,7 +337,7 @@ test('a function that can not be loaded fails its call, and no other', async (t)
   await t.throwsAsync(broken, {
     code: 'unavailable',
     message:
-      'the store can not carry this out just now: could not access file "/nonexistent": No such file or directory',
+      'the store cannot carry this out just now: could not access file "/nonexistent": No such file or directory',
   })
   t.is(database.fault, null)
   t.is(await pidOf(), pid, 'the connection stays')
