@@ -10,7 +10,7 @@ import { RsmError } from '../../src/core/errors.ts'
 import { retryAfterOf } from '../../src/net/retry-after.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
-test('backoff doubles from 5 s to 60 s, and starts anew after a success', (t) => {
+test('backoff doubles from 5 s to 60 s, and starts again after a success', (t) => {
   const backoff = agentBackoff(() => 0)
   const delays = Array.from({ length: 6 }, () => backoff.next())
   t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
@@ -30,7 +30,7 @@ test('backoff spreads a fleet by chance, and never waits longer for it', (t) => 
   }
 })
 
-test('a Retry-After is waited with jitter, never less, and does not double what follows; it is bounded by 5 s and 5 min', (t) => {
+test('a Retry-After is honoured with jitter on top, from 5 s to 5 min, and does not double the next delay', (t) => {
   for (const [asked, least, most] of [
     [2, 5_000, 6_250],
     [20, 20_000, 25_000],
@@ -51,7 +51,7 @@ test('a Retry-After is waited with jitter, never less, and does not double what 
   )
 })
 
-test('a Retry-After that is no number of seconds counts as none', (t) => {
+test('a Retry-After that is not a number of seconds is ignored', (t) => {
   const read = (text: string | undefined) => retryAfterOf({ 'retry-after': text })
   t.deepEqual(['0', '12', ' 7 ', '1.5'].map(read), [0, 12, 7, 1.5])
   for (const text of [undefined, '-1', 'NaN', 'Infinity', '1e999', 'soon', 'Wed, 21 Oct 2026 07:28:00 GMT'])

@@ -18,7 +18,7 @@ async function logged(level: string, code: string) {
   return lines.map((line) => JSON.parse(line) as { msg: string; at?: string; err: { stack?: string } })
 }
 
-test('a store that is away is told by a sentence, and what nobody expects with its stack', async (t) => {
+test('a store outage is logged as a sentence, an unexpected error with its stack', async (t) => {
   const [away, bug, conflict] = await logged(
     'INFO',
     `log.warn({ err: away, at: 'relay' }, 'lost')
@@ -31,7 +31,7 @@ test('a store that is away is told by a sentence, and what nobody expects with i
   t.regex(conflict?.err.stack ?? '', /^RsmError: it is taken\n/)
 })
 
-test('at DEBUG a store that is away is told with its stack, as are errors that another line has told', async (t) => {
+test('at DEBUG a store outage is logged with its stack, as are errors that another line has', async (t) => {
   const code = `log.debug({ err: away }, 'first')
     log.warn({ err: told(away) }, 'second')`
   const lines = await logged('DEBUG', code)

@@ -245,7 +245,7 @@ test('an agent that is known starts without its server, and links when that come
 })
 
 for (const status of [503, 429])
-  test(`registration, heartbeats and links wait what a server asks for that answers ${status}`, async (t) => {
+  test(`registration, heartbeats and links honour the Retry-After of a ${status}`, async (t) => {
     const server = await FakeServer.start()
     server.headers = { 'retry-after': '20' }
     server.refusesLinks = status

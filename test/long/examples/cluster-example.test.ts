@@ -78,7 +78,7 @@ test('examples/cluster/up says where PostgreSQL can not run', (t) => {
   t.regex(up.stderr, /the user postgres can not reach .*: give another directory|Permission denied/)
 })
 
-test('examples/cluster/up says which port is in use, starts nothing, and takes the server there for none of its own', async (t) => {
+test('examples/cluster/up names a port that is in use, starts nothing, and does not mistake the server there for its own', async (t) => {
   const home = temporaryDirectory(t)
   chmodSync(home, 0o755)
   const directory = join(home, 'cluster')

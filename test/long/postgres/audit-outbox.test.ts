@@ -5,7 +5,7 @@ import { sharedPostgres, postgresTest as test } from '../../helpers/servers/post
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
-test('a change whose audit entry PostgreSQL did not take is audited once PostgreSQL takes entries, with its time', async (t) => {
+test('an audit entry that PostgreSQL did not take is written later, with the time of the change', async (t) => {
   const store = await (await sharedPostgres()).database()
   const options = { store, serverName: 'a', keysDir: join(temporaryDirectory(t), 'keys') }
   const server = await startServerProcess(t, { options })

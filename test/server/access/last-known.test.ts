@@ -10,7 +10,7 @@ import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const hour = 3_600_000
 
-test('a token that was good when the store was last reached is taken until it expires or its revocation is known', async (t) => {
+test('a token that was valid when the store was last reached is accepted until it expires or its revocation is known', async (t) => {
   const store = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => store.close())
   let now = Date.parse('2026-01-01T00:00:00.000Z')
@@ -83,7 +83,7 @@ test('a token that is revoked while it is looked up is not known when the store 
   await t.throwsAsync(Promise.resolve(credentials('a token')), { code: 'unavailable' })
 })
 
-test('of more tokens than are remembered the ones used last are taken', async (t) => {
+test('a full cache of tokens evicts the least recently used one', async (t) => {
   const store = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => store.close())
   let isAway = false

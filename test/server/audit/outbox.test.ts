@@ -14,7 +14,7 @@ const event = (action: string): AuditEvent => ({
   detail: { hosts: 3 },
 })
 
-/** An outbox before a log that fails as often as the test says. */
+/** An outbox before a log whose failures the test decides. */
 function open(t: ExecutionContext) {
   const state = { fails: 0, refusal: null as string | null, tries: 0, now: 1_000_000 }
   const written: AuditEvent[] = []

@@ -4,7 +4,7 @@ import type { EngineParts } from '../../../src/server/engine/parts.ts'
 import type { OwnedTask } from '../../../src/server/engine/plans/owned-task.ts'
 import { createUnreachable } from '../../../src/server/engine/plans/unreachable.ts'
 
-test('the time in which the store could not say who is linked does not count against the hosts of waiting executions', async (t) => {
+test('time without a lookup of links does not count against the hosts of waiting executions', async (t) => {
   let now = 0
   const state = { isAway: false, given: [] as string[] }
   const one = { id: 'a/1', taskId: 'a', hostId: 1, hostname: 'web1', status: 'PENDING' }

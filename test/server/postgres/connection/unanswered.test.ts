@@ -30,7 +30,7 @@ const relay = async (t: ExecutionContext): Promise<CutLink> =>
   startCutLink(t, `http://127.0.0.1:${(await postgres).port}`)
 const portOf = (link: CutLink) => new URL(link.url).port
 
-test('F23 a PostgreSQL whose connections never end is asked all the same, and left', async (t) => {
+test('F23 a PostgreSQL that never closes connections is queried and left all the same', async (t) => {
   const database = await through(await startDeafRelay(t, (await postgres).port))
   t.deepEqual(await database.ask('api', one), [{ one: 1 }])
   // It ends two connections.
@@ -63,7 +63,7 @@ test('a PostgreSQL that begins TLS and says nothing more rejects each call', asy
   await database.close()
 })
 
-test('a statement that may take as long as it takes ends when its backend is gone and nothing tells', async (t) => {
+test('a statement without a timeout ends when its backend is gone unnoticed', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())
@@ -77,7 +77,7 @@ test('a statement that may take as long as it takes ends when its backend is gon
   await t.throwsAsync(asked, { message: 'Connection terminated unexpectedly' })
 })
 
-test('a statement that may take as long as it takes ends when PostgreSQL is away for three looks', async (t) => {
+test('a statement without a timeout ends when PostgreSQL is away for three checks', async (t) => {
   const link = await relay(t)
   const database = await through(portOf(link))
   t.teardown(() => database.close())

@@ -159,7 +159,7 @@ test('while pg_dump runs the output of the next two days is taken, and what is f
   t.is((await tablesOf(database)).length, 3)
 })
 
-test('where another server makes the tables of the next days at the same time, none of them warns', async (t) => {
+test('servers that make the tables of the next days at the same time do not warn', async (t) => {
   const { database } = await opened(t)
   const warnings: unknown[] = []
   const log = { ...createLog('ERROR'), warn: (...said: unknown[]) => void warnings.push(said) } as Log
