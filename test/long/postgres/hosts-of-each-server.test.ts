@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { startCluster, clusterTest as test } from '../../helpers/cluster/cluster.ts'
+import { openDatabase } from '../../helpers/servers/open-database.ts'
 import type { ServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -25,7 +26,8 @@ const reachable = async (server: ServerProcess): Promise<number> =>
 
 /** The agents of a server that ends link to the others while it starts: what they tell, it can not hear. */
 async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Promise<unknown>) {
-  const { servers, front } = await startCluster(t)
+  const { servers, front, store } = await startCluster(t)
+  const database = openDatabase(t, store)
   const names = ['web1', 'web2', 'web3', 'web4', 'web5', 'web6']
   for (const hostname of names) await realAgent(t, front, { hostname })
   const all = names.map((hostname) => ({ hostname, status: 'ONLINE', connected: true, reachable: true }))
@@ -37,10 +39,24 @@ async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Pr
   for (const server of servers) {
     const others = servers.filter((other) => other !== server)
     await end(server)
-    for (const other of others) await until('all agents are linked again', () => allShown(other))
+    // Until its end is noticed, the others show the links that it had.
+    await until('all agents are linked to the others', async () => {
+      const rows = await database.ask<{ epoch: number }>(
+        'api',
+        'select epoch from rsm.links where ready and server <> $1',
+        [`server${servers.indexOf(server) + 1}`],
+      )
+      return rows.length === names.length
+    })
+    for (const other of others) await until('the others show it', () => allShown(other))
     await server.start()
     t.is((await server.api('GET', '/api/ready')).status, 200)
-    for (const each of servers) t.deepEqual(await hostsOf(each), all)
+    for (const each of servers)
+      t.deepEqual(
+        await hostsOf(each),
+        all,
+        `server ${servers.indexOf(each)} after the end of ${servers.indexOf(server)}`,
+      )
     for (const each of servers) t.is(await reachable(each), names.length)
   }
 }

@@ -1,12 +1,17 @@
 import type pg from 'pg'
 import { inTime } from './after-reading.ts'
 import { cut, queryTimeout } from './client.ts'
-import type { Database } from './database.ts'
 
 /** Milliseconds between two checks of a backend. */
 const checkInterval = 10_000
 /** Checks in a row that may fail before the cut, because PostgreSQL may come back and the statement continue. */
 const mostMissed = 3
+
+/** The part of a Database that the checks need. */
+interface OtherConnections {
+  ask(pool: 'api', statement: string, values: readonly unknown[]): Promise<object[]>
+  readonly fault: string | null
+}
 
 /**
  * Cuts a connection whose backend is gone, which TCP does not report behind a cut network. Guards statements without a timeout.
@@ -14,7 +19,7 @@ const mostMissed = 3
  */
 export async function watchBackend(
   client: pg.Client,
-  database: Pick<Database, 'ask' | 'fault'>,
+  database: OtherConnections,
   every = checkInterval,
 ): Promise<void> {
   const asked = client.query<{ pid: number }>('select pg_backend_pid() as pid')
