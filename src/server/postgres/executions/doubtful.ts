@@ -6,7 +6,8 @@ const longest = 30_000
 
 interface Doubt {
   readonly epoch: number
-  readonly attempts: number[]
+  /** Ranges of the host's attempts with no answered one among them: a take may fail for hours. */
+  readonly attempts: readonly (readonly [from: number, to: number])[]
   /** Monotonic milliseconds; null before the first look. */
   until: number | null
 }
@@ -24,15 +25,19 @@ export class Doubtful {
     const doubt = this.#byHost.get(hostId)
     if (doubt && doubt.epoch > epoch) return
     const earlier = doubt?.epoch === epoch ? doubt.attempts : []
-    this.#byHost.set(hostId, { epoch, attempts: [...earlier, attempt], until: null })
+    const last = doubt?.until === null ? earlier.at(-1) : undefined
+    const attempts = last
+      ? [...earlier.slice(0, -1), [last[0], attempt] as const]
+      : [...earlier, [attempt, attempt] as const]
+    this.#byHost.set(hostId, { epoch, attempts, until: null })
   }
 
-  /** Attempts of this link; a newer link ends the doubt, because its HELLO settles them. */
-  attemptsOf({ hostId, epoch }: LinkClaim): readonly number[] {
+  /** Attempts of this link as an int8multirange; a newer link ends the doubt, because its HELLO settles them. */
+  attemptsOf({ hostId, epoch }: LinkClaim): string | null {
     const doubt = this.#byHost.get(hostId)
-    if (doubt?.epoch === epoch) return doubt.attempts
+    if (doubt?.epoch === epoch) return `{${doubt.attempts.map(([from, to]) => `[${from},${to}]`).join()}}`
     if (doubt && doubt.epoch < epoch) this.#byHost.delete(hostId)
-    return []
+    return null
   }
 
   /** Those among the hosts. */

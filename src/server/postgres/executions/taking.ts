@@ -67,7 +67,7 @@ export function createTaking(steps: Steps) {
     const input = offers.map(({ claim, capacity, agent }) => {
       const lost = doubtful.attemptsOf(claim)
       const offered = { e: claim.epoch, c: capacity, p: sentPart(at, agent) }
-      return [claim.hostId, lost.length === 0 ? offered : { ...offered, d: lost }]
+      return [claim.hostId, lost === null ? offered : { ...offered, d: lost }]
     })
     faultPoint('server.sent.before')
     try {

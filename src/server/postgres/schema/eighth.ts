@@ -21,13 +21,13 @@ export const eighth: readonly string[] = [
   'alter table rsm.presence_heard set logged',
   // `attempt`: number of the take that sent it, counted by the server whose link has it; null after a take-over.
   'alter table rsm.executions add column attempt bigint',
-  // `offers`, by host: e the epoch of the link, c its capacity, p what sending changes, d attempts whose answers were lost.
+  // `offers`, by host: e the epoch of the link, c its capacity, p what sending changes, d the ranges of attempts whose answers were lost.
   `create function rsm.executions_take(offers jsonb, this_attempt bigint) returns setof rsm.executions language plpgsql ${byIndex} as $$
   declare
     chosen tid[];
   begin
     chosen := array(
-      with ${linked('offers', `(value->>'c')::int as c, value->'d' as d`)},
+      with ${linked('offers', `(value->>'c')::int as c, (value->>'d')::int8multirange as d`)},
       stopped as materialized (select task_id from rsm.held union all select task_id from rsm.cancels),
       found as materialized (
         select x.* from linked i cross join lateral (
@@ -41,7 +41,7 @@ export const eighth: readonly string[] = [
         select x.* from linked i cross join lateral (
           select x.ctid, x.rev, x.task_id, x.host_id from rsm.executions x
           where x.host_id = i.h and x.status = 'RUNNING' and not x.over_ssh
-            and x.epoch = i.e and i.d @> to_jsonb(x.attempt) offset 0) x
+            and x.epoch = i.e and x.attempt <@ i.d offset 0) x
         where i.d is not null
         order by task_id, host_id)
       select x.place from found f cross join lateral (
@@ -57,11 +57,15 @@ export const eighth: readonly string[] = [
     chosen tid[];
   begin
     chosen := array(
-      with ${linked('claims', `value->'x' as x`)}
-      select x.place from linked i cross join lateral (
+      with ${linked('claims', `value->'x' as x`)},
+      found as materialized (
+        select x.* from linked i cross join lateral (
+          select x.task_id, x.host_id from rsm.executions x
+          where x.host_id = i.h and x.status = 'RUNNING' and not x.over_ssh and not i.x ? x.task_id offset 0) x
+        order by task_id, host_id)
+      select x.place from found f cross join lateral (
         select x.ctid as place from rsm.executions x
-        where x.host_id = i.h and x.status = 'RUNNING' and not x.over_ssh and not i.x ? x.task_id
-        order by x.due_at, x.task_id for update) x);
+        where x.task_id = f.task_id and x.host_id = f.host_id and x.status = 'RUNNING' for update) x);
     return query update rsm.executions e set epoch = (claims->e.host_id::text->>'e')::bigint, attempt = null
       where e.ctid = any (chosen) returning e.*;
   end $$`,

@@ -250,3 +250,50 @@ test('what another server sent under the number of a lost take is not sent again
   await t.throwsAsync(b.executions.take([{ claim, capacity: 2, agent }]), { instanceOf: RsmError })
   t.deepEqual(await b.executions.take([{ claim, capacity: 2, agent }]), [])
 })
+
+test('a take-over of several hosts locks rows by task and then by host, as steps do', async (t) => {
+  const { executions, shared, link, post } = await site(t)
+  // The task of the second host is the first.
+  await post(2)
+  await post(1)
+  await executions.take([await link(1), await link(2)].map((claim) => ({ claim, capacity: 2, agent })))
+  const claims = [await link(1), await link(2)]
+  const step = await (await shared.server('step')).database.connect(true)
+  t.teardown(() => step.end())
+  const lock = (id: string) =>
+    step.query(`select from rsm.executions where rec->>'id' = $1 for update nowait`, [id])
+  await step.query('begin')
+  await lock('t1/2')
+  const takingOver = Promise.all(claims.map((claim) => executions.takeOver(claim, new Set())))
+  const waits = 'select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
+  while ((await step.query(waits)).rowCount === 0);
+  await t.notThrowsAsync(lock('t2/1'))
+  await step.query('commit')
+  t.deepEqual(
+    (await takingOver).map((its) => its.map((one) => one.execution.id)),
+    [['t2/1'], ['t1/2']],
+  )
+})
+
+test('a take-over takes what was written for an execution while it waited for that, and leaves what has ended', async (t) => {
+  const { executions, shared, link, post } = await site(t)
+  const running = await post(1)
+  const ended = await post(1)
+  await executions.take([{ claim: await link(1), capacity: 2, agent }])
+  const claim = await link(1)
+  const step = await (await shared.server('step')).database.connect(true)
+  t.teardown(() => step.end())
+  await step.query('begin')
+  const write = (id: string, part: object) =>
+    step.query(`update rsm.executions set rec = rec || $2, rev = rev + 1 where rec->>'id' = $1`, [id, part])
+  await write(running, { cancelRequested: true })
+  await write(ended, { status: 'FAILED' })
+  const takingOver = executions.takeOver(claim, new Set())
+  const waits = 'select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
+  while ((await step.query(waits)).rowCount === 0);
+  await step.query('commit')
+  t.deepEqual(
+    (await takingOver).map(({ execution: { id, cancelRequested } }) => [id, cancelRequested]),
+    [[running, true]],
+  )
+})
