@@ -87,6 +87,11 @@ export function takeSigns(
 }
 
 function takeBeat(known: KnownHost, { at, agentStatus, uptime, says, clockOffset }: Signs['beat']): void {
+  // A server that has just got the link may not know the last heartbeat yet.
+  if ((at ?? 0) < (known.lastHeartbeatAt ?? 0)) {
+    known.says = { ...known.says, linkFault: says.linkFault ?? null }
+    return
+  }
   known.agentStatus = agentStatus
   known.uptime = uptime
   known.says = says

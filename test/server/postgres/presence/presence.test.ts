@@ -46,6 +46,17 @@ test('a server that starts takes no link of a server that is gone, nor one that 
   t.like(await b.view(2), { connected: false })
 })
 
+test('a server that has just got a link tells others nothing older of its host than they know', async (t) => {
+  const store = await opened(t)
+  const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
+  const claimed = await b.links.claim(1, { server: b.member, agentId: 'agent' }, () => undefined)
+  a.presence.registered(1)
+  b.presence.connected(1, true, undefined, claimed?.claim)
+  await shows(a, 1, { connected: true })
+  await shows(b, 1, { agentStatus: 'HEALTHY' })
+  t.like(await a.view(1), { status: 'ONLINE', agentStatus: 'HEALTHY' })
+})
+
 test('F28 a server whose hints were lost takes links that opened, moved and closed from rsm.links', async (t) => {
   const store = await opened(t)
   const a = await presenceServer(t, store, 'a')
