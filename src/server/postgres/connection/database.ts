@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { type Log, told } from '../../log.ts'
+import type { Log } from '../../log.ts'
 import type { PoolLoad } from '../../seams/shared.ts'
 import type { Place, StoreAddress } from './address.ts'
 import { inTime } from './after-reading.ts'
@@ -129,7 +129,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       // What was asked over connections that are given up already says nothing of those that stand now.
       const isNews = from === null || from === current
       leave(from)
-      throw isNews ? reach.missed(unavailable(error)) : told(unavailable(error))
+      throw reach.missed(unavailable(error), isNews)
     }
   }
 

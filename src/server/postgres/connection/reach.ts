@@ -1,13 +1,17 @@
-import type { RsmError } from '../../../core/errors.ts'
+import { RsmError } from '../../../core/errors.ts'
 import { type Log, told } from '../../log.ts'
+import { retryAfter } from './failure.ts'
 
 /** Whether PostgreSQL answers. The log says when that ends and when it is so again, not what fails meanwhile. */
 export interface Reach {
   /** Why the last call could not reach it; null when it could. */
   readonly fault: string | null
   reached(): void
-  /** Answers the error, which the log shows at DEBUG from now on. */
-  missed(error: RsmError): RsmError
+  /**
+   * Answers what callers are told, which the log shows at DEBUG from now on; once PostgreSQL was reached, without its address. `isNews`:
+   * the error is of the connections in use now.
+   */
+  missed(error: RsmError, isNews: boolean): RsmError
 }
 
 export function createReach(log: Log): Reach {
@@ -23,10 +27,15 @@ export function createReach(log: Log): Reach {
       fault = null
       wasReached = true
     },
-    missed(error) {
-      if (fault === null && wasReached) log.error({ err: error }, 'the store can not be reached')
-      fault = error.message
-      return told(error)
+    missed(error, isNews) {
+      if (isNews) {
+        if (fault === null && wasReached) log.error({ err: error }, 'the store can not be reached')
+        fault = error.message
+      }
+      if (!wasReached) return told(error)
+      // Any caller with something like a token gets this.
+      const message = 'the store can not be reached just now'
+      return told(new RsmError('unavailable', message, { retryAfter, cause: error }))
     },
   }
 }

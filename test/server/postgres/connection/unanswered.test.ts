@@ -50,6 +50,17 @@ test('F23 a PostgreSQL that accepts and says nothing rejects each call, and is a
   t.is(database.fault, null)
 })
 
+test('callers are not told the address of a PostgreSQL that went away; the server itself knows it', async (t) => {
+  const link = await relay(t)
+  const database = await through(portOf(link))
+  t.teardown(() => database.close())
+  await database.ask('api', one)
+  await link.close()
+  for (let call = 0; call < 3; call++)
+    await t.throwsAsync(database.ask('api', one), { message: 'the store can not be reached just now' })
+  t.true(database.fault?.includes(portOf(link)), `${database.fault}`)
+})
+
 test('a PostgreSQL that begins TLS and says nothing more rejects each call', async (t) => {
   const server = createServer((socket) => socket.once('data', () => socket.write('S')))
   server.listen(0, '127.0.0.1')
