@@ -40,10 +40,8 @@ test('F26 of the hosts in the URL the one that takes writes is found, also after
   await database.ask('api', 'insert into kept values (1)')
   primary.stop('immediate')
   await t.throwsAsync(database.ask('api', 'select 1'), { code: 'unavailable' })
-  await t.throwsAsync(database.ask('api', 'select 1'), {
-    code: 'unavailable',
-    message: /standby or read-only/,
-  })
+  await t.throwsAsync(database.ask('api', 'select 1'), { code: 'unavailable' })
+  t.regex(database.fault ?? '', /standby or read-only/)
   standby.promote()
   await until('the promoted standby is found', async () => {
     const rows = await database.ask<{ value: number }>('api', 'select value from kept').catch(() => [])

@@ -87,8 +87,8 @@ export function takeSigns(
 }
 
 function takeBeat(known: KnownHost, { at, agentStatus, uptime, says, clockOffset }: Signs['beat']): void {
-  // A server that has just got the link may not know the last heartbeat yet.
-  if ((at ?? 0) < (known.lastHeartbeatAt ?? 0)) {
+  // A server that has just got the link may know of no heartbeat yet.
+  if (agentStatus === null) {
     known.says = { ...known.says, linkFault: says.linkFault ?? null }
     return
   }

@@ -46,7 +46,7 @@ test('a server that starts takes no link of a server that is gone, nor one that 
   t.like(await b.view(2), { connected: false })
 })
 
-test('a server that has just got a link tells others nothing older of its host than they know', async (t) => {
+test('a server that has just got a link takes nothing from what others know of its host', async (t) => {
   const store = await opened(t)
   const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
   const claimed = await b.links.claim(1, { server: b.member, agentId: 'agent' }, () => undefined)
