@@ -113,7 +113,7 @@ test('F22 20 real agents behind a balancer, three servers that are killed: every
   const lines = (await readFile(starts, 'utf8')).split('\n')
   const directories = new Map(fleet.agents.map(({ hostId, dataDir }) => [hostId, dataDir]))
   const startsOf = (taskId: string, hostId: number) => {
-    const path = join(directories.get(hostId) ?? '', 'executions', taskId, 'script')
+    const path = join(directories.get(hostId) ?? '', 'executions', taskId, 'run/script')
     return lines.filter((line) => line === path).length
   }
   const faults = [...load.tasks.flatMap((task) => verdict(task, startsOf)), ...terminals.faults]
