@@ -15,7 +15,8 @@ interface Parts {
 /** What is wrong with this very server. */
 function ownFaults({ shared, store, audit }: Parts['data']): string[] {
   const away = shared?.fault ?? null
-  if (away !== null) return [away]
+  // Any user may list the servers; `rsm server status` on the machine shows the address of PostgreSQL too.
+  if (away !== null) return [store.readOnlyReason ?? away]
   const reasons = {
     'it takes no writes': store.readOnlyReason,
     'its audit log takes no entries': audit.refusal,

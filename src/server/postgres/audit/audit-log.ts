@@ -110,7 +110,7 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
     list: async (query) => listRows(database, await head(), query),
     raw: (which = {}) => rawRows(database, head, which),
     get refusal() {
-      return database.fault
+      return database.refusal
     },
     async close() {
       await last

@@ -50,6 +50,8 @@ export interface Database {
   connect(isPatient?: boolean): Promise<pg.Client>
   /** Why the last call could not reach it; null when it could. */
   readonly fault: string | null
+  /** The same without its address, for callers. */
+  readonly refusal: string | null
   load(): Record<PoolName, PoolLoad>
   close(): Promise<void>
 }
@@ -133,6 +135,22 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     }
   }
 
+  async function connectApart(isPatient: boolean): Promise<pg.Client> {
+    const { place } = await pools()
+    const client = new Client(clientOptions(address, place, name, isPatient))
+    // Without a listener a broken connection would end the process.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      if (isPatient) await watchBackend(client, database)
+    } catch (error) {
+      void client.end()
+      leave(current)
+      throw error
+    }
+    return client
+  }
+
   const database: Database = {
     name,
     address,
@@ -143,23 +161,19 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       return outcome.value
     },
     async connect(isPatient = false) {
-      const { place } = await pools()
-      const options = clientOptions(address, place, name, isPatient)
-      const client = new Client(options)
-      // Without a listener a broken connection would end the process.
-      client.on('error', () => undefined)
       try {
-        await client.connect()
-        if (isPatient) await watchBackend(client, database)
+        return await connectApart(isPatient)
       } catch (error) {
-        void client.end()
-        leave(current)
-        throw unavailable(error)
+        const fault = unavailable(error)
+        log.debug({ err: fault }, 'a connection to the store could not be made')
+        throw reach.shown(fault)
       }
-      return client
     },
     get fault() {
       return reach.fault
+    },
+    get refusal() {
+      return reach.refusal
     },
     load() {
       const of = (pool: PoolName) => {

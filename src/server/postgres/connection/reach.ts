@@ -6,21 +6,29 @@ import { retryAfter } from './failure.ts'
 export interface Reach {
   /** Why the last call could not reach it; null when it could. */
   readonly fault: string | null
+  /** The same as callers are told it. */
+  readonly refusal: string | null
   reached(): void
-  /**
-   * Answers what callers are told, which the log shows at DEBUG from now on; once PostgreSQL was reached, without its address. `isNews`:
-   * the error is of the connections in use now.
-   */
+  /** Answers what callers are told, which the log shows at DEBUG from now on. `isNews`: the error is of the connections in use now. */
   missed(error: RsmError, isNews: boolean): RsmError
+  /** Hides the address of PostgreSQL once it was reached: any caller with something like a token gets this. */
+  shown(error: RsmError): RsmError
 }
+
+const away = 'the store can not be reached just now'
 
 export function createReach(log: Log): Reach {
   let fault: string | null = null
   // Who starts without PostgreSQL says so in other words, and ends.
   let wasReached = false
+  const shown = (error: RsmError) =>
+    wasReached ? new RsmError('unavailable', away, { retryAfter, cause: error }) : error
   return {
     get fault() {
       return fault
+    },
+    get refusal() {
+      return fault && away
     },
     reached() {
       if (fault !== null && wasReached) log.info({}, 'the store is reached again')
@@ -32,10 +40,8 @@ export function createReach(log: Log): Reach {
         if (fault === null && wasReached) log.error({ err: error }, 'the store can not be reached')
         fault = error.message
       }
-      if (!wasReached) return told(error)
-      // Any caller with something like a token gets this.
-      const message = 'the store can not be reached just now'
-      return told(new RsmError('unavailable', message, { retryAfter, cause: error }))
+      return told(shown(error))
     },
+    shown,
   }
 }

@@ -102,7 +102,7 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
     ...reads,
     storeId,
     get readOnlyReason() {
-      return database.fault
+      return database.refusal
     },
     get queueLength() {
       return turns.waiting
