@@ -72,9 +72,11 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
     return { fault: `takes five fields (${fields.join(', ')}), not ${given.length}` }
   const unread = fieldFault(given)
   if (unread !== null) return { fault: unread }
+  // As in cronie: `*/2` is a star, beside which the other day field must match too.
+  const domAndDow = [given[2], given[4]].some((field) => field?.startsWith('*'))
   let cron: Cron
   try {
-    cron = new Cron(given.join(' '), { mode: '5-part', timezone: 'UTC', paused: true })
+    cron = new Cron(given.join(' '), { mode: '5-part', timezone: 'UTC', paused: true, domAndDow })
   } catch (error) {
     return { fault: (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '') }
   }

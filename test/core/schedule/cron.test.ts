@@ -166,6 +166,105 @@ test('cron takes names, ranges, steps, lists, L and nicknames', (t) => {
   t.deepEqual(dates('0 0 29 2 *'), [])
 })
 
+const names = 'jan feb mar apr may jun jul aug sep oct nov dec sun mon tue wed thu fri sat'.split(' ')
+
+/** Values of a field, as cronie reads it. */
+function valuesOf(field: string, least: number, most: number): Set<number> {
+  const value = (text: string) => {
+    const at = names.indexOf(text.toLowerCase())
+    return at === -1 ? Number(text) : at < 12 ? at + 1 : at - 12
+  }
+  const values = new Set<number>()
+  for (const entry of field.split(',')) {
+    const [range = '', step = '1'] = entry.split('/')
+    const [from = '', to = from] = range === '*' ? [String(least), String(most)] : range.split('-')
+    for (let at = value(from); at <= value(to); at += Number(step)) values.add(at)
+  }
+  return values
+}
+
+/** Whether a local time matches by the rule of cronie: a day field that begins with `*` counts as a star. */
+function cronieRule(expression: string): (wall: number) => boolean {
+  const fields = expression.split(' ')
+  const [minute, hour, date, month, weekday] = [
+    [0, 59],
+    [0, 23],
+    [1, 31],
+    [1, 12],
+    [0, 7],
+  ].map(([least, most], at) => valuesOf(fields[at] as string, least as number, most as number)) as [
+    Set<number>,
+    Set<number>,
+    Set<number>,
+    Set<number>,
+    Set<number>,
+  ]
+  const isStar = [fields[2], fields[4]].some((field) => field?.startsWith('*'))
+  return (wall) => {
+    const time = new Date(wall)
+    const onDate = date.has(time.getUTCDate())
+    const onWeekday = weekday.has(time.getUTCDay()) || (time.getUTCDay() === 0 && weekday.has(7))
+    return (
+      minute.has(time.getUTCMinutes()) &&
+      hour.has(time.getUTCHours()) &&
+      month.has(time.getUTCMonth() + 1) &&
+      (isStar ? onDate && onWeekday : onDate || onWeekday)
+    )
+  }
+}
+
+const dayFields = [
+  '*/2 * 1',
+  '*/1 * 1',
+  '15 * */3',
+  '15 * */1',
+  '*/2 * */2',
+  '*/1 * */1',
+  '1-31 * 1',
+  '1,* * 1',
+  '*,1 * 1',
+  '13 * *,5',
+  '13 * 5,*',
+  '13 * fri',
+  '1-7 * MON',
+  '*/10,3 * 1-5',
+  '* * 1-5/2',
+  '*/7 jan,mar-dec */6',
+  '*/15 * 0,7',
+  '1,15 * *',
+  '* * *',
+]
+
+test('days match as in cronie, minute by minute: both fields where one begins with *, otherwise either', (t) => {
+  const spans = {
+    UTC: ['2026-11-20T00:00:00Z', '2027-01-20T00:00:00Z'],
+    'Europe/Berlin': ['2027-03-21T00:00:00Z', '2027-04-03T00:00:00Z'],
+    'America/New_York': ['2027-10-30T00:00:00Z', '2027-11-13T00:00:00Z'],
+  }
+  for (const [name, span] of Object.entries(spans)) {
+    const local = zone(name)
+    const [from, to] = span.map((time) => Date.parse(time)) as [number, number]
+    const minutesOf = (first: number, end: number) =>
+      Array.from({ length: (end - first) / 60_000 }, (_, minute) => first + minute * 60_000)
+    const instants = minutesOf(from, to)
+    const walls = minutesOf(local.wallAt(from), local.wallAt(to))
+    for (const days of dayFields)
+      for (const times of ['0,30 0-3', '20 */1']) {
+        const expression = `${times} ${days}`
+        const matches = cronieRule(expression)
+        const wanted =
+          times === '20 */1'
+            ? instants.filter((at) => matches(local.wallAt(at)))
+            : new Set(walls.filter(matches).map((wall) => local.firstAt(wall)))
+        const cron = parseCron(expression, local)
+        if ('fault' in cron) throw new Error(cron.fault)
+        const found: number[] = []
+        for (let at = cron.next(from - 1); at !== null && at < to; at = cron.next(at)) found.push(at)
+        t.deepEqual(found, [...wanted], `${expression} in ${name}`)
+      }
+  }
+})
+
 test('cron refuses what it does not take, and says which field', (t) => {
   const bad: Record<string, RegExp> = {
     '* * * * * *': /^takes five fields \(minute, hour, day of the month, month, day of the week\), not 6$/,
