@@ -7,6 +7,7 @@ import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
 import { sanitizeLine } from '../ui/text/sanitize.ts'
+import { isColorless } from '../ui/text/screen.ts'
 
 /** The exit code of a terminal that was not ended by its shell. */
 const sessionLost = 255
@@ -32,8 +33,7 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
       import('../ui/tui/tui.ts'),
       import('../ui/tui/screen/blessed-screen.ts'),
     ])
-    const isColoured =
-      (process.env['NO_COLOR'] ?? '') === '' && !/^(?:vt|ansi-m)/.test(process.env['TERM'] ?? '')
+    const isColoured = !isColorless() && !/^(?:vt|ansi-m)/.test(process.env['TERM'] ?? '')
     const tui = new Screens({
       client,
       taskId,

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { isColorless } from '../text/screen.ts'
 
 /** What a stream can show: nothing but text, the sixteen colours, or 256 and more. */
 export type Colors = 'none' | 'basic' | 'many'
@@ -12,14 +13,13 @@ export interface Sink {
   write(text: string): Promise<void> | void
 }
 
-type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: () => number }
-
-const isSet = (name: string) => (process.env[name] ?? '') !== ''
+type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: (env?: object) => number }
 
 function colorsOf(stream: Stream): Colors {
-  if (stream.isTTY !== true || isSet('NO_COLOR') || isSet('CI') || process.env['TERM'] === 'dumb')
-    return 'none'
-  const depth = stream.getColorDepth?.() ?? 1
+  const { CI = '', TERM } = process.env
+  if (stream.isTTY !== true || isColorless() || CI !== '' || TERM === 'dumb') return 'none'
+  // Node takes an empty NO_COLOR as set.
+  const depth = stream.getColorDepth?.({ ...process.env, NO_COLOR: undefined }) ?? 1
   if (depth >= 8) return 'many'
   return depth >= 4 ? 'basic' : 'none'
 }

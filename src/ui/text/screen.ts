@@ -13,12 +13,14 @@ export function withOwnMark(text: string): string {
 
 export type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
+/** An empty NO_COLOR counts as absent (no-color.org). */
+export const isColorless = () => (process.env['NO_COLOR'] ?? '') !== ''
+
 /** Colours a text for a stream that is a terminal and wants colour. */
 export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = process.stdout): string {
-  const noColor = process.env['NO_COLOR']
-  const plain =
-    stream.isTTY !== true || (noColor !== undefined && noColor !== '') || process.env['TERM'] === 'dumb'
-  return plain ? text : styleText(tone, text)
+  const plain = stream.isTTY !== true || isColorless() || process.env['TERM'] === 'dumb'
+  // Node would look at stdout, and take an empty NO_COLOR as set.
+  return plain ? text : styleText(tone, text, { validateStream: false })
 }
 
 /** How wide a stream is for people; undefined for programs, and for a terminal that does not tell. */

@@ -1,6 +1,10 @@
+import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import { WriteStream } from 'node:tty'
 import test from 'ava'
 import { LiveOutput } from '../../../src/ui/output/live.ts'
+import { sinkOf } from '../../../src/ui/output/sink.ts'
+import { paint } from '../../../src/ui/text/screen.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 
@@ -192,4 +196,34 @@ test('a host that never ends its line takes no memory without bound', async (t) 
   const { say, stdout } = screens()
   for (let count = 0; count < 20; count++) await say('web1', 'x'.repeat(100_000))
   t.true(stdout.text.length > 1_000_000)
+})
+
+// Serial: it changes the environment of this process.
+test.serial('NO_COLOR turns colours off unless it is empty', (t) => {
+  const terminal = Object.assign(new PassThrough(), {
+    isTTY: true,
+    getColorDepth: (env?: object) => WriteStream.prototype.getColorDepth.call(terminal, env),
+  })
+  const before = { ...process.env }
+  t.teardown(() => {
+    process.env = before
+  })
+  const others = {
+    ...before,
+    TERM: 'xterm-256color',
+    CI: undefined,
+    FORCE_COLOR: undefined,
+    COLORTERM: undefined,
+  }
+  for (const [value, depth] of [
+    [undefined, 'many'],
+    ['', 'many'],
+    ['1', 'none'],
+  ] as const) {
+    process.env = Object.fromEntries(
+      Object.entries({ ...others, NO_COLOR: value }).filter(([, set]) => set !== undefined),
+    )
+    t.is(sinkOf(terminal).colors, depth, `NO_COLOR ${value}`)
+    t.is(paint('red', 'x', terminal) === 'x', depth === 'none', `NO_COLOR ${value}`)
+  }
 })
