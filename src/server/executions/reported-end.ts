@@ -84,7 +84,7 @@ function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | n
 
 /** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
 export function settled(
-  { complete, incomplete, refuted = null }: ReportedEnd,
+  { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
   output: OutputSoFar,
   current: Execution,
   now: number,
@@ -105,7 +105,7 @@ export function settled(
     stderrBytes: complete.stderrBytes ?? output.stderrBytes,
     truncated: complete.truncated === true || output.truncated,
     outputComplete: status !== 'LOST' && lacks === null,
-    error: sentence([complete.error, doubt, sizes]),
+    error: sentence([status === 'TIMEOUT' ? timeoutHint : null, complete.error, doubt, sizes]),
     containment: levels.find((level) => level === complete.containment) ?? null,
     survivors: survivorsOf(complete),
     ...(complete.changed !== undefined && { changed: complete.changed }),

@@ -44,6 +44,8 @@ export interface ReportedEnd {
   incomplete: boolean
   /** Why a SUCCESS cannot be true; null if it may be. */
   refuted?: string | null
+  /** What to do where its timeout ended it; null where that was asked for. */
+  timeoutHint?: string | null
 }
 
 /** How an execution ended that the server itself ran over SSH. */

@@ -166,3 +166,36 @@ test('secret parameters of a retry are held to the same bounds', async (t) => {
   t.is(answer.status, 400)
   t.is(answer.body.errors?.[0]?.field, 'secretParams.S')
 })
+
+test('a script that the default timeout has ended says so, one whose timeout was given does not', async (t) => {
+  const server = await startTestServer(t)
+  const [host] = await enrolled(server, 1)
+  const agent = await ScriptedAgent.link(server, host as Identity, { capabilities: { files: true } })
+  const hostIds = idsOf([host as Identity])
+  const script = { content: 'true' }
+  const ended = async (taskId: string, frame: 'EXECUTE_SCRIPT' | 'FETCH_FILE' = 'EXECUTE_SCRIPT') => {
+    await agent.next(frame, (payload) => payload.taskId === taskId)
+    agent.complete(taskId, -1, { lastSequence: -1, error: 'pid 7 is left' })
+    const { timeout, results } = await finished(server, taskId)
+    return [timeout, results[0]?.status, results[0]?.error]
+  }
+  const told = '300 s is the default timeout; give a longer one (-u); pid 7 is left'
+  const first = await startTask(server, hostIds)
+  t.deepEqual(await ended(first), [300, 'TIMEOUT', told])
+  const { taskId: second } = await server.data('POST', `/api/tasks/${first}/retry`, {})
+  t.deepEqual(await ended(second), [300, 'TIMEOUT', told])
+  for (const options of [{ timeout: 300 }, { script: { ...script, timeout: 300 } }])
+    t.deepEqual(await ended(await startTask(server, hostIds, options)), [300, 'TIMEOUT', 'pid 7 is left'])
+  const fetched = await startTask(server, hostIds, { script: undefined, fetch: { path: '/a', kind: 'FILE' } })
+  t.is((await ended(fetched, 'FETCH_FILE'))[2], told.replace('300', '3600'))
+
+  const schedule = { name: 'nightly', cron: '@yearly', script, target: { hostIds } }
+  for (const [timeout, error] of [
+    [undefined, told.replace('give', 'give its schedule')],
+    [300, 'pid 7 is left'],
+  ]) {
+    const { id } = await server.data('POST', '/api/schedules', { ...schedule, name: `n${timeout}`, timeout })
+    const { taskId } = await server.data('POST', `/api/schedules/${id}/run`, {})
+    t.deepEqual(await ended(taskId), [300, 'TIMEOUT', error])
+  }
+})

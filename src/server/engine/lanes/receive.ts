@@ -104,7 +104,11 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
   async function settle(link: AgentLink, end: ReportedEnd): Promise<void> {
     const { taskId } = end.complete
     const { hostId } = link
-    const ended = { ...end, refuted: await refuted.reason(taskId, hostId) }
+    const ended = {
+      ...end,
+      refuted: await refuted.reason(taskId, hostId),
+      timeoutHint: await refuted.timeoutHint(taskId),
+    }
     const changed = await executions.settle(`${taskId}/${hostId}`, ended)
     parts.ended(changed)
     if (await refuted.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })

@@ -92,6 +92,8 @@ export interface TaskRecord {
   /** Bytes a second of all its hosts together; absent where it is not bounded. */
   limitRate?: number
   timeout: number
+  /** Neither the request nor the script named a timeout. Absent in records of older servers. */
+  hasDefaultTimeout?: true
   workDir: string | null
   runAs: string | null
   /** Absent in records of older servers. */

@@ -112,10 +112,11 @@ export async function checkedRun(
   if (faults.length > 0 || 'message' in script) throw invalid(faults)
   const declared = await declaredOf(script, asked.scripts, options)
   if (declared.faults.length > 0) throw invalid(declared.faults)
-  const timeout = options.timeout ?? script.timeout ?? defaultTimeout
+  const named = options.timeout ?? script.timeout
+  const timeout = { timeout: named ?? defaultTimeout, hasDefaultTimeout: named === null }
   const { field: _, ...toRun } = script
   const given = { ...options, params: declared.params }
-  return { ...toRun, timeout, gates: asked.gates, retryOf: null, options: given }
+  return { ...toRun, ...timeout, gates: asked.gates, retryOf: null, options: given }
 }
 
 /** The task that a request asks for. Throws `invalid` as `checkedRun`, or with what is wrong with the target. */

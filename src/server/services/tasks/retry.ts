@@ -80,8 +80,9 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const params = await context.engine.params(task)
   checkSecrets(task, params, input)
   const options = optionsOf(task, params, input)
-  const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
-  const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
+  const { scriptId, scriptVersion, scriptName, type, timeout, hasDefaultTimeout, clusterId } = task
+  const script = { scriptId, scriptVersion, scriptName, type, timeout, hasDefaultTimeout }
+  const again = { ...script, clusterId, hostIds, retryOf: task.id }
   const { copy, fetch, stdin, fileName, hasSecretFile, limitRate } = task
   const files = { copy, fetch, stdin, fileName, hasSecretFile, limitRate }
   if (copy || fetch) return { ...again, ...files, content: '', options }

@@ -31,6 +31,8 @@ export interface NewTask {
   /** Of type INSTALL. */
   install?: InstallOrder
   timeout: number
+  /** Neither the request nor the script named a timeout. */
+  hasDefaultTimeout?: boolean | undefined
   clusterId: number | null
   hostIds: readonly number[]
   retryOf: string | null
@@ -112,6 +114,7 @@ function taskRecord(
     ...(task.upgrade && { upgrade: task.upgrade }),
     ...filesOf(task),
     timeout: task.timeout,
+    ...(task.hasDefaultTimeout === true && { hasDefaultTimeout: true }),
     workDir: options.workDir ?? null,
     runAs: options.runAs ?? null,
     limits: options.limits ?? null,

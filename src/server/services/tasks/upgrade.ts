@@ -71,6 +71,7 @@ export async function newUpgrade(context: Context, input: TaskCreate): Promise<N
     type: 'UPGRADE',
     content: '',
     timeout,
+    hasDefaultTimeout: options.timeout === undefined,
     ...hosts,
     retryOf: null,
     upgrade: order,
