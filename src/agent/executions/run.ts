@@ -32,13 +32,10 @@ interface RunOptions {
   readonly ending: (reason: EndReason) => void
 }
 
-/**
- * The signal that a code over 128 stands for. The shell reports a death by signal N and `exit 128+N` alike; as nearly
- * nothing exits so by itself, it counts as the signal.
- */
-export function signalOf(code: number): string | null {
-  for (const [name, number] of Object.entries(constants.signals)) if (number === code - 128) return name
-  return null
+/** The signal that is known to have ended a script; null for a mere `exit 128+N`. */
+function signalOf({ code, isDeath }: Pick<Exit, 'code' | 'isDeath'>): string | null {
+  if (isDeath !== true) return null
+  return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0] ?? null
 }
 
 /** Milliseconds that other processes, such as a `>(filter)`, have to close the output after the script's end. */
@@ -63,8 +60,8 @@ export function outcome(exit: Exit | null, { tree, reason, duration, ended }: En
   if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
     // KILL takes the wrapper too, which then leaves no word.
-    const exitCode = exit?.code ?? 137
-    return { ...common, exitCode, status: 'CANCELLED', signal: signalOf(exitCode), error }
+    const end = exit ?? ({ code: 137, isDeath: true } as const)
+    return { ...common, exitCode: end.code, status: 'CANCELLED', signal: signalOf(end), error }
   }
   if (exit === null) {
     const killed = 'the processes of the script were killed from outside'
@@ -76,7 +73,7 @@ export function outcome(exit: Exit | null, { tree, reason, duration, ended }: En
     return { ...common, exitCode: exit.code, status: 'FAILED', signal: null, error: never }
   }
   const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
-  return { ...common, exitCode: exit.code, status, signal: signalOf(exit.code), error }
+  return { ...common, exitCode: exit.code, status, signal: signalOf(exit), error }
 }
 
 interface DrainOptions {

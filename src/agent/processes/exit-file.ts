@@ -8,6 +8,9 @@ export const neverBegun = 'never'
 /** File with /proc/PID/stat of the script's first process, written by the wrapper. */
 export const leaderName = 'leader'
 
+/** File with the word of the wrapper's shell on the signal that ended the script, such as `Killed`. */
+export const deathName = 'death'
+
 /** Bytes of the exit line, reserved before the start so that a full disk cannot lose it. */
 const roomBytes = 48
 
@@ -15,6 +18,8 @@ const roomBytes = 48
 export interface Exit {
   readonly code: number
   readonly uptime: number
+  /** A signal ended the script; a shell says nothing of some, such as INT. */
+  readonly isDeath?: true
   /** The wrapper ended before the agent let it begin. */
   readonly isNever?: true
 }
@@ -37,7 +42,9 @@ export function readExit(directory: string): Exit | null {
   const text = read(join(directory, 'exit'))
   if (text.startsWith(neverBegun)) return { code: 126, uptime: 0, isNever: true }
   const [, code, uptime] = /^(\d{1,3}) ([\d.]+)\n/.exec(text) ?? []
-  return code === undefined ? null : { code: Number(code), uptime: Number(uptime) }
+  if (code === undefined) return null
+  const isDeath = Number(code) > 128 && read(join(directory, deathName)) !== ''
+  return { code: Number(code), uptime: Number(uptime), ...(isDeath && { isDeath }) }
 }
 
 /** The script's first process, its session leader; null if unknown. */

@@ -14,7 +14,7 @@ import {
 } from '../../core/script/script-form.ts'
 import { notEnforced } from '../../core/task/limits.ts'
 import { usualAttributes } from '../processes/attributes.ts'
-import { blankExit, leaderName, neverBegun } from '../processes/exit-file.ts'
+import { blankExit, deathName, leaderName, neverBegun } from '../processes/exit-file.ts'
 import type { Limiter } from '../processes/limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { quoted } from '../processes/own-process.ts'
@@ -51,8 +51,8 @@ const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
  * The wrapper outlives the agent and writes down how the script ended, in one write over reserved blanks, so that a full
  * disk cannot lose it. It sets no variable before the script runs: params are variables here too, and
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
- * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
- * with the redirections of what died. It first records the script's process,
+ * shell itself says of a death ("Killed") is no output of the script but tells it from `exit 137`: the subshell is there
+ * for that, as dash says it with the redirections of what died. It first records the script's process,
  * because the script leads its own session.
  *
  * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
@@ -72,6 +72,7 @@ ${usualAttributes()}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
+command exec 2>${quoted(join(start.directory, deathName))}
 ({ read -r ${scratch} </proc/self/stat; echo "$${scratch}" >${quoted(join(start.directory, leaderName))}; } 2>/dev/null
 unset ${scratch}
 exec "$@" <${stdin?.path ?? '/dev/null'} 2>&9 ${inherited(closed)})

@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Counts, TaskResult } from '../../core/task/task.ts'
@@ -40,6 +41,12 @@ export function tellsHostState({ error, hostname }: Pick<TaskResult, 'error' | '
   return error?.startsWith(`${hostname} is `) === true
 }
 
+/** A shell turns a death by signal N into exit 128 + N, and so do scripts. */
+function codeWords(code: number | null): string {
+  const [name] = Object.entries(constants.signals).find(([, number]) => number + 128 === code) ?? []
+  return name === undefined ? '' : ` (128 + ${name})`
+}
+
 /** Why a host did not succeed; `timeout` in seconds. */
 export function reasonOf(result: TaskResult, timeout: number): string {
   const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
@@ -47,7 +54,7 @@ export function reasonOf(result: TaskResult, timeout: number): string {
   const partial = `${undone}${result.outputComplete ? '' : ' (output incomplete)'}`
   if (result.status === 'TIMEOUT' && timeout > 0) return `TIMEOUT after ${timeout} s${error}${partial}`
   if (result.status !== 'FAILED') return `${result.status}${error}${partial}`
-  const how = result.signal === null ? '' : ` (${sanitizeLine(result.signal)})`
+  const how = result.signal === null ? codeWords(result.exitCode) : ` (${sanitizeLine(result.signal)})`
   return `FAILED, exit ${result.exitCode ?? 'unknown'}${how}${error}${partial}`
 }
 

@@ -60,6 +60,18 @@ const cases: {
     status: 'FAILED',
     signal: 'SIGSEGV',
   },
+  ...[130, 137, 143].map((exitCode) => ({
+    name: `a script that exits with ${exitCode} has no signal`,
+    request: { script: `exit ${exitCode}` },
+    exitCode,
+    status: 'FAILED',
+  })),
+  {
+    name: 'a command that a signal ended leaves its code and no signal',
+    request: { script: 'sh -c "kill -KILL \\$\\$"; exit $?' },
+    exitCode: 137,
+    status: 'FAILED',
+  },
   {
     name: 'a missing working directory is 126',
     request: { workDir: '/no/such/place' },

@@ -36,6 +36,15 @@ test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when
   t.is(exitOfTask(taskOf([good, cancelled], { status: 'CANCELLED' })), 130)
 })
 
+test('a signal is named as such only where the agent knows it', (t) => {
+  const words = (signal: string | null, exitCode: number) =>
+    foldFailures(taskOf([resultOf('web1', { status: 'FAILED', exitCode, signal })]))[0]?.reason
+  t.is(words('SIGKILL', 137), 'FAILED, exit 137 (SIGKILL)')
+  t.is(words(null, 137), 'FAILED, exit 137 (128 + SIGKILL)')
+  t.is(words(null, 143), 'FAILED, exit 143 (128 + SIGTERM)')
+  for (const code of [3, 128, 255]) t.is(words(null, code), `FAILED, exit ${code}`)
+})
+
 test('a timeout says after how long', (t) => {
   const task = taskOf([resultOf('web1', { status: 'TIMEOUT', exitCode: -1 })], { timeout: 2 })
   t.deepEqual(failureLines(foldFailures(task)), ['web1: TIMEOUT after 2 s'])
