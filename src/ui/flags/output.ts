@@ -27,7 +27,7 @@ export const outputFlags = {
     description: 'also write one file per host and stream to DIR, like DIR/web1.out',
   }),
   'no-prefix': boolean({ helpGroup, char: 'N', description: 'do not prefix lines with the host name' }),
-  raw: boolean({ helpGroup, description: 'let control sequences of the hosts through' }),
+  raw: boolean({ helpGroup, description: 'let control sequences through, except that \\r ends a line' }),
 }
 
 type OutputFlags = FlagsOf<typeof outputFlags>
