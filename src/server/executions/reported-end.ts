@@ -105,7 +105,7 @@ export function settled(
     stderrBytes: complete.stderrBytes ?? output.stderrBytes,
     truncated: complete.truncated === true || output.truncated,
     outputComplete: status !== 'LOST' && lacks === null,
-    error: sentence([status === 'TIMEOUT' ? timeoutHint : null, complete.error, doubt, sizes]),
+    error: sentence([complete.error, status === 'CANCELLED' ? null : timeoutHint, doubt, sizes]),
     containment: levels.find((level) => level === complete.containment) ?? null,
     survivors: survivorsOf(complete),
     ...(complete.changed !== undefined && { changed: complete.changed }),

@@ -195,7 +195,7 @@ for (const [exitCode, status, end, error] of [
   [0, 'SUCCESS', 'SUCCESS', null],
 ] as const)
   test(`P24 exit code ${exitCode} told as ${status} is ${end}`, async (t) => {
-    const { server, agent, taskId } = await started(t)
+    const { server, agent, taskId } = await started(t, { task: { timeout: 60 } })
     agent.complete(taskId, exitCode, { status, lastSequence: -1 })
     t.like((await finished(server, taskId)).results[0], { status: end, exitCode, error })
   })
@@ -213,7 +213,7 @@ test('what an agent says of an end is kept as one line without control character
 })
 
 test('A07 survivors are null where an agent that knows its containment does not know them, and none where nobody tells', async (t) => {
-  const { server, agent, taskId } = await started(t)
+  const { server, agent, taskId } = await started(t, { task: { timeout: 60 } })
   const error = 'processes that left their parents are not known'
   agent.complete(taskId, -1, { lastSequence: -1, containment: 'process-group', error })
   const unknown = await finished(server, taskId)

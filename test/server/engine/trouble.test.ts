@@ -170,7 +170,9 @@ test('secret parameters of a retry are held to the same bounds', async (t) => {
 test('a script that the default timeout has ended says so, one whose timeout was given does not', async (t) => {
   const server = await startTestServer(t)
   const [host] = await enrolled(server, 1)
-  const agent = await ScriptedAgent.link(server, host as Identity, { capabilities: { files: true } })
+  const agent = await ScriptedAgent.link(server, host as Identity, {
+    capabilities: { files: true, gates: true },
+  })
   const hostIds = idsOf([host as Identity])
   const script = { content: 'true' }
   const ended = async (taskId: string, frame: 'EXECUTE_SCRIPT' | 'FETCH_FILE' = 'EXECUTE_SCRIPT') => {
@@ -179,7 +181,7 @@ test('a script that the default timeout has ended says so, one whose timeout was
     const { timeout, results } = await finished(server, taskId)
     return [timeout, results[0]?.status, results[0]?.error]
   }
-  const told = '300 s is the default timeout; give a longer one (-u); pid 7 is left'
+  const told = 'pid 7 is left; 300 s is the default timeout; give a longer one (-u)'
   const first = await startTask(server, hostIds)
   t.deepEqual(await ended(first), [300, 'TIMEOUT', told])
   const { taskId: second } = await server.data('POST', `/api/tasks/${first}/retry`, {})
@@ -188,6 +190,25 @@ test('a script that the default timeout has ended says so, one whose timeout was
     t.deepEqual(await ended(await startTask(server, hostIds, options)), [300, 'TIMEOUT', 'pid 7 is left'])
   const fetched = await startTask(server, hostIds, { script: undefined, fetch: { path: '/a', kind: 'FILE' } })
   t.is((await ended(fetched, 'FETCH_FILE'))[2], told.replace('300', '3600'))
+
+  const gated = await startTask(server, hostIds, {
+    timeout: 300,
+    verify: { script },
+    rollback: { script: { ...script, timeout: 300 } },
+  })
+  await agent.execution(gated)
+  const timedOut = { status: 'TIMEOUT', exitCode: -1 } as const
+  agent.complete(gated, -1, {
+    lastSequence: -1,
+    status: 'FAILED',
+    error: 'verification failed: timed out',
+    verify: { ...timedOut, attempts: 1 },
+    rollback: timedOut,
+  })
+  t.is(
+    (await finished(server, gated)).results[0]?.error,
+    'verification failed: timed out; 300 s is the default timeout; give the verify script a longer one',
+  )
 
   const schedule = { name: 'nightly', cron: '@yearly', script, target: { hostIds } }
   for (const [timeout, error] of [

@@ -107,7 +107,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     const ended = {
       ...end,
       refuted: await refuted.reason(taskId, hostId),
-      timeoutHint: await refuted.timeoutHint(taskId),
+      timeoutHint: await refuted.timeoutHint(end.complete),
     }
     const changed = await executions.settle(`${taskId}/${hostId}`, ended)
     parts.ended(changed)

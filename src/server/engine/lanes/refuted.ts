@@ -1,3 +1,4 @@
+import type { ScriptComplete } from '../../../core/protocol/messages.ts'
 import { fetchedId } from '../../files/files.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { EngineParts } from '../parts.ts'
@@ -5,26 +6,35 @@ import type { EngineParts } from '../parts.ts'
 /** Tasks that are remembered, so that the ends of a large task read it once. */
 const mostKnown = 1000
 
-interface Known {
-  readonly isFetch: boolean
-  readonly timeoutHint: string | null
+/** Of a task: what to do where a default timeout has ended one of its scripts. */
+interface Hints {
+  readonly script: string | null
+  readonly verify: string | null
+  readonly rollback: string | null
 }
 
-function timeoutHintOf({ timeout, hasDefaultTimeout, scheduleId }: TaskRecord): string | null {
-  if (hasDefaultTimeout !== true) return null
-  const what = scheduleId === undefined ? 'give' : 'give its schedule'
-  return `${timeout} s is the default timeout; ${what} a longer one (-u)`
+function hintsOf(task: TaskRecord | undefined): Hints {
+  const hint = (
+    what: Pick<TaskRecord, 'timeout' | 'hasDefaultTimeout'> | null | undefined,
+    advice: string,
+  ) => (what?.hasDefaultTimeout === true ? `${what.timeout} s is the default timeout; ${advice}` : null)
+  const { gates, scheduleId } = task ?? {}
+  return {
+    script: hint(task, `give ${scheduleId === undefined ? '' : 'its schedule '}a longer one (-u)`),
+    verify: hint(gates?.verify, 'give the verify script a longer one'),
+    rollback: hint(gates?.rollback, 'give the rollback script a longer one'),
+  }
 }
 
 /** Judges the ends that agents report by what the server has of their tasks. */
 export function createRefuted({ store }: Pick<EngineParts, 'store'>) {
-  const tasks = new Map<string, Known>()
+  const tasks = new Map<string, { readonly isFetch: boolean; readonly hints: Hints }>()
 
-  async function knownOf(taskId: string): Promise<Known> {
+  async function knownOf(taskId: string) {
     const known = tasks.get(taskId)
     if (known !== undefined) return known
     const task = await store.get('tasks', taskId)
-    const found = { isFetch: task?.type === 'FETCH', timeoutHint: (task && timeoutHintOf(task)) ?? null }
+    const found = { isFetch: task?.type === 'FETCH', hints: hintsOf(task) }
     tasks.set(taskId, found)
     const [oldest] = tasks.keys()
     if (tasks.size > mostKnown && oldest !== undefined) tasks.delete(oldest)
@@ -35,7 +45,15 @@ export function createRefuted({ store }: Pick<EngineParts, 'store'>) {
 
   return {
     isFetch,
-    timeoutHint: async (taskId: string) => (await knownOf(taskId)).timeoutHint,
+    async timeoutHint({ taskId, exitCode, verify, rollback }: ScriptComplete): Promise<string | null> {
+      const { hints } = await knownOf(taskId)
+      const of = [
+        exitCode === -1 && !verify ? hints.script : null,
+        verify?.status === 'TIMEOUT' ? hints.verify : null,
+        rollback?.status === 'TIMEOUT' ? hints.rollback : null,
+      ]
+      return of.filter((hint) => hint !== null).join('; ') || null
+    },
     /** Returns why a SUCCESS cannot be true; null if it may be. */
     async reason(taskId: string, hostId: number): Promise<string | null> {
       if (!(await isFetch(taskId))) return null

@@ -31,6 +31,8 @@ export interface GateScript {
   /** Null when the task is final, as that of the task. */
   content: string | null
   timeout: number
+  /** As of the task. */
+  hasDefaultTimeout?: true
 }
 
 /** What follows on the script of a task on each host (contract §15). Times in seconds. */

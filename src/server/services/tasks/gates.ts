@@ -25,6 +25,7 @@ async function scriptOf(
 
 function gateOf(script: ScriptToRun, timeout: number | undefined): GateScript {
   const { scriptId, scriptVersion, scriptName, type, content } = script
+  const named = timeout ?? script.timeout
   return {
     scriptId,
     scriptVersion,
@@ -32,7 +33,8 @@ function gateOf(script: ScriptToRun, timeout: number | undefined): GateScript {
     firstLine: scriptName === null ? firstLine(content) : null,
     type,
     content,
-    timeout: timeout ?? script.timeout ?? defaultTimeout,
+    timeout: named ?? defaultTimeout,
+    ...(named === null && { hasDefaultTimeout: true }),
   }
 }
 
