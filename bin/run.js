@@ -20,9 +20,19 @@ function partOf([word]) {
   return word === 'server' || word === 'quickstart' ? 'server' : 'cli'
 }
 
+/**
+ * Milliseconds for each address of a name before the next one is tried: a lost SYN is sent again after a second, and a
+ * distant answer takes half a second more. Node's 250 would never connect there.
+ */
+const addressTimeout = 1_500
+
 /** Carries out what was asked, a process that an agent started of itself included. */
 async function carryOut(argv) {
   const [word, ...words] = argv
+  const net = require('node:net')
+  net.setDefaultAutoSelectFamilyAttemptTimeout(
+    Math.max(addressTimeout, net.getDefaultAutoSelectFamilyAttemptTimeout()),
+  )
   const { load } = require('./from-files.js')
   if (word === '__complete') return (await load('cli', 'ui/completion/answer.js')).answer(words[0] ?? '')
   if (Object.hasOwn(agentProcesses, word)) {
