@@ -29,7 +29,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     level = options.logLevel ?? given
   }
   const log = leveled(options.log ?? stderrLog, () => level)
-  const connection = openConnection(options)
+  const connection = openConnection({ ...options, warn: (text) => log('WARN', text) })
   // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
   const accounts = await checkAccounts(options)
   const enrollToken = await tokenToEnroll(options)

@@ -1,6 +1,7 @@
 import type { Services } from '../core/services.ts'
 import type { OpenTerminalSocket } from '../net/attachment.ts'
 import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
+import type { Warn } from '../net/proxy.ts'
 import { Api, type Retries, silentRetries } from './http/api.ts'
 import { openTransport } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
@@ -39,7 +40,11 @@ export async function openClient({
   token,
   refused = silentRetries.refused,
   ...endpoint
-}: Endpoint & { token?: string | undefined; refused?: Retries['refused'] }): Promise<Client> {
+}: Endpoint & {
+  token?: string | undefined
+  refused?: Retries['refused']
+  warn?: Warn
+}): Promise<Client> {
   const connection = openConnection(endpoint)
   return clientOver(
     connection,

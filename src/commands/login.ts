@@ -66,8 +66,12 @@ export default class Login extends BaseCommand {
     const endpoint = { url, caFile, tlsFingerprint }
     const got =
       token === undefined
-        ? await this.#logIn(await openClient(endpoint), flags)
-        : { token, expiresAt: null, user: await (await openClient({ ...endpoint, token })).auth.me() }
+        ? await this.#logIn(await openClient({ ...endpoint, warn: this.warning }), flags)
+        : {
+            token,
+            expiresAt: null,
+            user: await (await openClient({ ...endpoint, token, warn: this.warning })).auth.me(),
+          }
     const trust = {
       ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
       ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),

@@ -26,7 +26,7 @@ export default class Logout extends BaseCommand {
   /** A session that has ended already, or a server that is away, must not keep the token on this disk. */
   async #end(server: ChosenServer): Promise<boolean> {
     try {
-      await (await openClient(server)).auth.logout()
+      await (await openClient({ ...server, warn: this.warning })).auth.logout()
       return true
     } catch (error) {
       if (!(error instanceof RsmError)) throw error

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { type Pin, readPin } from '../core/pins.ts'
 import { normalUrl } from '../core/server-url.ts'
 import { mismatch } from './pinned.ts'
-import { bareHost, type Environment, portOf, proxyFor } from './proxy.ts'
+import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
 import { trustedCertificates } from './trust.ts'
 
 /** Where a server is and how its certificate is trusted. */
@@ -107,16 +107,22 @@ function trustOf(pin: Pin | null, caFile: string | undefined): ConnectionOptions
 }
 
 /**
- * Connections to a server, through a proxy where the environment names one. Errors: `usage` for a proxy
- * variable, URL, file of certificates or fingerprint that is none.
+ * Connections to a server, through a proxy where the environment names one. `warn` is told of settings that are ignored
+ * in part. Errors: `usage` for an invalid proxy variable, URL, file of certificates or fingerprint.
  */
 export function openConnection(
-  { url, caFile, tlsFingerprint, environment }: Endpoint & { environment?: Environment | undefined },
+  {
+    url,
+    caFile,
+    tlsFingerprint,
+    environment,
+    warn = () => {},
+  }: Endpoint & { environment?: Environment | undefined; warn?: Warn | undefined },
   within = connectTimeout,
 ): Connection {
   const normal = normalUrl(url)
   const base = new URL(normal)
-  const proxy = proxyFor(base, environment)
+  const proxy = proxyFor(base, environment, warn)
   const pin = tlsFingerprint === undefined ? null : readPin(tlsFingerprint)
   const isSecure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.

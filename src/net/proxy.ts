@@ -1,6 +1,10 @@
+import { BlockList, isIP } from 'node:net'
 import { RsmError } from '../core/errors.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Takes one sentence about a setting that is ignored in part. */
+export type Warn = (text: string) => void
 
 /** The variable that is set, lower case first; an empty one is not set, as in curl. */
 function variable(environment: Environment, name: string): readonly [name: string, value: string] | null {
@@ -11,21 +15,29 @@ function variable(environment: Environment, name: string): readonly [name: strin
   return null
 }
 
-/** Whether NO_PROXY names a server: `*`, `host` and all below it, `.domain`, `host:port`, an IPv6 address, `[IPv6]:port`. */
-function isExempt(url: URL, list: string): boolean {
-  const host = bareHost(url).toLowerCase()
-  const port = portOf(url)
-  return list
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .some((entry) => {
-      if (entry === '*') return true
-      const parts = /^\[([^\]]+)\](?::(\d+))?$/.exec(entry) ?? /^([^:]+):(\d+)$/.exec(entry) ?? ['', entry]
-      const [, name = '', only] = parts
-      const bare = name.replace(/^\*?\./, '')
-      if (bare === '' || (only !== undefined && Number(only) !== port)) return false
-      return host === bare || host.endsWith(`.${bare}`)
-    })
+/**
+ * Whether one entry of NO_PROXY names the server: `*`, `host` and all below it, `.domain`, an address or network, as in
+ * curl; each may have a port: `host:443`, `10.0.0.0/8:443`, `[fd00::/8]:443`. Null for a malformed entry.
+ */
+function isNamedBy(entry: string, url: URL): boolean | null {
+  if (entry === '*') return true
+  const parts = /^\[([^\]]+)\](?::(\d+))?$/.exec(entry) ?? /^([^:]+):(\d+)$/.exec(entry) ?? ['', entry]
+  const [, name = '', only] = parts
+  const host = bareHost(url).toLowerCase().replace(/\.$/, '')
+  const family = isIP(host)
+  const isOfPort = only === undefined || Number(only) === portOf(url)
+  const [, address = name, bits] = /^([^/]+)\/(\d+)$/.exec(name) ?? []
+  const version = isIP(address)
+  const length = Number(bits ?? (version === 4 ? 32 : 128))
+  if (version !== 0 && length <= (version === 4 ? 32 : 128)) {
+    const network = new BlockList()
+    network.addSubnet(address, length, version === 4 ? 'ipv4' : 'ipv6')
+    return isOfPort && family !== 0 && network.check(host, family === 4 ? 'ipv4' : 'ipv6')
+  }
+  const domain = name.replace(/^\*?\./, '').replace(/\.$/, '')
+  // No host name ends in a number, so `10.` and `192.168` would never match.
+  if (!/^[a-z0-9_.-]+$/.test(domain) || /(?:^|\.)\d+$/.test(domain)) return null
+  return isOfPort && family === 0 && (host === domain || host.endsWith(`.${domain}`))
 }
 
 /** A host without the brackets of an IPv6 address. */
@@ -54,14 +66,32 @@ function proxyUrl(name: string, value: string): URL {
 }
 
 /**
- * The proxy for the server at `url` by HTTPS_PROXY or HTTP_PROXY, whichever fits its scheme, and NO_PROXY (contract §9);
- * null means a direct connection. `HOST:PORT` is an HTTP proxy, as in curl. Errors: `usage`, naming the variable.
+ * The variable that names a proxy for the server at `url` (contract §9), unless NO_PROXY names the server. `warn` is
+ * told of malformed entries of NO_PROXY.
  */
-export function proxyFor(url: URL, environment: Environment = process.env): URL | null {
+export function proxySetting(
+  url: URL,
+  environment: Environment = process.env,
+  warn: Warn = () => {},
+): readonly [name: string, value: string] | null {
   const proxy = variable(environment, url.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY')
   const exempt = variable(environment, 'NO_PROXY')
-  if (proxy === null || (exempt !== null && isExempt(url, exempt[1]))) return null
-  return proxyUrl(...proxy)
+  if (proxy === null || exempt === null) return proxy
+  const entries = exempt[1].split(/[\s,]+/).filter((entry) => entry !== '')
+  const named = entries.map((entry) => isNamedBy(entry.toLowerCase(), url))
+  if (named.includes(true)) return null
+  const malformed = entries.filter((_, index) => named[index] === null)
+  if (malformed.length > 0)
+    warn(
+      `${exempt[0]} has ${malformed.join(', ')}, which matches no server: write a host, .domain, an address, or a network as 10.0.0.0/8`,
+    )
+  return proxy
+}
+
+/** The proxy of `proxySetting`; null means a direct connection. `HOST:PORT` is an HTTP proxy, as in curl. Errors: `usage`. */
+export function proxyFor(url: URL, environment?: Environment, warn?: Warn): URL | null {
+  const proxy = proxySetting(url, environment, warn)
+  return proxy && proxyUrl(...proxy)
 }
 
 /** What of an environment says by which proxies servers are reached. */

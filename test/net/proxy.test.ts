@@ -71,6 +71,9 @@ const cases: readonly (readonly [variables: Record<string, string>, reached: str
   [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.0.0.1:PORT' }, 'directly'],
   [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.0.0.1:1' }, 'through the proxy'],
   [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '*' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.0.0.0/8' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', no_proxy: '127.0.0.1/32:PORT' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.*' }, 'through the proxy'],
   [{ HTTP_PROXY: 'http://' }, `2: HTTP_PROXY ${none}`],
   [{ http_proxy: 'http://host:port' }, `2: http_proxy ${none}`],
   [{ HTTP_PROXY: 'http://%zz:secret@PROXY' }, `2: HTTP_PROXY ${none}`],
@@ -102,11 +105,62 @@ const names: readonly (readonly [url: string, variables: Record<string, string>,
   ['https://[2001:db8::1]', { ...p, NO_PROXY: '2001:db8::1' }, null],
   ['https://[2001:db8::1]', { ...p, NO_PROXY: '[2001:db8::1]:443' }, null],
   ['https://[2001:db8::1]', { ...p, NO_PROXY: '[2001:db8::1]:8443' }, 'p:3128'],
+  ['https://[2001:db8::1]', { ...p, NO_PROXY: '2001:0DB8:0::1' }, null],
+  ['https://[fd00::7]', { ...p, NO_PROXY: 'fd00::/8' }, null],
+  ['https://[fd00::7]', { ...p, NO_PROXY: 'fd00::7/128' }, null],
+  ['https://[fd00::7]', { ...p, NO_PROXY: 'fd00:1::/32' }, 'p:3128'],
+  ['https://[fd00::7]', { ...p, NO_PROXY: '[fd00::/8]:443' }, null],
+  ['https://[fd00::7]', { ...p, NO_PROXY: '[fd00::/8]:8443' }, 'p:3128'],
+  ['https://10.1.2.3', { ...p, NO_PROXY: 'other 10.0.0.0/8:443' }, null],
+  ['https://10.1.2.3', { ...p, NO_PROXY: '10.0.0.0/8:8443' }, 'p:3128'],
+  ['https://10.1.2.3', { ...p, NO_PROXY: '0.0.0.0/0' }, null],
 ]
 for (const [url, variables, proxy] of names)
   test(`${url} with ${JSON.stringify(variables)} goes ${proxy ? `through ${proxy}` : 'directly'}`, (t) => {
     t.is(proxyFor(new URL(url), variables)?.host ?? null, proxy)
   })
+
+for (const [list, told] of [
+  ['127.*', 'NO_PROXY has 127.*, which'],
+  ['a.example, 10., b.example,10.0.0.0/33', 'NO_PROXY has 10., 10.0.0.0/33, which'],
+  ['http://rsm.example', 'NO_PROXY has http://rsm.example, which'],
+  ['127.*, 127.0.0.1', null],
+  ['localhost,.a.example,*.b.example,c_1.example.:443,fd00::/8,*', null],
+] as const)
+  test(`NO_PROXY=${list} ${told === null ? 'is understood, or does not matter' : 'is warned of'}`, (t) => {
+    const warnings: string[] = []
+    proxyFor(new URL('http://127.0.0.1'), { HTTP_PROXY: 'p', NO_PROXY: list }, (text) => warnings.push(text))
+    t.deepEqual(
+      warnings.map((text) => text.startsWith(told ?? '?')),
+      told === null ? [] : [true],
+      warnings.join(),
+    )
+    proxyFor(new URL('http://127.0.0.1'), { NO_PROXY: list }, (text) => t.fail(text))
+  })
+
+test('agent and command line warn once of an entry of NO_PROXY that they do not understand', async (t) => {
+  const fake = await startFakeServer(t, { 'GET /api/auth/me': () => ({ id: 1, username: 'ann' }) })
+  const { port } = await startConnectProxy(t, fake.url)
+  const variables = { HTTP_PROXY: `127.0.0.1:${port}`, no_proxy: '127.*' }
+  const rsm = commandLine(t, { url: fake.url, token: 'x' } as TestServer)
+  const { exit, stderr } = await rsm(['whoami', '--json'], { env: variables })
+  t.is(exit, 0, stderr)
+  t.regex(stderr, /^rsm: warning: no_proxy has 127\.\*, which matches no server: .*\n$/)
+
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const warned: string[] = []
+  const proxy = await startConnectProxy(t, server.url)
+  const agent = await startAgent({
+    ...agentOptions(server, temporaryDirectory(t)),
+    logLevel: 'WARN',
+    log: (_, line) => warned.push(line),
+    environment: { HTTP_PROXY: `127.0.0.1:${proxy.port}`, no_proxy: '127.*' },
+  })
+  await server.linked(1)
+  await agent.stop()
+  t.is(warned.filter((line) => line.startsWith('no_proxy has 127.*')).length, 1, warned.join('\n'))
+})
 
 test('agent and command line pin a certificate through a proxy, too', async (t) => {
   const { server, url } = await startTlsServer(t, { selfSigned: true })

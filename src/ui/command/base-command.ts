@@ -106,6 +106,8 @@ export abstract class BaseCommand extends Command {
     if (!this.globals.quiet) process.stderr.write(`rsm: ${sanitizeLine(text)}\n`)
   }
 
+  protected readonly warning = (text: string): void => this.notice(`warning: ${text}`)
+
   protected server(): ChosenServer {
     const { url, context } = this.globals
     return new Contexts().choose({
@@ -120,7 +122,7 @@ export abstract class BaseCommand extends Command {
   /** A token is as good as a password. In CI secrets are mounted as they are, and nobody can change that. */
   protected warnOfReadable(path: string | undefined): void {
     if (path !== undefined && (process.env['CI'] ?? '') === '' && isReadableByAll(path))
-      this.notice(`warning: every user of this machine can read the token: chmod 600 ${shellWord(path)}`)
+      this.warning(`every user of this machine can read the token: chmod 600 ${shellWord(path)}`)
   }
 
   /** The chosen server as people know it: `staging (https://rsm.example.org)`. */
@@ -140,7 +142,7 @@ export abstract class BaseCommand extends Command {
     const refused = ({ message }: RsmError) => {
       if (!this.globals.json) this.notice(`${message}; trying again for up to 15 s`)
     }
-    return openClient({ ...server, refused })
+    return openClient({ ...server, refused, warn: this.warning })
   }
 
   // oclif would print errors on stdout under --json and read RSM_CONTENT_TYPE; ours go to stderr, from cli.ts.
