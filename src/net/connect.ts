@@ -1,11 +1,12 @@
 import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { firstError } from '../core/errors.ts'
 import { type Pin, readPin } from '../core/pins.ts'
 import { normalUrl } from '../core/server-url.ts'
 import { mismatch } from './pinned.ts'
 import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
-import { trustedCertificates } from './trust.ts'
+import { trustOptions } from './trust.ts'
 
 /** Where a server is and how its certificate is trusted. */
 export interface Endpoint {
@@ -22,6 +23,7 @@ export interface Connection {
   readonly url: string
   readonly base: URL
   readonly proxy: URL | null
+  readonly caFile: string | undefined
   /** Keeps connections for the next request. */
   readonly agent: Agent
   /** Opens one for each WebSocket: an idle one may be about to be closed. */
@@ -31,11 +33,11 @@ export interface Connection {
 /** How long a proxy may take to open a tunnel, and a server behind it to show its certificate, in milliseconds. */
 export const connectTimeout = 10_000
 
-/** What failed, where Node wraps it: each address of a host has an error of its own, and a proxy's names the proxy. */
+/** What failed, where Node or a proxy's error wraps it. */
 export function rootOf(error: unknown): Error & { readonly code?: unknown } {
-  if (error instanceof AggregateError && error.errors.length > 0) return rootOf(error.errors[0])
-  if (error instanceof ProxyError) return rootOf(error.cause)
-  return error instanceof Error ? error : new Error(String(error))
+  const first = firstError(error)
+  if (first instanceof ProxyError) return rootOf(first.cause)
+  return first instanceof Error ? first : new Error(String(first))
 }
 
 /** The proxy cannot be reached, or opens no tunnel; `cause` says why. */
@@ -98,12 +100,12 @@ function secured(options: ConnectionOptions, pin: Pin | null, within: number): P
   })
 }
 
-function trustOf(pin: Pin | null, caFile: string | undefined): ConnectionOptions {
+function trustOf(pin: Pin | null, caFile: string | undefined, warn: Warn): ConnectionOptions {
   // No authority is asked then, and reading them all costs the start of every command.
   if (pin !== null) return { rejectUnauthorized: false }
   const tls = process.getBuiltinModule('node:tls')
   // Parsed once: some hundred certificates at every connection would cost more than the connection.
-  return { secureContext: tls.createSecureContext({ ca: trustedCertificates(caFile) }) }
+  return { secureContext: tls.createSecureContext(trustOptions(caFile, warn)) }
 }
 
 /**
@@ -127,7 +129,7 @@ export function openConnection(
   const isSecure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
   const { Agent } = process.getBuiltinModule(isSecure ? 'node:https' : 'node:http')
-  const trust = isSecure ? trustOf(pin, caFile) : {}
+  const trust = isSecure ? trustOf(pin, caFile, warn) : {}
   const [host, port] = [bareHost(base), portOf(base)]
   const servername = process.getBuiltinModule('node:net').isIP(host) === 0 ? host : ''
   const connect = async () => {
@@ -144,5 +146,5 @@ export function openConnection(
   const agentOf = (keepAlive: boolean): Agent =>
     // Idle sockets of an agent are unreferenced: they keep no process alive.
     Object.assign(new Agent({ keepAlive, ...trust }), isPlain ? {} : { createConnection })
-  return { url: normal, base, proxy, agent: agentOf(true), unshared: agentOf(false) }
+  return { url: normal, base, proxy, caFile, agent: agentOf(true), unshared: agentOf(false) }
 }

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { RsmError } from '../core/errors.ts'
-import { readBoundedFile } from '../disk/bounded-file.ts'
-import { whyUnreadable } from '../disk/unreadable.ts'
+import { blocksOf, readCertificates } from '../disk/certificates.ts'
+import type { Warn } from './proxy.ts'
 
 /** The certificates of the system, where this Node does not read them itself. */
 const systemBundles = [
@@ -12,29 +11,15 @@ const systemBundles = [
 ]
 
 /**
- * The certificates of a file, as PEM: what is none would be passed over in silence, and the server then be told to be the
- * culprit. Errors: `usage`.
+ * Node's certificates, the system's, and those of `caFile` (contract §9), as options of TLS. Each counts as an
+ * authority, as in curl: an intermediate or the server's own certificate is enough. Errors: `usage`, naming the file.
  */
-export function readCertificates(path: string): string {
-  try {
-    const text = readBoundedFile(path).toString('utf8')
-    const { X509Certificate } = process.getBuiltinModule('node:crypto')
-    void new X509Certificate(text)
-    return text
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    const why = code.startsWith('ERR_OSSL') ? 'it holds no certificate in PEM' : whyUnreadable(error)
-    throw new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)
-  }
-}
-
-/** Node's certificates, the system's, and those of `caFile` (contract §9), as PEM. Errors: `usage`, naming the file. */
-export function trustedCertificates(caFile: string | undefined): string[] {
+export function trustOptions(caFile: string | undefined, warn?: Warn, bundles = systemBundles) {
   const { rootCertificates } = process.getBuiltinModule('node:tls')
-  const all = [...rootCertificates]
-  const bundle = systemBundles.find((path) => existsSync(path))
-  if (bundle !== undefined) all.push(readFileSync(bundle, 'utf8'))
-  if (caFile === undefined) return all
-  all.push(readCertificates(caFile))
-  return all
+  const ca = [...rootCertificates]
+  const bundle = bundles.find((path) => existsSync(path))
+  // One text would end at its first damaged block.
+  if (bundle !== undefined) ca.push(...blocksOf(readFileSync(bundle, 'utf8')))
+  if (caFile !== undefined) ca.push(...readCertificates(caFile, warn))
+  return { ca, allowPartialTrustChain: true }
 }

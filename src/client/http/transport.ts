@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { type Connection, rootOf } from '../../net/connect.ts'
+import { portOf } from '../../net/proxy.ts'
 import { openRequests, type Patience, type Send } from '../../net/request.ts'
 
 const meanings: Record<string, string> = {
@@ -29,7 +30,9 @@ export function isLost(error: unknown): boolean {
   return error instanceof RsmError && error.code === 'unreachable' && lostCodes.has(codeOf(error.cause))
 }
 
-function hintFor({ url, proxy }: Connection, code: string): string {
+function hintFor({ url, base, proxy, caFile }: Connection, code: string): string {
+  if (code === 'untrusted' && caFile !== undefined)
+    return `${caFile} has neither this certificate nor the authority that signed it; to see which: openssl s_client -showcerts -connect ${base.hostname}:${portOf(base)}`
   if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint PIN'
   if (code === 'RSM_PIN_MISMATCH')
     return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint PIN'

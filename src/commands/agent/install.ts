@@ -19,6 +19,7 @@ import {
 import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
+import { trustOptions } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { givenDirectory } from '../../ui/command/directories.ts'
 import { baseDirectory } from '../../ui/contexts/base-directory.ts'
@@ -69,7 +70,11 @@ export default class AgentInstall extends BaseCommand {
     if (dataDir !== undefined)
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE'] ?? ''
-    if (caFile !== '') typed.set('RSM_CA_FILE', resolve(caFile))
+    if (caFile !== '') {
+      // The agent itself only warns of damaged ones: a host that was reached has to stay so.
+      trustOptions(caFile)
+      typed.set('RSM_CA_FILE', resolve(caFile))
+    }
     if (join !== null) {
       typed.set('RSM_AGENT_URL', join.url)
       if (join.fingerprint !== undefined) typed.set('RSM_AGENT_TLS_FINGERPRINT', join.fingerprint)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
-import { trustedCertificates } from '../../net/trust.ts'
+import { trustOptions } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, startedBefore, stopSignal } from '../../ui/command/until-stopped.ts'
@@ -231,6 +231,6 @@ export default class ServerStart extends BaseCommand {
   #copyTo(target: string) {
     if (!target.startsWith('syslog+tls:')) return { target }
     const caFile = this.globals['ca-file'] ?? (process.env['RSM_CA_FILE'] || undefined)
-    return { target, ca: trustedCertificates(caFile) }
+    return { target, ca: trustOptions(caFile).ca }
   }
 }

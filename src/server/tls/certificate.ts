@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'n
 import { readFile } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
 import { readPin, showPin } from '../../core/pins.ts'
+import { certificatesIn } from '../../disk/certificates.ts'
 import { whyUnreadable } from '../../disk/unreadable.ts'
 
 /** A certificate with its key, as PEM, checked to belong together. */
@@ -30,14 +31,15 @@ async function readPem(path: string, option: string): Promise<string> {
 }
 
 function parseCertificate(pem: string, path: string): X509Certificate {
-  try {
-    return new X509Certificate(pem)
-  } catch (error) {
-    throw new RsmError('usage', `${path} (--tls-cert) holds no PEM certificate`, {
-      hint: 'give the full chain in PEM, the certificate of the server first',
-      cause: error,
-    })
-  }
+  const { sound, faults } = certificatesIn(pem)
+  const [first] = sound
+  if (first !== undefined && faults.length === 0) return new X509Certificate(first)
+  const [fault] = faults
+  throw new RsmError(
+    'usage',
+    `${path} (--tls-cert) ${fault === undefined ? 'holds no PEM certificate' : `is not whole: ${fault}`}`,
+    { hint: 'give the full chain in PEM, the certificate of the server first' },
+  )
 }
 
 function parseKey(pem: string, path: string): KeyObject {

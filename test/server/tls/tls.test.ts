@@ -75,6 +75,8 @@ test('what is wrong with --tls-cert and --tls-key is one sentence that names the
   const other = await certificateFiles(t)
   const text = join(temporaryDirectory(t), 'text')
   await writeFile(text, 'no PEM')
+  const chain = join(temporaryDirectory(t), 'chain')
+  await writeFile(chain, `${await readFile(good.certFile, 'utf8')}\n-----BEGIN CERTIFICATE-----\nMIIB\n`)
   const cases: [TlsOptions, RegExp][] = [
     [{ certFile: good.certFile }, /--tls-cert needs --tls-key/],
     [{ keyFile: good.keyFile }, /--tls-key needs --tls-cert/],
@@ -85,6 +87,10 @@ test('what is wrong with --tls-cert and --tls-key is one sentence that names the
     ],
     [{ ...good, keyFile: '/' }, /cannot read \/ \(--tls-key\): it is a directory/],
     [{ ...good, certFile: text }, /text \(--tls-cert\) holds no PEM certificate/],
+    [
+      { ...good, certFile: chain },
+      /chain \(--tls-cert\) is not whole: certificate 2 \(line \d+\) is damaged/,
+    ],
     [{ ...good, keyFile: text }, /text \(--tls-key\) holds no PEM private key/],
     [{ ...good, keyFile: other.keyFile }, /tls\.key does not belong to the certificate in .*tls\.crt/],
   ]

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { RsmError } from '../../../core/errors.ts'
+import { firstError, RsmError } from '../../../core/errors.ts'
 import { linesOf } from './head-of.ts'
 import type { Sink } from './sink.ts'
 import { syslogMessage } from './syslog-message.ts'
@@ -36,20 +36,25 @@ export function createStreamSink({ kind, host, port }: Remote, ca: string[] | un
         : (await import('node:tls')).connect({
             socket: plain,
             ca,
+            allowPartialTrustChain: true,
             ...(/^[\d.]+$|:/.test(host) ? { host } : { servername: host, host }),
           })
     plain.on('error', (error) => stream.destroy(error))
     stream.on('error', (error) => {
-      lastError = error.message
+      lastError = (firstError(error) as Error).message
     })
     const patience = AbortSignal.timeout(connectPatience)
     await once(stream, kind === 'tcp' ? 'connect' : 'secureConnect', { signal: patience }).catch(
       (error: Error) => {
         stream.destroy()
         plain.destroy()
-        throw new RsmError('unavailable', patience.aborted ? 'it does not answer' : error.message, {
-          cause: error,
-        })
+        throw new RsmError(
+          'unavailable',
+          patience.aborted ? 'it does not answer' : (firstError(error) as Error).message,
+          {
+            cause: error,
+          },
+        )
       },
     )
     plain.setKeepAlive(true, keepAlive)

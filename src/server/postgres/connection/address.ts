@@ -1,7 +1,7 @@
-import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../../core/errors.ts'
 import { isLoopback } from '../../../core/loopback.ts'
+import { readCertificates } from '../../../disk/certificates.ts'
 import { retryAfter } from './failure.ts'
 
 /** One of the hosts in the URL. */
@@ -99,22 +99,14 @@ function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: 
       hint: tlsHint,
     })
   const rootCert = parameters.get('sslrootcert') ?? undefined
-  const fault = rootCert === undefined ? null : certificateFault(rootCert)
-  if (fault !== null)
-    throw new RsmError('usage', `--store has sslrootcert=${rootCert}: ${fault}`, {
+  try {
+    if (rootCert !== undefined) readCertificates(rootCert)
+  } catch (error) {
+    throw new RsmError('usage', `sslrootcert in --store: ${(error as Error).message}`, {
       hint: 'name a file with certificates in PEM that the user of the server can read',
     })
-  return { mode, rootCert }
-}
-
-/** What is wrong with a file that each connection will read, or null. */
-function certificateFault(file: string): string | null {
-  try {
-    void new X509Certificate(readFileSync(file))
-    return null
-  } catch (error) {
-    return (error as Error).message
   }
+  return { mode, rootCert }
 }
 
 function timeoutOf(parameters: URLSearchParams): number {

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import pg from 'pg'
+import { readCertificates } from '../../../disk/certificates.ts'
 import type { Place, StoreAddress, StoreTls } from './address.ts'
 import { passwordFor } from './pgpass.ts'
 
@@ -49,7 +49,10 @@ const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
         // SNI has no addresses; a certificate may still name one.
         ...(isIP(host) === 0 ? { servername: host } : { host }),
         rejectUnauthorized: mode === 'verify-full',
-        ...(rootCert === undefined ? {} : { ca: readFileSync(rootCert, 'utf8') }),
+        // Checked at the start; of a file that was replaced since, the sound certificates count.
+        ...(rootCert === undefined
+          ? {}
+          : { ca: readCertificates(rootCert, () => {}), allowPartialTrustChain: true }),
       }
 
 /**

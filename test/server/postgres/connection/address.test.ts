@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
 import test from 'ava'
 import { RsmError } from '../../../../src/core/errors.ts'
 import { readStoreAddress, shownAddress } from '../../../../src/server/postgres/connection/address.ts'
@@ -74,4 +75,15 @@ test('the password is the first line of its file', (t) => {
   t.throws(() => readStoreAddress('postgres://rsm@pg1/rsm', `${file}.missing`), {
     message: /can not be read/,
   })
+})
+
+test('sslrootcert is refused where one of its certificates is damaged', (t) => {
+  const file = join(temporaryDirectory(t), 'ca.pem')
+  const block = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
+  writeFileSync(file, `${rootCertificates[0]}\n${block}`)
+  const url = `postgres://rsm@pg1/rsm?sslrootcert=${file}`
+  const error = t.throws(() => readStoreAddress(url, undefined), { instanceOf: RsmError, code: 'usage' })
+  t.regex(error?.message ?? '', /^sslrootcert in --store: .* certificate 2 \(line \d+\) is damaged$/)
+  writeFileSync(file, `${rootCertificates[0]}\n`)
+  t.is(readStoreAddress(url, undefined).tls.rootCert, file)
 })

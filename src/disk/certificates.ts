@@ -1,0 +1,49 @@
+import { RsmError } from '../core/errors.ts'
+import { readBoundedFile } from './bounded-file.ts'
+import { whyUnreadable } from './unreadable.ts'
+
+/** A PEM block each, with the text after it; the first is the text before them, if there is any. */
+export const blocksOf = (text: string): string[] =>
+  text.split(/^(?=\uFEFF?-----BEGIN (?:(?:TRUSTED|X509) )?CERTIFICATE-----)/m)
+
+/** The certificates of a text, one PEM block each, and what is wrong with it. TLS would stop at a damaged block without an error. */
+export function certificatesIn(text: string): { sound: string[]; faults: string[] } {
+  const { X509Certificate } = process.getBuiltinModule('node:crypto')
+  const [sound, faults]: [string[], string[]] = [[], []]
+  let [line, count] = [1, 0]
+  for (const block of blocksOf(text)) {
+    const isBlock = /^\uFEFF?-----BEGIN (?:(?:TRUSTED|X509) )?CERTIFICATE-----/.test(block)
+    if (isBlock) count++
+    try {
+      if (isBlock) void new X509Certificate(block)
+      if (isBlock) sound.push(block)
+      // Its own first and last line; another one belongs to a block whose counterpart is missing.
+      if (block.split(' CERTIFICATE-----').length - 1 > (isBlock ? 2 : 0))
+        faults.push(
+          `half a certificate ${isBlock ? `follows certificate ${count} (line ${line})` : 'is at its start'}`,
+        )
+    } catch {
+      faults.push(`certificate ${count} (line ${line}) is damaged`)
+    }
+    line += block.split('\n').length - 1
+  }
+  return { sound, faults }
+}
+
+/**
+ * The certificates of a file, as PEM; `warn` is told of damaged ones, which without it are refused. Errors: `usage`.
+ */
+export function readCertificates(path: string, warn?: (text: string) => void): string[] {
+  const failed = (why: string) => new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)
+  let found: ReturnType<typeof certificatesIn>
+  try {
+    found = certificatesIn(readBoundedFile(path).toString('utf8'))
+  } catch (error) {
+    throw failed(whyUnreadable(error))
+  }
+  const { sound, faults } = found
+  const [fault = 'it holds no certificate in PEM'] = faults
+  if (sound.length === 0 || (warn === undefined && faults.length > 0)) throw failed(fault)
+  if (faults.length > 0) warn?.(`${path}: ${faults.join(', ')}`)
+  return sound
+}
