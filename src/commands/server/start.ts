@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
+import { proxySetting } from '../../net/proxy.ts'
 import { trustOptions } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
@@ -198,7 +199,11 @@ export default class ServerStart extends BaseCommand {
       },
       insecureHttp: flags['insecure-http'],
       trustedProxies: flags['trusted-proxy'] ?? [],
-      webhooks: { allow: flags['webhook-allow'], insecure: flags['webhook-insecure'] },
+      webhooks: {
+        allow: flags['webhook-allow'],
+        insecure: flags['webhook-insecure'],
+        proxyVariable: (url) => proxySetting(url)?.[0],
+      },
       publicUrl: flags['public-url'],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],

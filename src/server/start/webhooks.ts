@@ -29,7 +29,7 @@ export function createWebhookWork(
   { webhooks = {}, webhookHostGrace: hostGrace = defaultHostGrace }: ServerOptions,
 ) {
   const judge = createJudge(webhooks)
-  const post = createPost(judge)
+  const post = createPost(judge, undefined, webhooks.proxyVariable)
   const deliveries = createDeliveries({
     ...parts,
     store: data.store,

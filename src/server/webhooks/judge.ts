@@ -10,6 +10,8 @@ export interface WebhookAllowance {
   readonly allow?: readonly string[] | undefined
   /** Whether http to loopback is allowed; what is loopback is no global address and has to be in `allow` all the same. */
   readonly insecure?: boolean | undefined
+  /** The variable of the environment that names a proxy for a URL: webhooks pass it by, and failed deliveries say so. */
+  readonly proxyVariable?: ((url: URL) => string | undefined) | undefined
 }
 
 /** Where webhooks may lead: never into the network of the server itself, unless its administrator has said so (contract §16). */

@@ -7,8 +7,9 @@ import {
 } from 'node:http'
 import { Agent, request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import { firstError } from '../../core/errors.ts'
 import { serverVersion } from '../version.ts'
-import type { Judge } from './judge.ts'
+import type { Judge, WebhookAllowance } from './judge.ts'
 import { type JudgedAddress, judgedAddresses, type Resolve, systemResolve } from './lookup.ts'
 
 /** Milliseconds from the first look at a name to the end of the answer (contract §16). */
@@ -61,8 +62,18 @@ const verdict = (status: number): string | null =>
       ? `the receiver answered ${status}: redirects are not followed`
       : `the receiver answered ${status}`
 
+function unusedProxy(variable: string | undefined): string {
+  return variable === undefined
+    ? ''
+    : `; webhooks do not use ${variable}: let the server connect directly, or allow a relay in its network with --webhook-allow`
+}
+
 /** Sends to webhooks: to addresses that were judged, with TLS verified, past all proxies, following nothing. */
-export function createPost(judge: Judge, resolve: Resolve = systemResolve): Post {
+export function createPost(
+  judge: Judge,
+  resolve: Resolve = systemResolve,
+  proxyVariable: WebhookAllowance['proxyVariable'] = () => undefined,
+): Post {
   const agents = {
     'http:': new PlainAgent({ keepAlive: true, timeout: keptFor }),
     'https:': new Agent({ keepAlive: true, timeout: keptFor }),
@@ -135,15 +146,22 @@ export function createPost(judge: Judge, resolve: Resolve = systemResolve): Post
       // A name service knows no signal.
       await Promise.race([trying, once(over.signal, 'abort').then(() => undefined)])
     } catch (error) {
-      if (status === null && !over.signal.aborted)
-        return { status, error: error instanceof Error ? error.message : String(error) }
+      if (status === null && !over.signal.aborted) {
+        const { message, cause = firstError(error) } = firstError(error) as Error
+        // The network's own codes; those of TLS, HTTP and the judge are not for want of a proxy.
+        const isOfNetwork = /^E[A-Z]+(?:_AGAIN)?$/.test(String((cause as NodeJS.ErrnoException).code))
+        return {
+          status,
+          error: message + (isOfNetwork ? unusedProxy(proxyVariable(new URL(sending.url))) : ''),
+        }
+      }
     } finally {
       clearTimeout(timer)
       stop.removeEventListener('abort', end)
     }
     // What it says beyond its status counts for nothing, not even where it breaks off.
     if (status !== null) return { status, error: verdict(status) }
-    return stop.aborted ? null : { status, error: late }
+    return stop.aborted ? null : { status, error: late + unusedProxy(proxyVariable(new URL(sending.url))) }
   }
 
   return Object.assign(post, {

@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, isIP } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { generate } from 'selfsigned'
+import { proxySetting } from '../../../src/net/proxy.ts'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { newSecret, signed } from '../../../src/server/webhooks/sign.ts'
@@ -102,6 +103,34 @@ test('S14 the address is judged at each try: a name that leads to a refused one 
   const unknown = await strict({ url: 'https://no-such-name.invalid/', headers: {}, body }, running)
   t.regex(unknown?.error ?? '', /no-such-name\.invalid can not be looked up/)
   strict.close()
+})
+
+test('a delivery that does not get through says that webhooks do not use the proxy of the environment', async (t) => {
+  const judge = createJudge({ allow: ['127.0.0.0/8'] })
+  const sent = async (url: string, environment: Record<string, string>) => {
+    const post = createPost(judge, undefined, (at) => proxySetting(at, environment)?.[0])
+    t.teardown(() => post.close())
+    return (await post({ url, headers: {}, body }, running))?.error ?? ''
+  }
+  const proxy = 'http://ann:secret@127.0.0.1:9'
+  const note = /; webhooks do not use https_proxy: let the server connect directly, or .* --webhook-allow$/
+  t.regex(await sent('https://no-such-name.invalid/', { https_proxy: proxy }), note)
+  t.regex(await sent('https://127.0.0.1:1/', { https_proxy: proxy }), note)
+  for (const [url, environment] of [
+    ['https://no-such-name.invalid/', {}],
+    ['https://no-such-name.invalid/', { https_proxy: proxy, no_proxy: 'invalid' }],
+    ['https://10.0.0.1/', { https_proxy: proxy }],
+  ] as const)
+    t.notRegex(await sent(url, environment), /proxy|secret/)
+})
+
+test('a receiver with two addresses that both refuse is a failure that says so', async (t) => {
+  const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+  const judge = createJudge({ insecure: true, allow: ['127.0.0.0/8'] })
+  const post = createPost(judge, async () => addresses)
+  t.teardown(() => post.close())
+  const outcome = await post({ url: 'http://localhost:1/', headers: {}, body }, running)
+  t.regex(outcome?.error ?? '', /ECONNREFUSED/)
 })
 
 test('S14 a name that resolves to an address of the own network is refused, also beside a public one, and none is asked for again', async (t) => {
