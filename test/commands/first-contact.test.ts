@@ -37,6 +37,11 @@ const cases: [string[], number, RegExp][] = [
     /^rsm: cannot read nofile \(--ca-file\): there is no such file\n$/,
   ],
   [
+    ['agent', 'install', '--url', 'http://127.0.0.1:1', '--dry-run', '--ca-file', 'package.json'],
+    2,
+    /^rsm: cannot read the certificates in package\.json: it holds no certificate in PEM\n$/,
+  ],
+  [
     ['hosts', 'list', '--url', 'http://127.0.0.1:1', '--token-file', 'nofile'],
     2,
     /^rsm: cannot read nofile \(--token-file\): there is no such file\n$/,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
@@ -71,8 +72,8 @@ export default class AgentInstall extends BaseCommand {
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE'] ?? ''
     if (caFile !== '') {
-      // The agent itself only warns of damaged ones: a host that was reached has to stay so.
-      trustOptions(caFile)
+      // A running agent only warns of a damaged one, so that its host stays reachable. A missing file may come later.
+      if (existsSync(caFile)) trustOptions(caFile)
       typed.set('RSM_CA_FILE', resolve(caFile))
     }
     if (join !== null) {
