@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { longestReason } from '../core/protocol/bounds.ts'
 import type { Payloads } from '../core/protocol/messages.ts'
+import { shortened } from '../core/text/shortened.ts'
 import { inbox } from './link/inbox.ts'
 import type { Parts } from './parts.ts'
 import { agentVersion } from './reports/facts.ts'
@@ -99,6 +101,7 @@ function hello(
       maxExecutions: options.maxExecutions,
       scriptTypes: installedTypes(),
       terminal: lack === null,
+      ...(lack === null ? {} : { terminalLack: shortened(lack, longestReason - 1) }),
       files: true,
       gates: true,
       limits,

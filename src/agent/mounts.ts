@@ -1,23 +1,61 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 
 interface Mount {
   readonly device: string
   readonly mountPoint: string
   readonly type: string
+  /** No program on it can be run or loaded. */
+  readonly isNoexec: boolean
+  /** The file system itself is read-only; by a read-only mount of another one, the disk can still fill up. */
+  readonly isReadOnly: boolean
 }
 
-/** What is mounted, in the kernel's order; asks no file system. */
-export function mounts(): Mount[] {
-  return readFileSync('/proc/self/mounts', 'utf8')
+/** What is mounted, in the kernel's order; asks no file system. `text`: as of proc_pid_mountinfo(5). */
+export function mounts(text = readFileSync('/proc/self/mountinfo', 'utf8')): Mount[] {
+  return text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      const [device = '', mount = '', type = ''] = line.split(' ')
+      const fields = line.split(' ')
+      const [, , , , mount = '', options = ''] = fields
+      const [type = '', device = '', ofAll = ''] = fields.slice(fields.indexOf('-', 6) + 1)
       const mountPoint = mount.replace(/\\(\d{3})/g, (_, octal: string) =>
         String.fromCharCode(Number.parseInt(octal, 8)),
       )
-      return { device, mountPoint, type }
+      return {
+        device,
+        mountPoint,
+        type,
+        isNoexec: options.split(',').includes('noexec'),
+        // Since Linux 6.16, ext4 says `emergency_ro` where an error has made it read-only.
+        isReadOnly: ofAll.split(',').some((option) => option === 'ro' || option === 'emergency_ro'),
+      }
     })
+}
+
+/** File systems that take no space of a disk that anyone could run out of. */
+const notDisks = new Set(
+  (
+    'proc sysfs tmpfs devtmpfs devpts cgroup cgroup2 squashfs overlay mqueue autofs bpf debugfs tracefs securityfs ' +
+    'pstore hugetlbfs configfs fusectl ramfs binfmt_misc efivarfs nsfs rpc_pipefs iso9660 nfs nfs4 cifs fuse fuse.sshfs'
+  ).split(' '),
+)
+
+/** The mounts of disks; the root always, whatever it is made of. */
+export const disksMounted = (): Mount[] =>
+  mounts().filter(({ mountPoint, type }) => mountPoint === '/' || !notDisks.has(type))
+
+/** Whether programs on the file system of an existing directory can be run and loaded. */
+export function holdsPrograms(directory: string): boolean {
+  const path = realpathSync(directory)
+  let found: Mount | undefined
+  for (const each of mounts()) {
+    const { mountPoint } = each
+    const holds = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    // Of two at one place, the later one covers the other.
+    if (holds && mountPoint.length >= (found?.mountPoint.length ?? 0)) found = each
+  }
+  return found?.isNoexec !== true
 }
 
 /**

@@ -12,6 +12,7 @@ import { openMembership } from './link/membership.ts'
 import { Uplink } from './link/uplink.ts'
 import type { Log } from './log.ts'
 import { thisMachine } from './processes/machine.ts'
+import { diskSizeHourly, systemFacts } from './reports/facts.ts'
 import { meter } from './reports/metrics.ts'
 import { MetricsBuffer } from './reports/metrics-buffer.ts'
 import { Pulse } from './reports/pulse.ts'
@@ -69,6 +70,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
   const distrust = new Distrust(clock, log)
   const token = () => membership.registration.token
   const link = new Link({ connection, agentId, token, clock, random, log })
+  const size = diskSizeHourly(clock, options.diskSize)
   const pulse = new Pulse({
     api,
     agentId,
@@ -78,6 +80,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     buffer: await MetricsBuffer.open(join(dataDir, 'metrics.jsonl')),
     // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
     measure: meter({ ...clock, now: () => serverTime.now() }, log),
+    facts: () => systemFacts(size),
     intervals: membership.registration,
     onDemand: options.onDemand,
     linkFault: () => link.fault,
@@ -116,7 +119,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     upgrade,
     files,
   })
-  const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
+  const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal(sessions)
   const terminals = new Terminals({ ...common, directory: sessions, lack })
   const uplink = new Uplink(runner, new Trouble(clock, log))
   const sources = {

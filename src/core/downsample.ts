@@ -1,6 +1,6 @@
 import type { Metrics } from './host.ts'
 
-type DiskSizes = Omit<Metrics['disk'][number], 'mountPoint'>
+type DiskSizes = Omit<Metrics['disk'][number], 'mountPoint' | 'inodesPercent'>
 type Averaged = Record<string, number>
 
 /** Disks of one bucket, as in one report: mounts that come and go must not make an answer grow without end. */
@@ -76,7 +76,8 @@ function addTo(bucket: Bucket, { cpu, memory, network, disk }: Metrics): void {
 }
 
 function addDisks(disks: Bucket['disks'], added: Metrics['disk']): void {
-  for (const { mountPoint, ...sizes } of added) {
+  for (const { mountPoint, totalGB, usedGB, usagePercent } of added) {
+    const sizes = { totalGB, usedGB, usagePercent }
     const mean = disks.get(mountPoint)
     if (mean !== undefined) include(mean, sizes)
     else if (disks.size < mostDisks) disks.set(mountPoint, meanOf(sizes))

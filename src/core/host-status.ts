@@ -58,7 +58,10 @@ function measuresOf(metrics: Metrics | null): Measure[] {
   return [
     { name: 'cpu', percent: metrics.cpu.usagePercent },
     { name: 'memory', percent: metrics.memory.usagePercent },
-    ...metrics.disk.map((disk) => ({ name: `disk ${disk.mountPoint}`, percent: disk.usagePercent })),
+    ...metrics.disk.flatMap(({ mountPoint, usagePercent, inodesPercent = null }) => [
+      { name: `disk ${mountPoint}`, percent: usagePercent },
+      ...(inodesPercent === null ? [] : [{ name: `inodes ${mountPoint}`, percent: inodesPercent }]),
+    ]),
   ]
 }
 
@@ -69,7 +72,7 @@ const clearPercent = 85
 /** So long cpu and memory have to be high until they warn, seconds, where nobody says otherwise (contract §3). */
 export const defaultWarnAfter = 600
 
-const isDisk = ({ name }: Measure): boolean => name.startsWith('disk ')
+const isDisk = ({ name }: Measure): boolean => /^(disk|inodes) /.test(name)
 
 /** What the reports of a host have come to. */
 export interface Load {

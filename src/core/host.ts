@@ -15,9 +15,11 @@ export type SandboxMode = (typeof sandboxModes)[number]
 export const containments = ['cgroup', 'pid-namespace', 'process-group'] as const
 export type Containment = (typeof containments)[number]
 
-/** What the agent found when it registered. */
+/** What the agent last told of its host. */
 export interface SystemInfo {
   os: string
+  /** As PRETTY_NAME of os-release(5) has it; absent where the agent has not told it. */
+  distribution?: string
   kernel: string
   arch: string
   cpuCores: number
@@ -31,6 +33,13 @@ export interface Metrics {
   timestamp: string
   cpu: { usagePercent: number; loadAvg1m: number; loadAvg5m: number; loadAvg15m: number }
   memory: { totalMB: number; usedMB: number; availableMB: number; usagePercent: number }
-  disk: { mountPoint: string; totalGB: number; usedGB: number; usagePercent: number }[]
+  disk: {
+    mountPoint: string
+    totalGB: number
+    usedGB: number
+    usagePercent: number
+    /** Null or absent where it is not known or the file system has no fixed number of inodes. */
+    inodesPercent?: number | null
+  }[]
   network: { rxBytesPerSec: number; txBytesPerSec: number; connections: number }
 }

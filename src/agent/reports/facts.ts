@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import os from 'node:os'
 import { promisify } from 'node:util'
-import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
+import type { RegisterRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { ownPackage } from '../../disk/own-files.ts'
+import type { Clock } from '../clock.ts'
 import { ownProcess } from '../processes/own-process.ts'
 
 const run = promisify(execFile)
@@ -26,28 +28,57 @@ export async function diskSize(patience = longest): Promise<number> {
   }
 }
 
-/** What the host is, as the registration tells it (base-api "Calls of agents"). */
-export async function hostFacts(
-  agentId: string,
-  hostname?: string,
-  diskGB: () => Promise<number> = diskSize,
-): Promise<RegisterRequest> {
+/** Counts again after an hour, because each count starts a process. */
+export function diskSizeHourly(clock: Clock, count: () => Promise<number> = diskSize): () => Promise<number> {
+  let counted = { at: Number.NEGATIVE_INFINITY, size: Promise.resolve(0) }
+  return () => {
+    const at = clock.monotonic()
+    if (at - counted.at >= 3_600_000) counted = { at, size: count() }
+    return counted.size
+  }
+}
+
+/** PRETTY_NAME of the host's os-release(5); null where it has none. */
+async function distribution(): Promise<string | null> {
+  for (const path of ['/etc/os-release', '/usr/lib/os-release']) {
+    const text = await readFile(path, 'utf8').catch(() => '')
+    const name = /^PRETTY_NAME=(["']?)(.+)\1$/m.exec(text)?.[2]
+    if (name !== undefined) return name.slice(0, 256)
+  }
+  return null
+}
+
+/** What the host is at this moment; without the size of its disks where that cannot be counted. */
+export async function systemFacts(diskGB: () => Promise<number> = diskSize): Promise<SystemFacts> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
+  const [pretty, size] = await Promise.all([distribution(), diskGB()])
   return {
-    agentId,
-    hostname: hostname ?? os.hostname(),
     // IPv4 first: the server shows the first one as the host's address.
     ipAddresses: outside
       .sort((a, b) => a.family.localeCompare(b.family))
       .map((address) => address.address)
       .slice(0, 256),
     os: process.platform,
+    ...(pretty === null ? {} : { distribution: pretty }),
     kernel: os.release(),
     arch: os.arch(),
     cpuCores: os.cpus().length,
     memoryMB: Math.round(os.totalmem() / 1024 ** 2),
-    diskGB: await diskGB(),
+    ...(size === 0 ? {} : { diskGB: size }),
+  }
+}
+
+/** What a registration tells (base-api "Calls of agents"). */
+export async function hostFacts(
+  agentId: string,
+  hostname?: string,
+  diskGB?: () => Promise<number>,
+): Promise<RegisterRequest> {
+  return {
+    agentId,
+    hostname: hostname ?? os.hostname(),
+    ...(await systemFacts(diskGB)),
     agentVersion: agentVersion(),
   }
 }

@@ -5,20 +5,14 @@ import type { Metrics } from '../../core/host.ts'
 import type { Clock } from '../clock.ts'
 import { Inquiry } from '../inquiry.ts'
 import type { Log } from '../log.ts'
-import { mounts } from '../mounts.ts'
+import { disksMounted } from '../mounts.ts'
 
-/** File systems that take no space of a disk that anyone could run out of. */
-const notDisks = new Set(
-  (
-    'proc sysfs tmpfs devtmpfs devpts cgroup cgroup2 squashfs overlay mqueue autofs bpf debugfs tracefs securityfs ' +
-    'pstore hugetlbfs configfs fusectl ramfs binfmt_misc efivarfs nsfs rpc_pipefs iso9660 nfs nfs4 cifs fuse fuse.sshfs'
-  ).split(' '),
-)
 const mostDisks = 64
 /** Threads that may wait for disks that do not answer. */
 const mostHeld = 2
 
-type Space = Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'>
+type Space = Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'> &
+  Partial<Pick<StatsFs, 'files' | 'ffree'>>
 
 interface Counters {
   at: number
@@ -60,15 +54,19 @@ function memory(): Metrics['memory'] {
   return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
 }
 
-/** One row per device, the first mount of it; the root always, whatever it is made of. Without those that do not answer. */
+/** Null where inodes come as they are needed (btrfs says 0), or the numbers are made up, as those of FUSE are. */
+export const inodesUsed = ({ files = 0, ffree = 0 }: Partial<Space>, type: string): number | null =>
+  files > 0 && !type.startsWith('fuse') ? percent(files - ffree, files) : null
+
+/** One row per device, the first mount of it. Without those that do not answer, and those that nobody can write to. */
 async function disks(
   space: Inquiry<Space>,
   silent: (mountPoint: string, how: string) => void,
 ): Promise<Metrics['disk']> {
   const seen = new Set<string>()
   const rows: Metrics['disk'] = []
-  for (const { device, mountPoint, type } of mounts()) {
-    if (seen.has(device) || (mountPoint !== '/' && notDisks.has(type))) continue
+  for (const { device, mountPoint, type, isReadOnly } of disksMounted()) {
+    if (seen.has(device) || isReadOnly) continue
     if (rows.length >= mostDisks) break
     const figures = await space.ask(mountPoint).catch((error: unknown) => {
       if (!(error instanceof RsmError)) return null
@@ -80,12 +78,14 @@ async function disks(
     if (!figures || figures.blocks === 0) continue
     seen.add(device)
     const [used, usable] = [figures.blocks - figures.bfree, figures.blocks - figures.bfree + figures.bavail]
+    const inodes = inodesUsed(figures, type)
     const gigabytes = (blocks: number) => Math.round((blocks * figures.bsize) / 1024 ** 2 / 10.24) / 100
     rows.push({
       mountPoint,
       totalGB: gigabytes(figures.blocks),
       usedGB: gigabytes(used),
       usagePercent: percent(used, usable),
+      ...(inodes === null ? {} : { inodesPercent: inodes }),
     })
   }
   return rows

@@ -1,14 +1,14 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Metrics } from '../../core/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
-import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
+import type { AgentAck, AgentConfig, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Clock } from '../clock.ts'
 import { type AgentBackoff, agentBackoff, revokedDelay } from '../link/backoff.ts'
 import type { ServerApi } from '../link/server-api.ts'
 import type { Log } from '../log.ts'
-import { health } from './health.ts'
+import { healthOf } from './health.ts'
 import type { MetricsBuffer } from './metrics-buffer.ts'
 
 /** Bounds in seconds: below, the agent would poll without a pause; above, it would not pick up a later change. */
@@ -26,6 +26,8 @@ function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
 
 /** Heartbeats between two polls of the configuration that nothing else called for. */
 const pollEvery = 10
+/** Milliseconds between two looks at the facts of the host that no new link called for. */
+const factsEvery = 3_600_000
 
 export interface PulseOptions {
   readonly api: ServerApi
@@ -35,6 +37,8 @@ export interface PulseOptions {
   readonly random: () => number
   readonly buffer: MetricsBuffer
   readonly measure: () => Promise<Metrics>
+  /** The facts of the host; they may take their time. */
+  readonly facts: () => Promise<SystemFacts>
   readonly intervals: Intervals
   /** Whether there is a link only while there is work: then every pending task calls for a poll. */
   readonly onDemand: boolean
@@ -62,6 +66,7 @@ export class Pulse {
   readonly #options: PulseOptions
   #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
   readonly #backoff: AgentBackoff
+  readonly #health: ReturnType<typeof healthOf>
   readonly #bootedAt: number
   #intervals: Intervals
   #isAway = true
@@ -71,6 +76,9 @@ export class Pulse {
   /** Another is to follow at once. */
   #isWanted = false
   #configVersion: number | undefined
+  /** Facts for the next heartbeat, and when they are gathered again. */
+  #facts: SystemFacts | null = null
+  #factsDueAt = Number.NEGATIVE_INFINITY
   #cancelBeat: () => void = () => {}
   #cancelMetrics: () => void = () => {}
   #isMeasuring = false
@@ -79,6 +87,7 @@ export class Pulse {
   constructor(options: PulseOptions) {
     this.#options = options
     this.#backoff = agentBackoff(options.random)
+    this.#health = healthOf(options.dataDir)
     this.#bootedAt = options.clock.monotonic()
     this.#intervals = bounded(options.intervals)
   }
@@ -98,6 +107,7 @@ export class Pulse {
   /** The link stands again, so the server is there, and may have forgotten that it ever heard this agent. */
   beatNow(): void {
     if (this.#isStopped || this.#beats === 0) return
+    this.#factsDueAt = Number.NEGATIVE_INFINITY
     this.#isWanted = true
     // One at a time: each that ends sets the time of the next, and two would go on side by side for ever.
     if (this.#isBeating) return
@@ -114,10 +124,11 @@ export class Pulse {
   }
 
   async #say(): Promise<AgentAck> {
-    const { api, agentId, clock, dataDir, onDemand, linkFault } = this.#options
+    const { api, agentId, clock, onDemand, linkFault } = this.#options
     const mark = this.#options.mark()
-    const { status, reason } = await health(dataDir)
+    const { status, reason } = await this.#health()
     const fault = linkFault()
+    const facts = this.#facts
     const ack = await api.heartbeat({
       agentId,
       timestamp: new Date(clock.now()).toISOString(),
@@ -127,7 +138,9 @@ export class Pulse {
       ...(reason === null ? {} : { reason: sentence(reason) }),
       ...(fault === null ? {} : { linkFault: sentence(fault) }),
       ...(mark === null ? {} : { mark }),
+      ...(facts === null ? {} : { facts }),
     })
+    if (this.#facts === facts) this.#facts = null
     if (isMark(ack.mark)) this.#options.marked(ack.mark)
     return ack
   }
@@ -144,6 +157,7 @@ export class Pulse {
       // An answer to an agent that has stopped meanwhile must open no link.
       if (this.#isStopped) return
       this.#answered()
+      if (began >= this.#factsDueAt) void this.#gatherFacts(began)
       await this.#follow(ack)
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
     } catch (error) {
@@ -158,6 +172,16 @@ export class Pulse {
     this.#isBeating = false
     if (this.#isWanted) delay = 0
     if (!this.#isStopped) this.#cancelBeat = clock.after(Math.max(0, delay), () => void this.#beat())
+  }
+
+  /** For the next heartbeat, as none waits for a disk. */
+  async #gatherFacts(now: number): Promise<void> {
+    this.#factsDueAt = now + factsEvery
+    try {
+      this.#facts = await this.#options.facts()
+    } catch (error) {
+      this.#options.log('DEBUG', 'the facts of this host are not known', { error: String(error) })
+    }
   }
 
   #answered(): void {

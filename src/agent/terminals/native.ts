@@ -1,6 +1,8 @@
-import { closeSync, constants, openSync, writeSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
+import { holdsPrograms } from '../mounts.ts'
 
 /**
  * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
@@ -38,10 +40,32 @@ const nameless = 0o20000000 | constants.O_DIRECTORY
 /** Where a file without a name may lie until it is loaded: not all of these are there, or may hold programs. */
 const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
 
+/** Where the native module at `path` may be loaded from; a single file tries `directory` first. */
+export const placesOf = (path: string, directory: string): string[] =>
+  isSingleFile ? [directory, ...elsewhere] : [dirname(ownPath(path))]
+
+/** Why the native module can be loaded from none of these directories, as a sentence; null where it can. */
+export function lackOfPlace(places: readonly string[], isWritten = isSingleFile): string | null {
+  const takes = (place: string) => {
+    try {
+      accessSync(place, isWritten ? constants.W_OK : constants.R_OK)
+      return holdsPrograms(place)
+    } catch {
+      return false
+    }
+  }
+  if (places.some(takes)) return null
+  const rule = isWritten
+    ? 'a directory that is writable and not mounted noexec'
+    : 'a directory that is not mounted noexec'
+  return `terminals need ${rule}, unlike ${places.join(', ')}: remount one with exec and restart the agent`
+}
+
 /** Loads a module out of a single file: by a file that nobody can see, swap or forget to remove. */
 function loadNameless(bytes: Buffer, directory: string): unknown {
-  const failures: string[] = []
-  for (const where of [directory, ...elsewhere]) {
+  const places = [directory, ...elsewhere]
+  let failure = ''
+  for (const where of places) {
     let fd: number | undefined
     try {
       fd = openSync(where, nameless | constants.O_RDWR, 0o700)
@@ -50,12 +74,12 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
       dlopen(loaded, `/proc/self/fd/${fd}`)
       return loaded.exports
     } catch (error) {
-      failures.push(`${where}: ${(error as Error).message}`)
+      failure ||= (error as Error).message
     } finally {
       if (fd !== undefined) closeSync(fd)
     }
   }
-  throw new Error(`no directory may hold the native module of node-pty: ${failures.join('; ')}`)
+  throw new Error(lackOfPlace(places) ?? `the native module of node-pty can not be loaded: ${failure}`)
 }
 
 /** The native module of node-pty; `directory` is where a single file tries first to put it. */

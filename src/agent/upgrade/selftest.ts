@@ -52,7 +52,7 @@ export async function selftest(): Promise<{ version: string; takesUpgrades: bool
     import('../terminals/terminal.ts'),
     import('../terminals/input-guard.ts'),
   ])
-  if (lackOfTerminal() === null) {
+  if (lackOfTerminal(tmpdir()) === null) {
     const directory = mkdtempSync(join(tmpdir(), 'rsm-selftest-'))
     try {
       const shown = await onTerminal(directory)

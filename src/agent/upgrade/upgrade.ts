@@ -9,6 +9,7 @@ import { type ReleaseSignature, readReleaseSignature, versionPattern } from '../
 import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
+import { holdsPrograms } from '../mounts.ts'
 import { isAlive } from '../processes/machine.ts'
 import { agentVersion } from '../reports/facts.ts'
 import { download, type Wanted } from './download.ts'
@@ -183,6 +184,10 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
 async function become(order: UpgradeOrder, directory: string, build: Signed, own: string): Promise<void> {
   const releases = releasesIn(order.dataDir)
   const { version } = build
+  if (!holdsPrograms(releases))
+    throw new Error(
+      `${releases} is mounted noexec, and the agent runs from there after an upgrade: remount it with exec`,
+    )
   const path = await fetch(releases, order, build)
   await selftest(path, version)
   await untilNoTerminals(order)

@@ -12,17 +12,18 @@ const missingReports = 3
 function commandOn({ name }: Measure): string {
   if (name === 'cpu') return 'ps aux --sort=-%cpu | head'
   if (name === 'memory') return 'ps aux --sort=-rss | head'
-  const mount = name.slice('disk '.length)
+  const mount = name.slice(name.indexOf(' ') + 1)
   const path = /^\/[\w./-]*$/.test(mount) ? mount : '/'
+  if (name.startsWith('inodes ')) return `du --inodes -x -d2 ${path} | sort -n | tail`
   return `du -xh -d2 ${path} | sort -h | tail`
 }
 
 function findingOf(measure: Measure, mayRun: boolean): Finding {
   const { name, percent } = measure
-  const isDisk = name.startsWith('disk ')
+  const isDisk = name !== 'cpu' && name !== 'memory'
   const code = isDisk ? 'disk' : name === 'cpu' ? 'cpu' : 'memory'
   const severity = isDisk && percent >= full ? 'error' : 'warning'
-  const state = isDisk ? 'full' : 'in use'
+  const state = name.startsWith('disk ') ? 'full' : 'in use'
   const message = `${name} ${Math.floor(percent)} % ${state}`
   const command = commandOn(measure)
   const advice = mayRun ? `\`rsm exec -w HOST -- '${command}'\`` : `on HOST: \`${command}\``

@@ -129,7 +129,7 @@ export function lookAtIdentity(facts: HostFacts): Look {
   ]
 }
 
-/** What the agent says of itself: its data directory's disk. */
+/** What the agent says of itself: its data directory's disk, and disks that have become read-only. */
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null || stopped(facts) !== null) return null
@@ -140,7 +140,9 @@ export function lookAtHealth(facts: HostFacts): Look {
       'degraded',
       agent.status === 'UNHEALTHY' ? 'error' : 'warning',
       `the agent is ${agent.status}${why}`,
-      "make room on the disk of the agent's data directory: output of scripts waits there",
+      agent.statusReason?.includes(' read-only') === true
+        ? 'on HOST: `dmesg | tail -50` may say why; check the disk before you mount it read-write again'
+        : "make room on the disk of the agent's data directory: output of scripts waits there",
       `the agent is ${agent.status}`,
     ),
   ]

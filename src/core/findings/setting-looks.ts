@@ -94,7 +94,9 @@ export function lookAtTerminals({ host }: HostFacts): Look {
   const terminal = host.agent?.terminal ?? null
   if (terminal === null) return null
   if (terminal) return 'terminals can be opened'
-  return [
-    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: `rsm agent status` says why'),
-  ]
+  const why = host.agent?.terminalLack ?? null
+  const title = 'no terminal can be opened there'
+  if (why !== null)
+    return [finding('terminal', 'note', `${title}: ${why}`, '`rsm exec` works without', title)]
+  return [finding('terminal', 'note', title, 'on HOST: `rsm agent status` says why')]
 }

@@ -221,6 +221,8 @@ export const payloads = {
       /** How a tree of processes is ended here. */
       containment: name,
       terminal: truth,
+      /** Why it opens none. */
+      terminalLack: optional(sentence),
       /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
       runAs: optional(text({ maxLength: 256 })),
       /** Whether that user is root (uid 0). */

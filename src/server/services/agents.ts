@@ -8,13 +8,14 @@ import type {
   MetricsRequest,
   RegisterRequest,
   RegisterResult,
+  SystemFacts,
 } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../access/caller.ts'
+import type { AgentCaller, Caller } from '../access/caller.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { type Context, tellTokenEnded } from './context.ts'
-import { register } from './registration.ts'
+import { register, takeFacts } from './registration.ts'
 import { heardBeat, shownFacts, shownMetrics } from './reported.ts'
 
 export interface AgentSettings {
@@ -31,6 +32,9 @@ const registrations = { most: 10, life: 30_000, inTurn: true }
 const bufferedSamples = 780
 /** Reports come a little faster than the interval by clocks that run apart, never by much. */
 const fasterThanAsked = 1.25
+
+/** Changes of a host's facts at once, and milliseconds until one more: each is a write. */
+const [mostChanges, changePeriod] = [10, 600_000]
 
 /** The agent's HTTP endpoints (base-api "Calls of agents", contract §6). */
 export interface AgentService {
@@ -52,6 +56,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     (metricsInterval * 1000) / fasterThanAsked,
   )
   const excess = new LineBudget()
+  const changing = new Allowance(mostChanges, changePeriod)
 
   /** Whose registrations are counted; an administrator may repair a fleet as fast as it goes. */
   const registrant = (caller: Caller, agentId: string) =>
@@ -75,10 +80,24 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   }
 
   /** An agent speaks for itself only: another's agentId is 403 (contract §2). */
-  function hostOf(caller: Caller, agentId: string): number {
+  function agentOf(caller: Caller, agentId: string): AgentCaller {
     if (caller.type !== 'agent' || caller.agentId !== agentId)
       throw new RsmError('forbidden', `This token is not the one of agent ${agentId}`)
-    return caller.hostId
+    return caller
+  }
+
+  const hostOf = (caller: Caller, agentId: string) => agentOf(caller, agentId).hostId
+
+  /** A store that cannot be reached costs no heartbeat: the agent tells them again. */
+  async function heardFacts(caller: AgentCaller, told: SystemFacts): Promise<void> {
+    const { hostId } = caller
+    const mayChange = () => changing.take(hostId, clock.monotonic()) === 0
+    try {
+      if (await takeFacts(context, caller, shownFacts(told), mayChange))
+        hints.publish('host', { id: hostId, change: 'updated' })
+    } catch (error) {
+      if (!(error instanceof RsmError && error.code === 'unavailable')) throw error
+    }
   }
 
   /** Date's own text of a time takes longer than all else of a heartbeat: once a second is enough for all but the end. */
@@ -146,6 +165,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       const hostId = hostOf(caller, beat.agentId)
       if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
       presence.heartbeat(hostId, heardBeat(beat))
+      if (beat.facts) await heardFacts(agentOf(caller, beat.agentId), beat.facts)
       return ack(hostId, beat.agentId)
     },
     async metrics(caller, { agentId, ...report }) {

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../access/caller.ts'
+import type { SystemInfo } from '../../core/host.ts'
+import { duplicateReason } from '../../core/host-status.ts'
+import type { RegisterRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
+import type { AgentCaller, Caller } from '../access/caller.ts'
 import { canonicalAddress } from '../http/client-address.ts'
 import type { EnrollmentRecord } from '../seams/records/enrollment.ts'
 import type { HostRecord } from '../seams/records/host.ts'
@@ -118,6 +121,60 @@ async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise
   return cluster.id
 }
 
+/** What an agent does not tell stays as it was. */
+function systemInfoOf(told: SystemFacts, former: SystemInfo | null): SystemInfo {
+  const distribution = told.distribution ?? former?.distribution
+  return {
+    os: told.os ?? former?.os ?? 'unknown',
+    ...(distribution === undefined ? {} : { distribution }),
+    kernel: told.kernel ?? former?.kernel ?? 'unknown',
+    arch: told.arch ?? former?.arch ?? 'unknown',
+    cpuCores: told.cpuCores ?? former?.cpuCores ?? 0,
+    memoryMB: told.memoryMB ?? former?.memoryMB ?? 0,
+    diskGB: told.diskGB ?? former?.diskGB ?? 0,
+    ipAddresses: told.ipAddresses ?? former?.ipAddresses ?? [],
+  }
+}
+
+/**
+ * The address of a host that has lost the one it was known by. An address from elsewhere stays: it was seen or set. So does
+ * that of a host whose SSH credentials are stored, because the server would send them to wherever an agent says.
+ */
+function addressOf(
+  { ip, systemInfo: former, password, privateKey }: HostRecord,
+  { ipAddresses }: SystemInfo,
+): string {
+  const isLost = former?.ipAddresses.includes(ip) === true && !ipAddresses.includes(ip)
+  if (!isLost || password !== null || privateKey !== null) return ip
+  return ipAddresses.find((address) => isIP(address)) ?? ip
+}
+
+/** The record with what its agent tells now; null where that is nothing new, or not for this agent to tell. */
+function retold(host: HostRecord | undefined, caller: AgentCaller, facts: SystemFacts): HostRecord | null {
+  if (host?.agent?.tokenHash !== caller.tokenHash) return null
+  const systemInfo = systemInfoOf(facts, host.systemInfo)
+  if (isDeepStrictEqual(systemInfo, host.systemInfo)) return null
+  return { ...host, systemInfo, ip: addressOf(host, systemInfo) }
+}
+
+/** Whether anything has changed; `mayChange` is asked only then. While two agents use one identity, nothing does. */
+export async function takeFacts(
+  context: Context,
+  caller: AgentCaller,
+  facts: SystemFacts,
+  mayChange: () => boolean,
+): Promise<boolean> {
+  const { store, presence } = context
+  if (retold(await store.get('hosts', caller.hostId), caller, facts) === null) return false
+  const [view] = await presence.views([caller.hostId])
+  if (view?.statusReason?.includes(duplicateReason) || !mayChange()) return false
+  return store.transact(async (tx) => {
+    const next = retold(await tx.get('hosts', caller.hostId), caller, facts)
+    if (next !== null) tx.put('hosts', { ...next, updatedAt: context.time() })
+    return next !== null
+  })
+}
+
 /** Registers an agent: the whole of it or nothing is durable when this resolves. */
 export function register(
   context: Context,
@@ -153,11 +210,11 @@ export function register(
     // One that was revoked before has its tombstone: it must not become a later one.
     if (host && former && former.agentId !== input.agentId && former.revokedAt === undefined)
       await bury(tx, host, 'revoked', at)
-    const ipAddresses = input.ipAddresses ?? []
+    const systemInfo = systemInfoOf(input, null)
     tx.put('hosts', {
       id,
       hostname: host?.hostname ?? input.hostname,
-      ip: host?.ip ?? ipAddresses.find((ip) => isIP(ip)) ?? address,
+      ip: host?.ip ?? systemInfo.ipAddresses.find((ip) => isIP(ip)) ?? address,
       sshPort: host?.sshPort ?? 22,
       authType: host?.authType ?? 'NONE',
       username: host?.username ?? null,
@@ -165,15 +222,7 @@ export function register(
       privateKey: host?.privateKey ?? null,
       hostKey: host?.hostKey ?? null,
       tags: { ...host?.tags, ...attempt.enrollment?.tags },
-      systemInfo: {
-        os: input.os ?? 'unknown',
-        kernel: input.kernel ?? 'unknown',
-        arch: input.arch ?? 'unknown',
-        cpuCores: input.cpuCores ?? 0,
-        memoryMB: input.memoryMB ?? 0,
-        diskGB: input.diskGB ?? 0,
-        ipAddresses,
-      },
+      systemInfo,
       agent: {
         agentId: input.agentId,
         agentVersion: input.agentVersion ?? 'unknown',

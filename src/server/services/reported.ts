@@ -1,6 +1,6 @@
 import { agentStatuses, containments, type Metrics, sandboxModes } from '../../core/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
-import type { HeartbeatRequest, RegisterRequest } from '../../core/protocol/http/agent.ts'
+import type { HeartbeatRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import { Metrics as Report } from '../../core/protocol/http/hosts.ts'
 import type { Static, TObject } from '../../core/protocol/http/schema.ts'
@@ -14,8 +14,6 @@ import type { Beat, Greeting } from '../seams/presence.ts'
 /** Bytes of a metrics report as JSON: each answer about the host bears the last one. */
 const mostBytes = 32 * 1024
 
-type Facts = Omit<RegisterRequest, 'agentId' | 'hostname'>
-
 const textOf = <T>(value: T) => (typeof value === 'string' ? printable(value) : value)
 
 /** A loop: of a heartbeat, `Object.fromEntries` and spreads cost more than all else of ours. */
@@ -25,13 +23,10 @@ function textsOf<T extends object>(said: T): T {
   return texts as T
 }
 
-export function shownFacts({ agentId, hostname, ipAddresses, ...facts }: RegisterRequest): RegisterRequest {
-  return {
-    agentId,
-    hostname,
-    ...textsOf<Facts>(facts),
-    ...(ipAddresses && { ipAddresses: ipAddresses.map((address) => printable(address)) }),
-  }
+export function shownFacts<F extends SystemFacts>(facts: F): F {
+  const texts = textsOf(facts)
+  const addresses = facts.ipAddresses?.map((address) => printable(address))
+  return addresses === undefined ? texts : { ...texts, ipAddresses: addresses }
 }
 
 /** The fields that a schema names, null where nothing is said: what else an agent sends would stand in every answer. */

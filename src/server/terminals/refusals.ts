@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import { printable } from '../../core/text/printable.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { HostRecord } from '../seams/records/host.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
@@ -22,11 +23,10 @@ export function refuseWithout(
     )
   if (!link.hello)
     throw new RsmError('conflict', `The agent of ${hostname} knows no terminals: it is not one of rsm`)
-  if (!link.hello.capabilities.terminal)
-    throw new RsmError(
-      'conflict',
-      `${hostname} has no terminal facility: its agent can't open one there, or was told not to`,
-    )
+  const { terminal, terminalLack = "its agent can't open one there, or was told not to" } =
+    link.hello.capabilities
+  if (!terminal)
+    throw new RsmError('conflict', `${hostname} has no terminal facility: ${printable(terminalLack)}`)
   return { agentId: host.agent.agentId, hostname }
 }
 

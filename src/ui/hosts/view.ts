@@ -11,6 +11,7 @@ export function showTags(tags: Host['tags']): string {
 }
 
 type HostAgent = NonNullable<Host['agent']>
+type Disk = NonNullable<Host['metrics']>['disk'][number]
 
 /** `root (no sandbox)`; null until the agent has said it. */
 export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): string | null {
@@ -60,6 +61,13 @@ function sshFields({ username, ip, sshPort, authType, hostKey }: Host): Record<s
   return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}`, ...pinned }
 }
 
+/** `/var 41.7 %, 90 % of its inodes`: those only where they may run out first. */
+function showDisk({ mountPoint, usagePercent, inodesPercent = null }: Disk): string {
+  const inodes =
+    inodesPercent !== null && inodesPercent > usagePercent ? `, ${inodesPercent} % of its inodes` : ''
+  return `${mountPoint} ${usagePercent} %${inodes}`
+}
+
 export function hostFields(host: Host, utc: boolean): Record<string, string | number | null> {
   const { systemInfo: system, agent, metrics } = host
   return {
@@ -69,7 +77,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
     ip: host.ip,
     tags: showTags(host.tags),
     ...sshFields(host),
-    system: system === null ? null : `${system.os}, ${system.kernel}, ${system.arch}`,
+    system: system === null ? null : `${system.distribution ?? system.os}, ${system.kernel}, ${system.arch}`,
     size:
       system === null ? null : `${system.cpuCores} cores, ${system.memoryMB} MB, ${system.diskGB} GB disk`,
     agent:
@@ -83,10 +91,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
       metrics === null
         ? null
         : `${metrics.memory.usedMB} of ${metrics.memory.totalMB} MB (${metrics.memory.usagePercent} %)`,
-    disks:
-      metrics === null
-        ? null
-        : metrics.disk.map((disk) => `${disk.mountPoint} ${disk.usagePercent} %`).join(', '),
+    disks: metrics === null ? null : metrics.disk.map(showDisk).join(', '),
     created: showTime(host.createdAt, utc),
   }
 }

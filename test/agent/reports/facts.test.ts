@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import test from 'ava'
-import { diskSize, hostFacts } from '../../../src/agent/reports/facts.ts'
+import { systemClock } from '../../../src/agent/clock.ts'
+import { diskSize, diskSizeHourly, hostFacts, systemFacts } from '../../../src/agent/reports/facts.ts'
 
 test('the disks of this host are counted by a process that ends', async (t) => {
   const size = await diskSize(100_000)
@@ -10,4 +12,19 @@ test('a registration tells what the host is, with the disks as they were counted
   const facts = await hostFacts('agent-1', 'web1', async () => 42)
   t.like(facts, { agentId: 'agent-1', hostname: 'web1', os: 'linux', diskGB: 42 })
   t.false(facts.ipAddresses?.includes('127.0.0.1'))
+})
+
+test('facts tell the distribution, and no size of disks that could not be counted', async (t) => {
+  const facts = await systemFacts(async () => 0)
+  const named = /^PRETTY_NAME="(.*)"$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1]
+  t.is(facts.distribution, named)
+  t.false('diskGB' in facts)
+})
+
+test('disks are counted once an hour, however often the agent links', async (t) => {
+  let [now, counts] = [5, 0]
+  const size = diskSizeHourly({ ...systemClock, monotonic: () => now }, async () => ++counts)
+  t.deepEqual([await size(), await size()], [1, 1])
+  now += 3_600_000
+  t.is(await size(), 2)
 })

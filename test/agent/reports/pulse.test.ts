@@ -73,6 +73,7 @@ async function pulseOf(t: ExecutionContext, parts: Partial<PulseOptions>): Promi
     random: Math.random,
     buffer: await MetricsBuffer.open(join(await temporaryDirectory(t), 'metrics.jsonl')),
     measure: async () => ({ timestamp: 'now' }) as Metrics,
+    facts: async () => ({}),
     intervals: { heartbeatInterval: 60, metricsInterval: 60 },
     onDemand: false,
     linkFault: () => null,
@@ -112,6 +113,53 @@ for (const [asked, taken] of [
     await until('it is configured', () => delays.has(taken * 1000) && delays.size === 2)
     t.deepEqual([...delays], [60_000, taken * 1000])
   })
+
+test('the facts of a host go with the heartbeat after a link, and once an hour, and with no other', async (t) => {
+  const beats: boolean[] = []
+  let now = 0
+  let next: (() => void) | null = null
+  let gathered = 0
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => now,
+    after(delay, run) {
+      if (delay === 30_000) next = run
+      return () => {}
+    },
+  }
+  const intervals = { heartbeatInterval: 30, metricsInterval: 60 }
+  const pulse = await pulseOf(t, {
+    api: {
+      ...healthy,
+      config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,
+      async heartbeat({ facts }) {
+        beats.push(facts !== undefined)
+        return ack
+      },
+    },
+    clock,
+    facts: async () => ({ cpuCores: ++gathered }),
+    intervals,
+  })
+  const beat = async () => {
+    const run = next
+    next = null
+    run?.()
+    await until('it has beaten, and knows when again', () => next !== null)
+  }
+  pulse.start(deaf)
+  await until('it has beaten, and knows when again', () => next !== null)
+  for (let count = 0; count < 3; count += 1) await beat()
+  t.deepEqual(beats, [false, true, false, false])
+  next = null
+  pulse.beatNow()
+  await until('it beats out of turn', () => next !== null)
+  await beat()
+  now = 3_600_000
+  for (let count = 0; count < 3; count += 1) await beat()
+  t.deepEqual(beats.slice(4), [false, true, false, true, false])
+  t.is(gathered, 3)
+})
 
 test('while a disk does not answer, no other measure begins', async (t) => {
   const intervals = { heartbeatInterval: 60, metricsInterval: 1 }

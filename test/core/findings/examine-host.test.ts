@@ -48,6 +48,13 @@ const diskOf = (...disks: (readonly [string, number])[]): Partial<Host> => ({
     disk: disks.map(([mountPoint, usagePercent]) => ({ mountPoint, usagePercent, totalGB: 1, usedGB: 1 })),
   },
 })
+const inodesOf = (mountPoint: string, inodesPercent: number): Partial<Host> => ({
+  metrics: {
+    ...(examples.metrics as Host['metrics'] & object),
+    timestamp: ago(20),
+    disk: [{ mountPoint, usagePercent: 1, totalGB: 1, usedGB: 1, inodesPercent }],
+  },
+})
 const silent = { status: 'OFFLINE', statusReason: 'no heartbeat for 300 s' } as const
 
 const cases: readonly (readonly [title: string, change: Change, findings: readonly RegExp[]])[] = [
@@ -280,6 +287,28 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       /^note containment: no cgroup: /,
       /^note limits: scripts with --limit memory, cpu are refused/,
       /^note terminal: /,
+    ],
+  ],
+  [
+    'a terminal that can not be opened is a note that says why',
+    { agent: { terminal: false, terminalLack: 'this host has no /dev/ptmx' } },
+    [
+      /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without$/,
+    ],
+  ],
+  [
+    'a disk that has become read-only is no matter of room',
+    {
+      host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED: /srv has become read-only' },
+      agent: { status: 'DEGRADED', statusReason: '/srv has become read-only' },
+    },
+    [/^warning degraded: the agent is DEGRADED: \/srv has become read-only → on web1: dmesg/],
+  ],
+  [
+    'inodes that run out are counted, not space',
+    { host: inodesOf('/srv/my mail', 100) },
+    [
+      /^error disk: inodes \/srv\/my mail 100 % in use → rsm exec -w web1 -- 'du --inodes -x -d2 \/ \| sort -n/,
     ],
   ],
   ['root in a sandbox is no note', { agent: { runsAsRoot: true, sandbox: 'strict' } }, []],

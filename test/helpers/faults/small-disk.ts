@@ -3,11 +3,13 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A disk of so many bytes that a test can fill, or null where nothing may be mounted. */
-export function mountSmallDisk(bytes: number): { directory: string; unmount(): void } | null {
+/** A disk of so many bytes that a test can fill, mounted with these options too; null where nothing may be mounted. */
+export function mountSmallDisk(bytes: number, more = 'rw'): { directory: string; unmount(): void } | null {
   const directory = mkdtempSync(join(tmpdir(), 'rsm full-'))
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'ignore' })
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes},${more}`, 'tmpfs', directory], {
+      stdio: 'ignore',
+    })
   } catch {
     rmdirSync(directory)
     return null

@@ -1,4 +1,5 @@
 import { clustersContract } from '../../contracts/clusters.ts'
+import { hostFactsContract } from '../../contracts/host-facts.ts'
 import { hostsContract } from '../../contracts/hosts.ts'
 import { schedulesContract } from '../../contracts/schedules.ts'
 import { scriptsContract } from '../../contracts/scripts.ts'
@@ -28,3 +29,5 @@ for (const contract of [
   webhooksContract,
 ])
   contract(test, 'on PostgreSQL,', open)
+
+hostFactsContract(test, 'on PostgreSQL,', (t) => startInsides(t, ground))

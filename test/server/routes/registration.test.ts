@@ -13,11 +13,11 @@ const register = (server: TestServer, token: string, agentId: string, hostname: 
   )
 const enrollment = async (server: TestServer, body: object = {}): Promise<string> =>
   (await server.data('POST', '/api/enrollment-tokens', body)).token
-const beat = (server: TestServer, agentId: string, token: string) =>
+const beat = (server: TestServer, agentId: string, token: string, more: object = {}) =>
   server.api(
     'POST',
     '/api/agent/heartbeat',
-    { agentId, status: 'HEALTHY' },
+    { agentId, status: 'HEALTHY', ...more },
     { authorization: `Bearer ${token}` },
   )
 
@@ -61,6 +61,21 @@ test('P01 an enrollment token makes a host of the reported facts, with its tags 
   t.like(host.systemInfo, { os: 'linux', arch: 'arm64', cpuCores: 4 })
   t.like(host.agent, { agentId: 'a1', agentVersion: '1.2.3', connected: false, status: 'HEALTHY' })
   t.false(JSON.stringify(host).includes('rsm_agt_'))
+})
+
+test('a host whose agent tells other facts with every heartbeat changes ten times at once, and stays heard', async (t) => {
+  const server = await startTestServer(t)
+  const { body } = await register(server, await enrollment(server), 'a1', 'web1', { cpuCores: 1000 })
+  const { hostId, token } = body.data
+  const coresAfter: number[] = []
+  for (let cpuCores = 1; cpuCores <= 12; cpuCores += 1) {
+    t.is((await beat(server, 'a1', token, { facts: { cpuCores, ofLater: 'ignored' } })).status, 200)
+    coresAfter.push((await server.data('GET', `/api/hosts/${hostId}`)).systemInfo.cpuCores)
+  }
+  t.deepEqual(coresAfter, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10])
+  const tooLong = { ipAddresses: Array(257).fill('10.0.0.1') }
+  t.is((await beat(server, 'a1', token, { facts: tooLong })).status, 400)
+  t.is((await beat(server, 'a2', token, { facts: { cpuCores: 1 } })).status, 403)
 })
 
 test('P01 a token that is used up, deleted or unknown is 401', async (t) => {

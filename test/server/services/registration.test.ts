@@ -1,6 +1,7 @@
 import test from 'ava'
 import { standing } from '../../../src/server/access/standing.ts'
 import { register } from '../../../src/server/services/registration.ts'
+import { hostFactsContract } from '../../contracts/host-facts.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
 test("S01 of an agent's registrations with one token only the first counts", async (t) => {
@@ -65,3 +66,5 @@ test('A09 what a user may register by is judged again when it is written: a toke
   await store.transact((tx) => tx.remove('tokens', lasting ?? 0))
   await t.throwsAsync(by(lasting ?? 0), { code: 'unauthenticated' })
 })
+
+hostFactsContract(test, 'in files,', startInsides)

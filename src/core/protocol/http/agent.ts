@@ -16,18 +16,27 @@ export const AgentId = Type.String({
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
+/** What an agent tells of its host when it registers, and later with some of its heartbeats. */
+const facts = {
+  ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
+  os: Type.Optional(Fact),
+  /** As PRETTY_NAME of os-release(5) has it. */
+  distribution: Type.Optional(Fact),
+  kernel: Type.Optional(Fact),
+  arch: Type.Optional(Fact),
+  cpuCores: Type.Optional(Type.Number({ minimum: 0 })),
+  memoryMB: Type.Optional(Type.Number({ minimum: 0 })),
+  diskGB: Type.Optional(Type.Number({ minimum: 0 })),
+}
+const SystemFacts = Type.Object(facts)
+export type SystemFacts = Static<typeof SystemFacts>
+
 /** Bodies from agents: unknown fields are ignored, so that older servers take newer agents (contract §1). */
 export const RegisterRequest = Type.Object(
   {
     agentId: AgentId,
     hostname: Hostname,
-    ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
-    os: Type.Optional(Fact),
-    kernel: Type.Optional(Fact),
-    arch: Type.Optional(Fact),
-    cpuCores: Type.Optional(Type.Number({ minimum: 0 })),
-    memoryMB: Type.Optional(Type.Number({ minimum: 0 })),
-    diskGB: Type.Optional(Type.Number({ minimum: 0 })),
+    ...facts,
     agentVersion: Type.Optional(Fact),
   },
   { examples: [examples.registerRequest] },
@@ -58,8 +67,8 @@ const Mark = Type.Object({
 
 /**
  * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: whether it links only while there is work;
- * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it. Base-protocol
- * agents leave the last four out.
+ * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it; `facts`: after each
+ * link, and once an hour. Base-protocol agents leave the last five out.
  */
 export const HeartbeatRequest = Type.Object(
   {
@@ -72,6 +81,7 @@ export const HeartbeatRequest = Type.Object(
     onDemand: Type.Optional(Type.Boolean()),
     linkFault: Type.Optional(Reason),
     mark: Type.Optional(Mark),
+    facts: Type.Optional(SystemFacts),
   },
   { examples: [examples.heartbeatRequest] },
 )

@@ -11,7 +11,8 @@ export const hostCreate = { hostname: 'web1', ip: '10.0.0.11', tags: { env: 'pro
 export const hostPatch = { ip: '10.0.0.12', tags: { role: null } }
 
 export const systemInfo = {
-  os: 'Debian GNU/Linux 12',
+  os: 'linux',
+  distribution: 'Debian GNU/Linux 12 (bookworm)',
   kernel: '6.1.0-28-amd64',
   arch: 'x64',
   cpuCores: 4,
@@ -24,7 +25,7 @@ export const metrics = {
   timestamp: '2026-03-02T09:30:00.000Z',
   cpu: { usagePercent: 12.5, loadAvg1m: 0.42, loadAvg5m: 0.38, loadAvg15m: 0.31 },
   memory: { totalMB: 7972, usedMB: 3120, availableMB: 4852, usagePercent: 39.1 },
-  disk: [{ mountPoint: '/', totalGB: 98.3, usedGB: 41.7, usagePercent: 42.4 }],
+  disk: [{ mountPoint: '/', totalGB: 98.3, usedGB: 41.7, usagePercent: 42.4, inodesPercent: 8.1 }],
   network: { rxBytesPerSec: 18_240, txBytesPerSec: 9120, connections: 37 },
 }
 

@@ -28,6 +28,8 @@ export const HelloFacts = Type.Object({
   ...setting.properties,
   /** Whether terminals can be opened there. */
   terminal: Said(Type.Boolean(), true),
+  /** Why they cannot be opened. */
+  terminalLack: Said(Type.String(), null),
 })
 export type HelloFacts = Static<typeof HelloFacts>
 

@@ -99,6 +99,7 @@ export const HostRemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
 export const SystemInfo = Type.Object(
   {
     os: Type.String(),
+    distribution: Type.Optional(Type.String()),
     kernel: Type.String(),
     arch: Type.String(),
     cpuCores: Type.Number(),
@@ -130,6 +131,7 @@ export const Metrics = Type.Object(
         totalGB: Type.Number(),
         usedGB: Type.Number(),
         usagePercent: Type.Number(),
+        inodesPercent: Type.Optional(Nullable(Type.Number())),
       }),
     ),
     network: Type.Object({
