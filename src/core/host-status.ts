@@ -58,9 +58,9 @@ function measuresOf(metrics: Metrics | null): Measure[] {
   return [
     { name: 'cpu', percent: metrics.cpu.usagePercent },
     { name: 'memory', percent: metrics.memory.usagePercent },
-    ...metrics.disk.flatMap(({ mountPoint, usagePercent, inodesPercent = null }) => [
+    ...metrics.disk.flatMap(({ mountPoint, usagePercent, inodesPercent }) => [
       { name: `disk ${mountPoint}`, percent: usagePercent },
-      ...(inodesPercent === null ? [] : [{ name: `inodes ${mountPoint}`, percent: inodesPercent }]),
+      ...(inodesPercent === undefined ? [] : [{ name: `inodes ${mountPoint}`, percent: inodesPercent }]),
     ]),
   ]
 }

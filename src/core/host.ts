@@ -38,8 +38,8 @@ export interface Metrics {
     totalGB: number
     usedGB: number
     usagePercent: number
-    /** Null or absent where it is not known or the file system has no fixed number of inodes. */
-    inodesPercent?: number | null
+    /** Absent where the file system has no fixed number of inodes, and where an older agent does not say. */
+    inodesPercent?: number
   }[]
   network: { rxBytesPerSec: number; txBytesPerSec: number; connections: number }
 }

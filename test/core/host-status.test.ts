@@ -28,15 +28,23 @@ function metricsOf(cpu: number, memory: number, disks: Record<string, number> = 
 }
 
 test('a disk without free inodes warns at once, and clears as its space does', (t) => {
-  const reported = (inodesPercent: number | null) => ({
+  const reported = (inodesPercent?: number) => ({
     ...metricsOf(1, 1),
-    disk: [{ mountPoint: '/var', totalGB: 1, usedGB: 0, usagePercent: 1, inodesPercent }],
+    disk: [
+      {
+        mountPoint: '/var',
+        totalGB: 1,
+        usedGB: 0,
+        usagePercent: 1,
+        ...(inodesPercent === undefined ? {} : { inodesPercent }),
+      },
+    ],
   })
   const load = nextLoad(noLoad, reported(100), 0)
   t.is(judge({ high: measuresNamed(reported(100), load.warns) }), 'WARNING: inodes /var 100 %')
   t.deepEqual(nextLoad(load, reported(86), 1).warns, ['inodes /var'])
   t.deepEqual(nextLoad(load, reported(84), 1), noLoad)
-  t.deepEqual(nextLoad(load, reported(null), 1), noLoad)
+  t.deepEqual(nextLoad(load, reported(), 1), noLoad)
 })
 
 function judge(signs: Partial<HostSigns>): string {

@@ -84,6 +84,7 @@ export function shownMetrics({ timestamp, cpu, memory, network, disk }: Metrics)
   let bytes = bytesOf(report)
   for (const one of disk) {
     const shown = { ...fieldsOf(properties.disk.items, one), mountPoint: printable(one.mountPoint) }
+    if (one.inodesPercent === undefined) delete shown.inodesPercent
     bytes += bytesOf(shown) + 1
     if (bytes > mostBytes) break
     report.disk.push(shown)

@@ -61,10 +61,9 @@ function sshFields({ username, ip, sshPort, authType, hostKey }: Host): Record<s
   return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}`, ...pinned }
 }
 
-/** `/var 41.7 %, 90 % of its inodes`: those only where they may run out first. */
-function showDisk({ mountPoint, usagePercent, inodesPercent = null }: Disk): string {
-  const inodes =
-    inodesPercent !== null && inodesPercent > usagePercent ? `, ${inodesPercent} % of its inodes` : ''
+/** `/var 41.7 % (90 % of its inodes)`: those only where they may run out first. */
+function showDisk({ mountPoint, usagePercent, inodesPercent = 0 }: Disk): string {
+  const inodes = inodesPercent > usagePercent ? ` (${inodesPercent} % of its inodes)` : ''
   return `${mountPoint} ${usagePercent} %${inodes}`
 }
 

@@ -73,7 +73,7 @@ export function HostRow({ host, isChosen, now }: HostRowProps) {
           '–'
         ) : (
           <>
-            {sanitizeLine(systemInfo.os)}
+            {sanitizeLine(systemInfo.distribution ?? systemInfo.os)}
             <small class="under">
               {`${systemInfo.arch} · ${systemInfo.cpuCores} cores · ${Math.round(systemInfo.memoryMB / 102.4) / 10} GiB`}
             </small>

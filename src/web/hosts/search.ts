@@ -6,8 +6,8 @@ export function matches(
   search: string,
 ): boolean {
   const tags = Object.entries(host.tags).map(([key, value]) => `${key}:${value}`)
-  const { ipAddresses = [], os = '' } = host.systemInfo ?? {}
-  const text = [host.hostname, host.ip, ...ipAddresses, os, ...tags].join('\n').toLowerCase()
+  const { ipAddresses = [], os = '', distribution = '' } = host.systemInfo ?? {}
+  const text = [host.hostname, host.ip, ...ipAddresses, os, distribution, ...tags].join('\n').toLowerCase()
   return search
     .toLowerCase()
     .split(/\s+/)

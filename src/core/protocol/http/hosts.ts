@@ -131,7 +131,7 @@ export const Metrics = Type.Object(
         totalGB: Type.Number(),
         usedGB: Type.Number(),
         usagePercent: Type.Number(),
-        inodesPercent: Type.Optional(Nullable(Type.Number())),
+        inodesPercent: Type.Optional(Type.Number()),
       }),
     ),
     network: Type.Object({
