@@ -161,6 +161,23 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
   t.is(gathered, 3)
 })
 
+test('an agent tells the facts of its host after its start, and again after each link', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
+  const agent = await startAgent({ ...agentOptions(server, dataDir), clock: hasty })
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  const told = () => server.heartbeats.flatMap(({ facts = null }) => (facts === null ? [] : [facts]))
+  await server.until(() => told().length === 1, 'facts after the start')
+  server.socket?.terminate()
+  await server.linked(2)
+  await server.until(() => told().length === 2, 'facts after the link')
+  t.like(told()[1], { os: 'linux', diskGB: 100 })
+})
+
 test('while a disk does not answer, no other measure begins', async (t) => {
   const intervals = { heartbeatInterval: 60, metricsInterval: 1 }
   const sent: string[] = []

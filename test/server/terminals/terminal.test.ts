@@ -561,3 +561,20 @@ test.serial(
     }
   },
 )
+
+test.serial(
+  'a host that can open no terminal says why: at the opening, and to rsm hosts doctor',
+  async (t) => {
+    const identity = await server.enroll(`web${++hosts}`)
+    const terminalLack = 'this host has no /dev/ptmx,\u0007 which opens terminals'
+    const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminalLack } })
+    await agent.settled()
+    const said = terminalLack.replace('\u0007', '\ufffd')
+    const { hostId } = identity
+    t.like(await server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 }), {
+      status: 409,
+      body: { message: `web${hosts} has no terminal facility: ${said}` },
+    })
+    t.like((await server.data('GET', `/api/hosts/${hostId}`)).agent, { terminal: false, terminalLack: said })
+  },
+)
