@@ -139,6 +139,26 @@ whereMount('a full disk in mid-upgrade changes nothing, and the agent goes on', 
   t.is(agent.state()?.version ?? '0.1.0', '0.1.0')
 })
 
+whereMount(
+  'a data directory that is mounted noexec is told before anything is downloaded or swapped',
+  async (t) => {
+    const unusable = mountSmallDisk(3_000_000, 'noexec')
+    if (unusable === null) throw new Error('nothing may be mounted any more')
+    const server = await startTestServer(t)
+    await release(server, key, makeBuild(t, { version: '0.2.0', key }))
+    const build = makeBuild(t, { version: '0.1.0', key })
+    t.teardown(() => unusable.unmount())
+    const dataDir = join(unusable.directory, 'agent')
+    const agent = await upgradableAgent(t, server, build, 'web1', ['--data-dir', dataDir])
+    t.is(
+      await result(server, 'web1'),
+      `FAILED ${dataDir}/releases is mounted noexec, and the agent runs from there after an upgrade: remount it with exec`,
+    )
+    t.is(agent.current(), null)
+    t.deepEqual(readdirSync(join(dataDir, 'releases')), ['lock'])
+  },
+)
+
 test('open terminals are waited for, and a cancel meanwhile leaves all as it was', async (t) => {
   const server = await startTestServer(t)
   const agent = await upgradableAgent(t, server, makeBuild(t, { version: '0.1.0', key }), 'web1')
