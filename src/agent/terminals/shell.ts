@@ -1,4 +1,5 @@
 import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { basename, isAbsolute, join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
@@ -17,12 +18,24 @@ import { existing } from '../script/working-directory.ts'
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
 /** What accounts have for a shell that nobody is to log in to. */
 const noShells = new Set(['nologin', 'false'])
-const usualTerm = 'xterm-256color'
+/** TERM where the client names none, and where the host does not know the client's; the first that it knows. */
+const usualTerms = ['xterm-256color', 'xterm'] as const
+const termPattern = /^[A-Za-z0-9][\w.+-]{0,63}$/
+/** Where ncurses looks, beside `~/.terminfo`. */
+const terminfoPlaces = [
+  '/etc/terminfo',
+  '/lib/terminfo',
+  '/usr/share/terminfo',
+  '/usr/lib/terminfo',
+  '/usr/local/share/terminfo',
+]
 
 /** Enters the terminal's cgroups before the shell starts. */
 const enter = () => `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
 shift
 [ -z "$1" ] || exec <"$1" || exit 126
+shift
+[ -z "$1" ] || echo "$1"
 shift
 umask 022
 ${usualAttributes()}
@@ -39,6 +52,9 @@ interface Login {
   readonly shell: string
   /** Where it begins. */
   readonly home: string
+  readonly term: string
+  /** A line for the user where `term` is not the client's; empty otherwise. */
+  readonly notice: string
 }
 
 /** @throws RsmError with why this terminal can't be opened here. */
@@ -49,7 +65,41 @@ export async function login(open: TerminalOpen, options: Whose): Promise<Login> 
   if (barred !== null) throw new RsmError('forbidden', barred)
   const account = user === own.name ? own : await findAccount(user)
   sandbox.admit(account)
-  return { account, shell: findShell(open.shell, account), home: await existing(account.home) }
+  const [shell, home] = [findShell(open.shell, account), await existing(account.home)]
+  return { account, shell, home, ...(await chooseTerm(open.term, home)) }
+}
+
+/** Whether terminfo has an entry; its directory is the first letter, on some systems in hexadecimal. */
+async function isKnown(term: string, places: readonly string[]): Promise<boolean> {
+  const letters = [term.charAt(0), term.charCodeAt(0).toString(16)]
+  for (const place of places)
+    for (const letter of letters) {
+      const found = await access(join(place, letter, term)).then(
+        () => true,
+        () => false,
+      )
+      if (found) return true
+    }
+  return false
+}
+
+async function chooseTerm(
+  asked: string | undefined,
+  home: string,
+): Promise<{ term: string; notice: string }> {
+  const [usual] = usualTerms
+  const term = asked !== undefined && termPattern.test(asked) ? asked : usual
+  const places = [join(home, '.terminfo'), ...terminfoPlaces]
+  // Programs need no entry for it: it says that there is no terminal to control.
+  if (term === 'dumb' || (await isKnown(term, places))) return { term, notice: '' }
+  for (const other of usualTerms)
+    if (await isKnown(other, places))
+      return {
+        term: other,
+        notice: `rsm: this host has no terminfo entry for TERM=${term}; using ${other}`,
+      }
+  // A host without terminfo: its programs look for no entry.
+  return { term, notice: '' }
 }
 
 /** node-pty would say nothing of a program that is missing: it would exit with 1. */
@@ -68,8 +118,8 @@ function findShell(asked: string | undefined, account: Account): string {
 }
 
 function environment(
-  { term }: TerminalOpen,
-  { account, shell }: Login,
+  { trueColor }: TerminalOpen,
+  { account, shell, term }: Login,
   { mark, sandbox }: Pick<Place, 'mark' | 'sandbox'>,
 ): Record<string, string> {
   const language = process.env['LANG'] ?? ''
@@ -81,8 +131,8 @@ function environment(
     SHELL: shell,
     ...runtimeOf(account, sandbox),
     LANG: /utf-?8/i.test(language) ? language : 'C.UTF-8',
-    TERM: term !== undefined && /^[A-Za-z0-9][\w.+-]{0,63}$/.test(term) ? term : usualTerm,
-    COLORTERM: 'truecolor',
+    TERM: term,
+    ...(trueColor ? { COLORTERM: 'truecolor' } : {}),
     [markVariable]: mark,
   }
 }
@@ -137,7 +187,7 @@ export function prepareShell(
     }
   }
   return {
-    argv: ['/bin/sh', '-c', enter(), 'sh', ...groups, '--', stdin, ...words],
+    argv: ['/bin/sh', '-c', enter(), 'sh', ...groups, '--', stdin, who.notice, ...words],
     env: environment(open, who, place),
     cwd: sandbox.mode === 'strict' ? '/' : home,
   }

@@ -253,6 +253,8 @@ export const payloads = {
     shell: optional(text()),
     /** TERM of the client; `xterm-256color` where it is left out. */
     term: optional(text()),
+    /** The client shows 24-bit colours: COLORTERM is `truecolor`. */
+    trueColor: optional(oneOf(true)),
     /** Run by the shell instead of an interactive one; the session ends with it. */
     command: optional(text()),
     /** The command has nothing to read: its stdin is /dev/null. */

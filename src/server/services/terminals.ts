@@ -76,7 +76,7 @@ export function createTerminalService(context: Context): ServerTerminals {
     get: async (caller, sessionId) => show(await find(caller, sessionId)),
     async create(caller, input) {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
-      const { noStdin = false } = input
+      const { noStdin = false, trueColor = false } = input
       if (noStdin && command === null)
         throw invalid([
           { field: 'noStdin', message: 'is for a command: a shell without stdin has nothing to do' },
@@ -100,6 +100,7 @@ export function createTerminalService(context: Context): ServerTerminals {
           runAs,
           shell,
           term,
+          ...(trueColor ? { trueColor } : {}),
           command,
           noStdin,
           startedAt: context.time(),

@@ -21,7 +21,7 @@ export function sendOpen(
   { record, host: { input } }: LiveTerminal,
   after?: number,
 ): boolean {
-  const { id: sessionId, cols, rows, runAs, shell, term, command, noStdin } = record
+  const { id: sessionId, cols, rows, runAs, shell, term, trueColor, command, noStdin } = record
   const linkId = link.hello?.linkId
   const payload: Omit<TerminalOpen, 'expiry' | 'signature' | 'keyId'> = {
     sessionId,
@@ -30,6 +30,7 @@ export function sendOpen(
     ...(runAs === null ? {} : { runAs }),
     ...(shell === null ? {} : { shell }),
     ...(term === null ? {} : { term }),
+    ...(trueColor ? { trueColor } : {}),
     ...(command === null ? {} : { command }),
     ...(noStdin ? { noStdin } : {}),
     ...(after === undefined ? {} : { after }),

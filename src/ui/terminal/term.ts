@@ -1,3 +1,8 @@
+/** Whether the terminal here says that it shows 24-bit colours. */
+export function hasTrueColor(env: NodeJS.ProcessEnv): boolean {
+  return process.stdout.isTTY && ['truecolor', '24bit'].includes(env['COLORTERM'] ?? '')
+}
+
 /** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
 export function termOf(env: NodeJS.ProcessEnv): string | undefined {
   if (!process.stdout.isTTY) return 'dumb'

@@ -67,7 +67,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     setSize(`${cols}×${rows}`)
     const target =
       tab.sessionId === undefined
-        ? { create: { hostId: tab.hostId, cols, rows } }
+        ? { create: { hostId: tab.hostId, cols, rows, trueColor: true } }
         : { sessionId: tab.sessionId, watch: tab.isWatching }
     const held = createTerminalLink(target, {
       state(next) {

@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { readStat } from '../../../src/agent/processes/machine.ts'
@@ -8,13 +9,34 @@ import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
+test('a TERM without a terminfo entry on the host gives way to xterm-256color, which is told; one of the user’s own stays', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const command = 'echo "<$TERM ${COLORTERM-none}>"; [ -t 1 ] && tput cols'
+  const run = async (term?: string) =>
+    (await ranOnTerminal(server, agent.agentId, { command, ...(term === undefined ? {} : { term }) })).text
+  t.is(
+    await run('xterm-ghostty'),
+    'rsm: this host has no terminfo entry for TERM=xterm-ghostty; using xterm-256color\r\n<xterm-256color none>\r\n80\r\n',
+  )
+  t.is(await run('xterm'), '<xterm none>\r\n80\r\n')
+  t.is(await run(), '<xterm-256color none>\r\n80\r\n')
+  t.regex(await run('dumb'), /^<dumb none>/)
+  t.regex(await run('../../x'), /^<xterm-256color none>/)
+  const entry = `rsm-test-${process.pid}`
+  const directory = join(homedir(), '.terminfo', '72')
+  const made = mkdirSync(directory, { recursive: true })
+  t.teardown(() => rmSync(made ?? join(directory, entry), { recursive: true }))
+  writeFileSync(join(directory, entry), '')
+  t.regex(await run(entry), new RegExp(`^<${entry} none>`))
+})
+
 test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
   process.env['RSM_AGENT_ENROLL_TOKEN'] = 'rsm_enr_secret'
   t.teardown(() => delete process.env['RSM_AGENT_ENROLL_TOKEN'])
   const { server, agent, dataDir } = await linkedAgent(t)
   t.true(server.hellos[0]?.capabilities.terminal)
   t.deepEqual(server.hellos[0]?.terminals, [])
-  const session = await new LiveTerminal(server, agent.agentId).open({ cols: 97, rows: 31 })
+  const session = await new LiveTerminal(server, agent.agentId).open({ cols: 97, rows: 31, trueColor: true })
   session.type('stty size; tty; echo "term=$TERM color=$COLORTERM home=$PWD"\n')
   const text = await session.shows(/home=\/\S*\r\n/)
   t.regex(text, /31 97\r\n\/dev\/pts\/\d+\r\nterm=xterm-256color color=truecolor home=\S/)

@@ -15,6 +15,9 @@ export const TerminalCreate = Closed(
     runAs: Type.Optional(Line(256)),
     shell: Type.Optional(Line(1024)),
     term: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$' })),
+    trueColor: Type.Optional(
+      Type.Boolean({ description: 'The client shows 24-bit colours: COLORTERM is `truecolor`' }),
+    ),
     command: Type.Optional(Type.String({ maxLength: 256 * 1024 })),
     noStdin: Type.Optional(
       Type.Boolean({ description: 'The command has nothing to read: its stdin is /dev/null' }),

@@ -16,6 +16,7 @@ export interface TerminalRecord {
   runAs: string | null
   shell: string | null
   term: string | null
+  trueColor?: true
   command: string | null
   /** Whether the command has nothing to read. */
   noStdin: boolean
