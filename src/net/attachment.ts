@@ -10,7 +10,7 @@ import {
 } from '../core/protocol/terminal-messages.ts'
 import { Acknowledgement } from './acknowledgement.ts'
 import { Backoff, pause } from './backoff.ts'
-import { HeldInput, type Taken } from './held-input.ts'
+import { HeldInput, type InputSink, type Taken } from './held-input.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
@@ -111,10 +111,12 @@ export class Attachment {
   #known: Size | undefined
   #wasAttached = false
   #isAttached = false
+  /** Of the present socket. */
+  #sink: InputSink | undefined
 
   constructor(options: AttachmentOptions) {
     this.#options = options
-    this.#input = new HeldInput(options.drained)
+    this.#input = this.#newInput()
   }
 
   /** Settles with the session's end. Errors: why it could not be entered in the first place. */
@@ -159,6 +161,11 @@ export class Attachment {
   drop(): void {
     this.#leaving.abort()
     this.#socket?.terminate()
+  }
+
+  #newInput(): HeldInput {
+    const { drained, refused } = this.#options
+    return new HeldInput({ drained, lost: refused })
   }
 
   #open(): Promise<TerminalSocket> {
@@ -223,8 +230,9 @@ export class Attachment {
         const stood = this.#isAttached
         this.#isAttached = false
         this.#input.detach()
+        this.#sink = undefined
         // What waited for this client is not typed into what another has done meanwhile.
-        if (code === closeCodes.replaced) this.#input = new HeldInput(this.#options.drained)
+        if (code === closeCodes.replaced) this.#input = this.#newInput()
         this.#shown.detach()
         clearTimeout(this.#leaveTimer)
         if (refusal === null) resolve(meaningOf(code, reason, stood))
@@ -239,6 +247,9 @@ export class Attachment {
     switch (message.type) {
       case 'TERMINAL_ATTACHED':
         this.#attach(message.payload)
+        return
+      case 'TERMINAL_TYPED':
+        if (this.#sink !== undefined) this.#input.attach(this.#sink, message.payload)
         return
       case 'TERMINAL_OUTPUT': {
         const { sequence, data } = message.payload
@@ -269,12 +280,13 @@ export class Attachment {
     if (this.#options.watch || socket === undefined) return
     const { cols, rows } = this.#size ?? attached
     this.resize(cols, rows)
-    this.#input.attach({
+    this.#sink = {
       get bufferedAmount() {
         return socket.bufferedAmount
       },
-      send: (data, sent) => this.#send('TERMINAL_INPUT', { data }, sent),
-    })
+      send: (data, place, sent) => this.#send('TERMINAL_INPUT', { data, ...place }, sent),
+    }
+    if (attached.typed !== null) this.#input.attach(this.#sink, attached.typed)
   }
 
   /** False where there is no connection: nothing is sent, then or later. */

@@ -1,13 +1,13 @@
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
+import { TypedCounter } from '../../src/core/typed-input.ts'
 import { HeldInput } from '../../src/net/held-input.ts'
 
 test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {
   const sent: { data: string; done: () => void }[] = []
   let drained = 0
-  const sink = { bufferedAmount: 0, send: (data: string, done: () => void) => sent.push({ data, done }) }
-  const input = new HeldInput(() => {
-    drained++
-  })
+  const send = (data: string, _: unknown, done: () => void) => void sent.push({ data, done })
+  const sink = { bufferedAmount: 0, send }
+  const input = new HeldInput({ drained: () => void drained++, lost: (sentence) => t.fail(sentence) })
   input.attach(sink)
   t.is(input.push('small'), 'taken')
   const paste = `a${'😀'.repeat(100_000)}`
@@ -25,18 +25,107 @@ test('a large paste goes in frames that split no character, and what follows wai
   t.is(drained, 1)
 })
 
-test('input that waited for a socket that is lost goes on with the next one', (t) => {
-  let drained = 0
-  const input = new HeldInput(() => {
-    drained++
-  })
-  input.attach({ bufferedAmount: 400_000, send: () => {} })
-  t.is(input.push('x'), 'full')
+/** A server that counts, over sockets that carry `deliver` frames of each connection. */
+function startCounter(t: ExecutionContext) {
+  let now = 0
+  const typed = new TypedCounter()
+  const lost: string[] = []
+  const seen = { text: '', lost, typed, tick: (milliseconds: number) => void (now += milliseconds) }
+  const input = new HeldInput({ drained: () => {}, lost: (sentence) => lost.push(sentence), now: () => now })
+  const connect = (deliver = Number.POSITIVE_INFINITY) => {
+    let left = deliver
+    const send = (data: string, place?: { by: string; position: number }) => {
+      t.truthy(place)
+      if (left-- > 0) seen.text += typed.take({ data, ...place }) ?? ''
+    }
+    input.attach({ bufferedAmount: 0, send }, { by: typed.by, count: typed.count })
+  }
+  return { ...seen, input, connect, text: () => seen.text }
+}
+
+test('P58 what a lost connection swallowed goes again, in order, from where the host has counted', (t) => {
+  for (let run = 0; run < 200; run++) {
+    const { input, connect, text, lost } = startCounter(t)
+    const most = (count: number) => Math.floor(Math.random() * count)
+    let paste = ''
+    for (let piece = 0; piece < 40; piece++) {
+      if (most(4) === 0) input.detach()
+      if (most(3) === 0) connect(most(4))
+      const data = `${run} ${piece} ${'x'.repeat(most(100))}\n`
+      paste += data
+      t.is(input.push(data), 'taken')
+    }
+    connect()
+    t.is(text(), paste)
+    t.deepEqual(lost, [])
+  }
+})
+
+test('P58 input that is kept no longer is told as missing, and what follows it is dropped up to the next key', (t) => {
+  const { input, connect, text, lost, tick } = startCounter(t)
+  connect(1)
+  t.is(input.push('a'), 'taken')
+  const piece = 'x'.repeat(1024 * 1024)
+  for (let count = 0; count < 3; count++) input.push(piece)
   input.detach()
-  t.is(drained, 1)
-  t.is(input.push('held'), 'taken')
-  t.is(input.push('y'.repeat(20_000)), 'refused')
+  input.push('held')
+  connect()
+  t.is(text(), 'a')
+  const missing = 3 * piece.length + 4
+  t.deepEqual(lost, [
+    `connection lost: ${missing} characters of input are missing; look at the line before you go on`,
+  ])
+  t.is(input.push('the rest of the paste'), 'dropped')
+  tick(499)
+  t.is(input.push('!'), 'dropped')
+  tick(500)
+  t.is(input.push('b'), 'taken')
+  t.is(text(), 'ab')
+  t.regex(lost[1] ?? '', /: 22 characters of input are missing;/)
+})
+
+test('P58 a server that does not count: what was typed after the cut is dropped and told, if anything may be missing', (t) => {
+  const { input, lost, tick } = startCounter(t)
   const sent: string[] = []
+  input.push('early ')
   input.attach({ bufferedAmount: 0, send: (data) => sent.push(data) })
-  t.deepEqual(sent, ['held'])
+  input.detach()
+  input.push('rm ')
+  input.attach({ bufferedAmount: 0, send: (data) => sent.push(data) })
+  t.deepEqual(lost, [
+    'connection lost: input may be missing, and the 3 characters typed since are dropped; look at the line before you go on',
+  ])
+  input.detach()
+  tick(1000)
+  t.is(input.push('lost'), 'refused')
+  t.deepEqual(sent, ['early '])
+})
+
+test('P58 another client has typed in between: what is held is dropped and told', (t) => {
+  const { input, connect, text, lost, typed } = startCounter(t)
+  connect()
+  input.push('mine')
+  input.detach()
+  input.push(' too')
+  typed.take({ data: 'another', by: 'other', position: 0 })
+  connect()
+  t.is(text(), 'mine')
+  t.regex(lost[0] ?? '', /input may be missing, and the 4 characters typed since are dropped/)
+})
+
+test('P58 input beyond what is kept without a connection is refused, and so is all after it until that is told', (t) => {
+  const { input, connect, text, lost, tick } = startCounter(t)
+  connect()
+  input.push('a')
+  input.detach()
+  t.is(input.push('b'), 'taken')
+  t.is(input.push('x'.repeat(1024 * 1024)), 'refused')
+  tick(1000)
+  t.is(input.push('\r'), 'refused')
+  connect()
+  t.is(text(), 'ab')
+  t.regex(lost[0] ?? '', /: 1048577 characters of input are missing;/)
+  tick(1000)
+  t.is(input.push('c'), 'taken')
+  t.is(text(), 'abc')
 })

@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { Burst } from '../../core/burst.ts'
 import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/protocol/messages.ts'
+import { TypedCounter } from '../../core/typed-input.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isPopulated } from '../processes/cgroup-files.ts'
 import { markOf, startTimeOf } from '../processes/machine.ts'
@@ -67,6 +68,8 @@ export class Terminal {
   isCloseSent = false
   /** Of the present link's TERMINAL_OPEN; null where that had no key, as those of older servers. */
   guard: InputGuard | null = null
+  /** The input that it was given. */
+  readonly typed: TypedCounter = new TypedCounter()
   /** Of input that found no place. */
   readonly drops: Burst = new Burst()
   /** Of input that the server did not send. */
@@ -125,7 +128,8 @@ export class Terminal {
   }
 
   write(data: string): void {
-    if (this.isOpen && this.#reason === null) this.#options.host.write(this.sessionId, data)
+    // A channel has no frame for no bytes.
+    if (data !== '' && this.isOpen && this.#reason === null) this.#options.host.write(this.sessionId, data)
   }
 
   resize(cols: number, rows: number): void {

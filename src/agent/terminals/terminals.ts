@@ -14,6 +14,9 @@ const longestAbsence = 75_000
 /** Milliseconds for which the end of a terminal is told over every new link. */
 const endKept = 60_000
 
+/** What a row of input is called that an older server has not counted. */
+const unnumbered = '-'
+
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
 /** The way to the server while it stands. */
@@ -177,7 +180,10 @@ export class Terminals {
   }
 
   #typed(terminal: Terminal, input: Payloads['TERMINAL_INPUT']): void {
-    if (this.#isMeant(terminal, 'TERMINAL_INPUT', input)) terminal.write(input.data)
+    if (!this.#isMeant(terminal, 'TERMINAL_INPUT', input)) return
+    const fresh = terminal.typed.take(input)
+    if (fresh !== null) terminal.write(fresh)
+    else this.#endAtGap(terminal, 'TERMINAL_INPUT')
   }
 
   /** Whether the server sent this and nothing before it is missing; what it did not send is dropped, and told of. */
@@ -189,10 +195,7 @@ export class Terminals {
     const what = `${type} ${sessionId}`
     const { distrusted, clock } = this.#options
     if (judgement === 'gap') {
-      const reason =
-        'signature holds, but what was typed before never came: something between server and host drops input'
-      distrusted(what, reason)
-      terminal.end(reason)
+      this.#endAtGap(terminal, type)
       return false
     }
     const reason =
@@ -204,6 +207,13 @@ export class Terminals {
       this.#sending?.send('ERROR', { code: 403, message: `${reason} (${what})`, refId: null, sessionId })
     }
     return false
+  }
+
+  #endAtGap(terminal: Terminal, type: TypedInput): void {
+    const reason =
+      'signature holds, but what was typed before never came: something between server and host drops input'
+    this.#options.distrusted(`${type} ${terminal.sessionId}`, reason)
+    terminal.end(reason)
   }
 
   acknowledged({ sessionId, sequence }: Payloads['TERMINAL_ACK']): void {
@@ -269,8 +279,13 @@ export class Terminals {
     else this.#awaitLink(terminal)
   }
 
-  #sayOpened({ sessionId, guard }: Terminal): void {
-    this.#sending?.send('TERMINAL_OPENED', { sessionId, ...(guard ? { inputKey: guard.publicKey } : {}) })
+  #sayOpened({ sessionId, guard, typed: { by, count } }: Terminal): void {
+    const typed = { by: by ?? unnumbered, count }
+    this.#sending?.send('TERMINAL_OPENED', {
+      sessionId,
+      ...(guard ? { inputKey: guard.publicKey } : {}),
+      typed,
+    })
   }
 
   #takeUp(terminal: Terminal, request: TerminalOpen, loaded: Loaded): void {

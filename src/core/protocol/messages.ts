@@ -64,6 +64,9 @@ const fileOrder = {
   ...signed,
 }
 
+/** How much of which row of input was taken; '' before any. */
+const typed = object({ by: text({ pattern: /^[A-Za-z0-9_-]{0,64}$/ }), count: sequence })
+
 /** What an agent is to become: a build for each architecture, as its maker has signed it (contract §10). */
 const upgrade = object({
   version: text({ maxLength: 128 }),
@@ -265,9 +268,19 @@ export const payloads = {
     inputKey: optional(bytes32),
     ...signed,
   }),
-  /** `inputKey`: the agent's X25519 key, where the TERMINAL_OPEN that it answers had one. */
-  TERMINAL_OPENED: object({ sessionId: id, inputKey: optional(bytes32) }),
-  TERMINAL_INPUT: object({ sessionId: id, data: text(), ...inputMark }),
+  /**
+   * `inputKey`: the agent's X25519 key, where the TERMINAL_OPEN that it answers had one. `typed`: what it has taken; agents
+   * that do not count leave it out.
+   */
+  TERMINAL_OPENED: object({ sessionId: id, inputKey: optional(bytes32), typed: optional(typed) }),
+  /** `by` names a row of input without a gap, and `position` counts its characters before `data`. Both or none. */
+  TERMINAL_INPUT: object({
+    sessionId: id,
+    data: text(),
+    by: optional(id),
+    position: optional(sequence),
+    ...inputMark,
+  }),
   /** `sequence` counts the frames of a session from 0. A base-protocol agent leaves it out. */
   TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
   /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */

@@ -1,3 +1,4 @@
+import type { TypedCount } from '../typed-input.ts'
 import type { Message, Payloads, TerminalClosed } from './messages.ts'
 
 /**
@@ -11,7 +12,7 @@ export const reattachWindow = 60_000
 
 /**
  * The messages between the server and a client of a terminal (contract §7), in the envelope of the agent's link.
- * TERMINAL_ATTACHED, TERMINAL_NOTICE and TERMINAL_ACK are for `rsm.terminal.1` only.
+ * TERMINAL_ATTACHED, TERMINAL_TYPED, TERMINAL_NOTICE and TERMINAL_ACK are for `rsm.terminal.1` only.
  */
 export interface TerminalPayloads {
   TERMINAL_INPUT: Payloads['TERMINAL_INPUT']
@@ -39,7 +40,11 @@ export interface TerminalPayloads {
     watching: boolean
     /** Names of those who read along. */
     watchers: string[]
+    /** The input that the session has taken; null: a TERMINAL_TYPED follows. Older servers leave it out. */
+    typed?: TypedCount | null
   }
+  /** The host is back, and has taken this input: what follows it is to be sent again. */
+  TERMINAL_TYPED: { sessionId: string } & TypedCount
   TERMINAL_NOTICE: TerminalNotice
   ERROR: Payloads['ERROR']
 }
@@ -65,6 +70,7 @@ export const clientSends = [
 export type FromTerminalClient = Message<(typeof clientSends)[number]>
 export type ToTerminalClient = TerminalMessage<
   | 'TERMINAL_ATTACHED'
+  | 'TERMINAL_TYPED'
   | 'TERMINAL_OUTPUT'
   | 'TERMINAL_NOTICE'
   | 'TERMINAL_RESIZE'

@@ -180,8 +180,11 @@ export class TerminalSocket implements TerminalClient {
 
   #deliver(attachment: Attachment, message: FromTerminalClient): void {
     switch (message.type) {
-      case 'TERMINAL_INPUT':
-        return attachment.input(message.payload.data, message.id)
+      case 'TERMINAL_INPUT': {
+        const { data, by, position } = message.payload
+        const place = by === undefined || position === undefined ? undefined : { by, position }
+        return attachment.input(data, message.id, place)
+      }
       case 'TERMINAL_RESIZE':
         return attachment.resize(message.payload.cols, message.payload.rows)
       case 'TERMINAL_ACK':

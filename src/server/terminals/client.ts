@@ -23,6 +23,12 @@ export interface TerminalClient {
   release(): void
 }
 
+/** A row of input, and the characters of it that come before. */
+export interface InputPlace {
+  readonly by: string
+  readonly position: number
+}
+
 /** How a client wants to attach. */
 export interface AttachOptions {
   /** The last sequence that it has shown; null for one that has nothing, and wants what is kept. */
@@ -32,7 +38,8 @@ export interface AttachOptions {
 
 /** What a client does with the terminal that it is attached to; void once another has taken its place. */
 export interface Attachment {
-  input(data: string, frameId: string): void
+  /** `place` is undefined for a client that does not count its input. */
+  input(data: string, frameId: string, place?: InputPlace): void
   resize(cols: number, rows: number): void
   acknowledge(sequence: number): void
   /** It leaves for good: the terminal ends. */

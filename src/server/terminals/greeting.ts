@@ -1,5 +1,6 @@
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalClient } from './client.ts'
+import type { InputQueue } from './input-queue.ts'
 import type { Replay } from './replay.ts'
 import type { Watchers } from './watchers.ts'
 
@@ -8,12 +9,13 @@ interface Greeted {
   readonly record: TerminalRecord
   readonly replay: Replay
   readonly watchers: Watchers
+  readonly host: { readonly input: Pick<InputQueue, 'typed'> }
 }
 
 /** The first that a client hears: what there is, where it begins, and who reads along. */
 export function greet(
   client: TerminalClient,
-  { record, replay, watchers }: Greeted,
+  { record, replay, watchers, host }: Greeted,
   { from, watching }: { from: number; watching: boolean },
 ): void {
   const { id: sessionId, hostname, cols, rows, recorded } = record
@@ -22,7 +24,12 @@ export function greet(
     const omitted = replay.omittedAfter(from)
     const after = (replay.after(from)?.sequence ?? from + 1) - 1
     const facts = { sessionId, hostname, cols, rows, after, omitted, recorded, watching }
-    client.send('TERMINAL_ATTACHED', { ...facts, last: replay.last, watchers: names })
+    client.send('TERMINAL_ATTACHED', {
+      ...facts,
+      last: replay.last,
+      watchers: names,
+      typed: host.input.typed,
+    })
   } else if (!watching)
     for (const name of names) client.tell({ sessionId, kind: 'watched', message: `${name} reads along` })
 }

@@ -1,3 +1,4 @@
+import type { TypedCount } from '../../core/typed-input.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalClient } from './client.ts'
@@ -26,7 +27,7 @@ export class HostEnd {
     this.link = link
     this.awaySince = link ? null : now
     this.#size = sizeOf(record)
-    this.input = new InputQueue(record.id, client)
+    this.input = new InputQueue(record.id, client, link !== null)
   }
 
   /** Answers the last output that the agent has counted; -1 before any. */
@@ -46,12 +47,12 @@ export class HostEnd {
   }
 
   /** From here on input goes out, marked where the agent gave a key; throws for a key that is none. True the first time. */
-  take(record: TerminalRecord, agentKey: string | undefined): boolean {
+  take(record: TerminalRecord, agentKey: string | undefined, typed: TypedCount | undefined): boolean {
     if (!this.link) return false
     if (agentKey !== undefined) this.input.agree(agentKey)
     if (this.#isTaken) return false
     this.#isTaken = true
-    this.input.linked(this.link)
+    this.input.linked(this.link, typed)
     if (this.#size !== sizeOf(record)) this.resize(record)
     return true
   }

@@ -107,10 +107,10 @@ export function createHostSide(state: TerminalsState): HostSide {
       }
     },
 
-    async opened(link, frameId, { sessionId, inputKey }) {
+    async opened(link, frameId, { sessionId, inputKey, typed }) {
       const terminal = present(link, sessionId)
       if (!terminal) return void (await isOwn(link, frameId, sessionId))
-      if (!terminal.taken(inputKey)) {
+      if (!terminal.taken(inputKey, typed)) {
         link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
         return terminal.finish(ended('its host answered with a key that is none'))
       }

@@ -1,9 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { Burst } from '../../core/burst.ts'
 import type { Payloads } from '../../core/protocol/messages.ts'
 import { pieces } from '../../core/text/pieces.ts'
-import type { TypedInput } from '../../core/typed-input.ts'
+import {
+  isSameCount,
+  missingInput,
+  type TypedCount,
+  TypedCounter,
+  type TypedInput,
+} from '../../core/typed-input.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
-import type { TerminalClient } from './client.ts'
+import type { InputPlace, TerminalClient } from './client.ts'
 import { InputKey } from './input-key.ts'
 
 /** Characters of one frame to the agent. */
@@ -15,6 +22,8 @@ const low = 16 * 1024
 const mostKept = 64 * 1024
 /** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
 const overhead = 100
+/** Of a session whose former input nobody has counted. */
+const unknown: TypedCount = { by: null, count: 0 }
 
 /** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
 export class InputQueue {
@@ -23,14 +32,22 @@ export class InputQueue {
   #onItsWay = 0
   #held: TerminalClient | null = null
   #key: InputKey | null = null
+  /** What was passed on, and came as far as is known. */
+  #typed: TypedCounter
+  /** Whether the agent counts too. */
+  #isCounted = false
+  /** The row of input of clients that do not count. */
+  #own = ''
   readonly #drops = new Burst()
   readonly #refusals = new Burst()
   readonly #sessionId: string
   readonly #client: () => TerminalClient | null
 
-  constructor(sessionId: string, client: () => TerminalClient | null) {
+  /** `isNew`: nothing was typed into the session before. */
+  constructor(sessionId: string, client: () => TerminalClient | null, isNew = true) {
     this.#sessionId = sessionId
     this.#client = client
+    this.#typed = new TypedCounter(isNew ? undefined : unknown)
   }
 
   /** A key for a TERMINAL_OPEN that is to be sent: its public part. */
@@ -44,18 +61,39 @@ export class InputQueue {
     this.#key?.agree(agentKey)
   }
 
-  linked(link: AgentLink | null): void {
-    this.#link = link
-    if (!link) return
-    const kept = this.#kept
-    this.#kept = ''
-    this.#send(link, kept)
+  /** What its clients are told of their input; null while the host is away. */
+  get typed(): TypedCount | null {
+    const { by, count } = this.#typed
+    return this.#link && { by, count }
   }
 
-  push(data: string, refId: string): void {
+  /** `typed`: what the agent has taken; undefined for one that does not count. */
+  linked(link: AgentLink | null, typed?: TypedCount): void {
+    this.#link = link
+    if (!link) return
+    const before = this.#typed
+    // Of one that does not count, what was sent over its last link may be lost.
+    this.#typed = new TypedCounter(typed ?? (before.by === '' ? before : unknown))
+    this.#isCounted = typed !== undefined
+    const { by, count } = this.#typed
+    const client = this.#client()
+    if (client?.acknowledges) client.send('TERMINAL_TYPED', { sessionId: this.#sessionId, by, count })
+    const kept = this.#kept
+    this.#kept = ''
+    if (isSameCount(before, this.#typed)) return this.#take(link, kept)
+    if (kept === '' && before.by !== this.#own) return
+    // No client sends these again.
+    const isAll = before.by === by
+    const message = missingInput(kept.length + (isAll ? before.count - count : 0), isAll)
+    client?.send('ERROR', { code: 503, message, refId: null })
+  }
+
+  push(data: string, refId: string, place?: InputPlace): void {
     // It would cost nothing of what may be kept.
     if (data === '') return
-    if (this.#link) return this.#send(this.#link, data)
+    if (this.#link) return this.#take(this.#link, data, place)
+    // Its client sends it again when the host is back.
+    if (place) return
     if (this.#kept.length + data.length > mostKept)
       return this.#client()?.send('ERROR', {
         code: 503,
@@ -95,12 +133,27 @@ export class InputQueue {
     this.#balance()
   }
 
-  #send(link: AgentLink, data: string): void {
-    for (const piece of pieces(data, pieceLength))
+  /** Passes on what is new; what follows a gap is sent again by its client. */
+  #take(link: AgentLink, data: string, place: InputPlace = this.#ownPlace()): void {
+    const fresh = data && this.#typed.take({ data, ...place })
+    if (!fresh) return
+    let position = this.#typed.count - fresh.length
+    for (const piece of pieces(fresh, pieceLength)) {
+      const at = this.#isCounted ? { by: place.by, position } : {}
+      position += piece.length
       this.#count(piece.length + overhead, (written) =>
-        this.#type(link, 'TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written),
+        this.#type(link, 'TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece, ...at }, written),
       )
+    }
     this.#balance()
+  }
+
+  #ownPlace(): InputPlace {
+    if (this.#own === '' || this.#typed.by !== this.#own) {
+      this.#own = randomUUID()
+      return { by: this.#own, position: 0 }
+    }
+    return { by: this.#own, position: this.#typed.count }
   }
 
   #type<T extends TypedInput>(link: AgentLink, type: T, payload: Payloads[T], written: () => void): boolean {

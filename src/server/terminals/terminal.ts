@@ -2,6 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
+import type { TypedCount } from '../../core/typed-input.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
@@ -143,9 +144,9 @@ export class LiveTerminal {
    * The agent has believed that it is asked by its server, and takes input over this link, marked where it gave a key;
    * false for one that is none.
    */
-  taken(agentKey?: string): boolean {
+  taken(agentKey?: string, typed?: TypedCount): boolean {
     try {
-      if (this.host.take(this.record, agentKey)) this.#acknowledge()
+      if (this.host.take(this.record, agentKey, typed)) this.#acknowledge()
       return true
     } catch {
       return false
@@ -201,11 +202,11 @@ export class LiveTerminal {
       if (this.#client === viewer && !this.end) act()
     }
     return {
-      input: (data, frameId) =>
+      input: (data, frameId, place) =>
         whileAttached(() => {
           this.lastInput = this.#clock.monotonic()
           this.lastActivity = this.lastInput
-          this.host.input.push(data, frameId)
+          this.host.input.push(data, frameId, place)
         }),
       resize: (cols, rows) => whileAttached(() => this.#resize(cols, rows)),
       acknowledge: (sequence) => {

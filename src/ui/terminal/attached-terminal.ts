@@ -128,7 +128,7 @@ export class AttachedTerminal {
     }
     const taken = this.#attachment.type(text)
     if (taken === 'full') this.#keyboard?.pause()
-    else if (taken === 'refused') process.stderr.write(bell)
+    else if (taken !== 'taken') process.stderr.write(bell)
   }
 
   #resumed(): void {

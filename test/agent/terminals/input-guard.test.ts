@@ -105,3 +105,46 @@ test('A10 P47 input without a mark is typed where the signed message had no key,
   t.notRegex(session.text(), /unmarked/)
   for (const each of [old, session]) each.close()
 })
+
+test('A10 P58 the place of input is under its mark', (t) => {
+  const key = new InputKey('s1')
+  const guard = new InputGuard('s1', key.publicKey)
+  key.agree(guard.publicKey)
+  const input = key.mark('TERMINAL_INPUT', { sessionId: 's1', data: 'x', by: 'a', position: 7 })
+  for (const change of [
+    { by: 'b' },
+    { position: 8 },
+    { by: undefined },
+    { by: undefined, position: undefined },
+  ])
+    t.is(guard.judge('TERMINAL_INPUT', { ...input, ...change } as typeof input), 'foreign')
+  t.is(guard.judge('TERMINAL_INPUT', input), 'next')
+})
+
+test('P58 the agent counts input, types none of it twice, and ends the session where some is missing', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = await new LiveTerminal(server, agent.agentId).open({
+    command: 'stty raw -echo; echo ok; cat',
+  })
+  await session.shows(/ok/)
+  const typed = () =>
+    server.messages.flatMap(({ type, payload }) =>
+      type === 'TERMINAL_OPENED' && payload.sessionId === session.sessionId ? [payload.typed] : [],
+    )
+  const type = (data: string, by: string, position: number) =>
+    server.send('TERMINAL_INPUT', { sessionId: session.sessionId, data, by, position })
+  type('abc', 'a', 0)
+  type('bcde', 'a', 1)
+  type('ab', 'a', 0)
+  type('fg', 'a', 5)
+  type('hi', 'b', 0)
+  await session.shows(/ok\r?\nabcdefghi$/)
+  await session.open({ after: -1 })
+  t.deepEqual(typed(), [
+    { by: '', count: 0 },
+    { by: 'b', count: 2 },
+  ])
+  type('x', 'b', 3)
+  t.regex((await session.ended()).reason ?? '', /what was typed before never came/)
+  t.notRegex(session.text(), /x/)
+})

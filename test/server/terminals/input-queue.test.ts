@@ -66,3 +66,69 @@ test('A10 P47 what was typed before the agent’s key came is missed: who held t
   queue.push('rm -r /srv\n', 'x')
   t.is(guard.judge('TERMINAL_INPUT', sent[1] ?? { sessionId: '', data: '' }), 'gap')
 })
+
+/** A queue of a session whose agent counts, and what its client was told. */
+function startQueue({ acknowledges }: { acknowledges: boolean }) {
+  const told: string[] = []
+  const send = (type: string, payload: { by?: string; count?: number; message?: string }) =>
+    void told.push(`${type} ${payload.message ?? `${payload.by} ${payload.count}`}`)
+  const client = { acknowledges, send } as unknown as TerminalClient
+  const { link, sent } = notedLink()
+  const queue = new InputQueue('s1', () => client)
+  queue.linked(link, { by: '', count: 0 })
+  told.length = 0
+  return { queue, told, link, sent, texts: () => sent.map(({ data }) => data) }
+}
+
+test('P58 after a lost link a client that counts hears what came, and what it sends again is passed on once', (t) => {
+  const { queue, told, link, sent } = startQueue({ acknowledges: true })
+  queue.push('abcdef', 'f1', { by: 'a', position: 0 })
+  queue.push('cd', 'f2', { by: 'a', position: 2 })
+  queue.linked(null)
+  t.is(queue.typed, null)
+  queue.push('gh', 'f3', { by: 'a', position: 6 })
+  queue.linked(link, { by: 'a', count: 4 })
+  t.deepEqual(told, ['TERMINAL_TYPED a 4'])
+  t.deepEqual(queue.typed, { by: 'a', count: 4 })
+  queue.push('ij', 'f4', { by: 'a', position: 8 })
+  queue.push('abcdefghij', 'f5', { by: 'a', position: 0 })
+  const places = sent.map(({ data, by, position }) => [data, by, position])
+  t.deepEqual(places, [
+    ['abcdef', 'a', 0],
+    ['efghij', 'a', 4],
+  ])
+  t.is(told.length, 1)
+})
+
+test('P58 a client that does not count: input kept while the host was away is typed only if none before it is missing', (t) => {
+  const { queue, told, link, sent, texts } = startQueue({ acknowledges: false })
+  queue.push('rm -r ', 'f1')
+  const { by = '' } = sent[0] ?? {}
+  queue.linked(null)
+  queue.push('/tmp/x', 'f2')
+  queue.linked(link, { by, count: 6 })
+  t.deepEqual(texts(), ['rm -r ', '/tmp/x'])
+  queue.linked(null)
+  queue.push('/y', 'f3')
+  queue.linked(link, { by, count: 2 })
+  t.is(texts().length, 2)
+  t.deepEqual(told, [
+    'ERROR connection lost: 12 characters of input are missing; look at the line before you go on',
+  ])
+})
+
+test('P58 with an agent that does not count nothing is typed behind what may be missing', (t) => {
+  const { queue, told, link, texts } = startQueue({ acknowledges: true })
+  queue.linked(null)
+  queue.linked(link)
+  queue.push('first', 'f1')
+  queue.linked(null)
+  queue.push('second', 'f2')
+  queue.linked(link)
+  t.deepEqual(texts(), ['first'])
+  t.deepEqual(told, [
+    'TERMINAL_TYPED  0',
+    'TERMINAL_TYPED null 0',
+    'ERROR connection lost: input may be missing, and the 6 characters typed since are dropped; look at the line before you go on',
+  ])
+})

@@ -38,8 +38,8 @@ class AttachedClient {
     const id = this.#id
     const send = this.#send
     return {
-      input: (data, frameId) =>
-        send({ t: 'input', id, data, frameId }, this.#onItsWay.add(data.length + frameId.length)),
+      input: (data, frameId, place) =>
+        send({ t: 'input', id, data, frameId, place }, this.#onItsWay.add(data.length + frameId.length)),
       resize: (cols, rows) => send({ t: 'resize', id, cols, rows }, this.#onItsWay.add(0)),
       acknowledge: (sequence) => send({ t: 'acknowledge', id, sequence }, this.#onItsWay.add(0)),
       leave: () => send({ t: 'leave', id }),

@@ -5,6 +5,7 @@ import type {
   TerminalPayloads,
 } from '../../../core/protocol/terminal-messages.ts'
 import type { UserCaller } from '../../access/caller.ts'
+import type { InputPlace } from '../../terminals/client.ts'
 
 /** What a site of another server is asked; each method of `TerminalSite` but `attach`. */
 export const methods = ['open', 'has', 'isAttachable', 'expect', 'end', 'live', 'handOver'] as const
@@ -38,7 +39,8 @@ export type ToSite =
       after: number | null
       watch: boolean
     }
-  | { t: 'input'; id: number; data: string; frameId: string }
+  /** Servers older than `place` leave it out. */
+  | { t: 'input'; id: number; data: string; frameId: string; place?: InputPlace | undefined }
   | { t: 'resize'; id: number; cols: number; rows: number }
   | { t: 'acknowledge'; id: number; sequence: number }
   /** The client's socket has taken the first `count` outputs. */

@@ -121,7 +121,7 @@ export class ServedClients {
     const { attachment, client } = served
     switch (message.t) {
       case 'input':
-        return attachment.input(message.data, message.frameId)
+        return attachment.input(message.data, message.frameId, message.place)
       case 'resize':
         return attachment.resize(message.cols, message.rows)
       case 'acknowledge':
