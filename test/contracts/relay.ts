@@ -28,7 +28,7 @@ function noting(name: string, ...ids: string[]) {
       client.output(0, Buffer.from('"first"'), () => note('written'))
       client.send('TERMINAL_RESIZE', { sessionId: id, cols: 90, rows: 30 })
       return {
-        input: (data) => note(`input ${data}`),
+        input: (data, _, place) => note(`input ${data}${place ? ` ${place.by} ${place.position}` : ''}`),
         resize: (cols, rows) => note(`resize ${cols}x${rows}`),
         acknowledge: (sequence) => note(`shown ${sequence}`),
         leave: () => client.close(1000, 'its user left'),
@@ -66,12 +66,21 @@ export function relayContract(test: TestFn, open: (t: ExecutionContext) => Promi
     const there = await relay.having('s1')
     const attachment = there?.attach('s1', client, { after: null, watch: false })
     attachment?.input('ls\r', 'f1')
+    attachment?.input('id', 'f2', { by: 'a', position: 3 })
     attachment?.resize(100, 40)
     attachment?.acknowledge(0)
     attachment?.leave()
     attachment?.gone()
     attachment?.parted()
-    const expected = ['attach s1 for carol', 'input ls\r', 'resize 100x40', 'shown 0', 'gone', 'parted']
+    const expected = [
+      'attach s1 for carol',
+      'input ls\r',
+      'input id a 3',
+      'resize 100x40',
+      'shown 0',
+      'gone',
+      'parted',
+    ]
     await until('all is told', () => expected.every((one) => told.includes(one)))
     t.deepEqual(
       told.filter((one) => one !== 'written'),

@@ -49,6 +49,8 @@ export class Pty {
   #small = 0
   #input: Uint8Array[] = []
   #inputBytes = 0
+  /** Some was dropped: what follows is too, until all before it was read. */
+  #isFull = false
   #retry: NodeJS.Timeout | null = null
   #retryAfter = firstRetry
 
@@ -83,7 +85,8 @@ export class Pty {
 
   write(bytes: Uint8Array): void {
     if (this.#isClosed) return
-    if (this.#inputBytes + bytes.length > mostInput) return this.#events.dropped(bytes.length)
+    this.#isFull ||= this.#inputBytes + bytes.length > mostInput
+    if (this.#isFull) return this.#events.dropped(bytes.length)
     this.#input.push(bytes)
     this.#inputBytes += bytes.length
     if (this.#retry === null) this.#feed()
@@ -146,6 +149,7 @@ export class Pty {
         if (written === bytes.length) this.#input.shift()
         else this.#input[0] = bytes.subarray(written)
       }
+      this.#isFull = false
     } catch (error) {
       if (isWouldBlock(error)) {
         this.#retry = setTimeout(() => this.#feed(), this.#retryAfter)

@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
+import { until } from '../../helpers/until.ts'
 
 const kib = 1024
 
@@ -73,4 +76,22 @@ test('input that nobody reads is bounded, and its server is told once', async (t
       sessionId,
     },
   ])
+})
+
+test('P58 what follows input that found no place is dropped too, until the program has read all before it', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const gate = join(dataDir, 'gate')
+  const session = await new LiveTerminal(server, agent.agentId).open({
+    command: `stty raw -echo; echo ready; until [ -e ${gate} ]; do sleep 0.02; done; tr -d z`,
+  })
+  await session.shows(/ready/)
+  for (let sent = 0; sent < 45; sent += 1) session.type('z'.repeat(100_000))
+  session.type('rm -r /tmp/x')
+  await server.until(() => server.errors.length > 0, 'it is told')
+  writeFileSync(gate, '')
+  await until('a key is typed again', () => {
+    session.type('.\n')
+    return session.text().includes('.')
+  })
+  t.regex(session.text(), /ready\r?\n(?:\.\r?\n)+$/)
 })

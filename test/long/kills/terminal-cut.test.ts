@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
@@ -61,4 +62,27 @@ test('F20 after a dead path and cuts a terminal is taken up again by itself and 
   await pty.shows(/rsm: reattached[\s\S]*rsm: reattached/)
   const said = await exact()
   t.deepEqual(said.slice(0, 2), ['rsm: connection lost, reattaching (60 s)...', 'rsm: reattached'])
+})
+
+test('P58 F20 a paste into `rsm terminal` over three cuts is typed whole', async (t) => {
+  t.timeout(120_000)
+  const server = await startTestServer(t)
+  const { hostId } = await realAgent(t, server, { hostname: 'web1' })
+  await until('it is linked', async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected)
+  const link = await startCutLink(t, server.url)
+  const paste = Array.from({ length: 10_000 }, (_, at) => `${String(at).padStart(9, '0')}\n`).join('')
+  const command = 'stty raw -echo; echo ready; head -c 100000 | sha256sum; stty sane; exit 9'
+  const env = { RSM_URL: link.url, RSM_TOKEN: server.token }
+  const line = `${rsm} terminal web1 --shell ${plainShell(t)} --escape none -- '${command}'; echo "exit $?"`
+  const pty = bashOnPty(t, line, temporaryDirectory(t), env)
+  await pty.shows(/ready/)
+  for (let at = 0; at < paste.length; at += 2_000) {
+    pty.type(paste.slice(at, at + 2_000))
+    if (at % 30_000 === 28_000) link.cut()
+    await delay(2)
+  }
+  await pty.shows(/exit 9/)
+  t.true(pty.shown.includes(createHash('sha256').update(paste).digest('hex')), pty.shown)
+  t.notRegex(pty.shown, /missing/)
+  t.regex(pty.shown, /reattached/)
 })
