@@ -2,6 +2,7 @@ import { chmodSync, type Stats, statSync } from 'node:fs'
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { modeBits } from './files/attributes.ts'
 import { lockFile } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -77,7 +78,7 @@ async function setMode(
   const names = await readdir(directory)
   if (names.length === 0 || names.includes(lockName)) return chmod(directory, mode)
   if ((found.mode & 0o077) === 0) return
-  const now = (found.mode & 0o7777).toString(8)
+  const now = (found.mode & modeBits).toString(8)
   throw new RsmError('unavailable', `${what} is open to other users (mode ${now})`, {
     hint: `choose another directory; if only rsm uses this one: chmod ${mode.toString(8)} '${directory}'`,
   })

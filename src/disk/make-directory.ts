@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, rmdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 function isDirectory(path: string): boolean {
@@ -8,13 +8,15 @@ function isDirectory(path: string): boolean {
 /**
  * Makes a directory that a user named, with what is missing above it, each of `mode`; one that is there stays as it is.
  * Node's own `recursive` never ends where a file system makes nothing and says that it is the parent that is missing, as
- * /proc does. Errors: those of mkdir(2).
+ * /proc does. Answers those that it made, from the top. Errors: those of mkdir(2).
  */
-export function makeDirectory(path: string, mode = 0o777): void {
+export function makeDirectory(path: string, mode = 0o777): string[] {
   const missing: string[] = []
+  const made: string[] = []
   for (let at = resolve(path); ; at = dirname(at)) {
     try {
       mkdirSync(at, { mode })
+      made.push(at)
       break
     } catch (error) {
       if (isDirectory(at)) break
@@ -25,9 +27,22 @@ export function makeDirectory(path: string, mode = 0o777): void {
   for (const at of missing.reverse()) {
     try {
       mkdirSync(at, { mode })
+      made.push(at)
     } catch (error) {
       // Somebody else may have made it meanwhile.
       if (!isDirectory(at)) throw error
     }
   }
+  return made
+}
+
+/** Removes directories that `makeDirectory` made, where nothing came into them. */
+export function removeEmpty(made: readonly string[]): void {
+  for (const directory of made.toReversed())
+    try {
+      rmdirSync(directory)
+    } catch {
+      // It is in use, or gone.
+      return
+    }
 }

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { modeBits } from '../disk/files/attributes.ts'
 import { makeDirectory } from '../disk/make-directory.ts'
 import { readText } from './read-text.ts'
 
@@ -64,7 +65,7 @@ interface FileSpec {
 
 export function fileChange({ path, text, mode, isSecret = false }: FileSpec): Change {
   const before = readText(path)
-  const isSame = before === text && (statSync(path).mode & 0o777) === mode
+  const isSame = before === text && (statSync(path).mode & modeBits) === mode
   return {
     what: `write ${path}`,
     state: isSame ? 'done' : before === null || isSecret || before === text ? 'new' : 'differs',

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import { attributesFor } from '../../disk/files/attributes.ts'
+import { attributesFor, losesSetIds } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
 import { formerOf, sha256In } from '../../disk/files/replacement.ts'
@@ -26,6 +26,7 @@ export async function copyFile(copying: Copying): Promise<boolean> {
     const wanted = attributesFor(copying.wish, former)
     const place = { path, directory, name, former, wanted, isSameText, size: file.size }
     const isChanged = await settle(copying, place, () => copying.server.receive(file))
+    if (isChanged && losesSetIds(copying.wish, former)) copying.bare.push(path)
     directory.sync()
     return isChanged
   } finally {

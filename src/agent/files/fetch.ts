@@ -4,9 +4,8 @@ import type { FetchOrder } from '../../core/protocol/messages.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory, kindOf } from '../../disk/files/held-directory.ts'
 import { topName, treeOf } from '../../disk/files/pack-tree.ts'
-import { assertOnDisk, bytesOf, hasChanged, hasOtherSize } from '../../disk/files/reading.ts'
-
-const namedAtMost = 5
+import { bytesOf, hasChanged, sizeOf } from '../../disk/files/reading.ts'
+import { listed } from '../../disk/files/settle.ts'
 
 /** No more bytes than the server takes. */
 async function* within(pieces: AsyncIterable<Buffer>, most: number, path: string): AsyncGenerator<Buffer> {
@@ -37,12 +36,12 @@ async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | 
     return directory.openFile(name, follow)
   })
   try {
-    assertOnDisk(fd, path)
     const before = fstatSync(fd, { bigint: true })
-    const size = Number(before.size)
-    if (size > maxSize) throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
-    const sent = await send(bytesOf(fd, size))
-    return hasChanged(fd, before) || hasOtherSize(fd, size, sent)
+    const size = sizeOf(fd, before, path)
+    if (size !== null && size > maxSize)
+      throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
+    const sent = await send(size === null ? within(bytesOf(fd), maxSize, path) : bytesOf(fd, size))
+    return hasChanged(fd, before) || (size !== null && sent < size)
       ? `${path} changed while it was read: ${sent} bytes were sent as they were then`
       : null
   } finally {
@@ -68,8 +67,7 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
     root.close()
   }
   if (changed.length === 0) return null
-  const more = changed.length > namedAtMost ? ` and ${changed.length - namedAtMost} more` : ''
-  return `${changed.slice(0, namedAtMost).join(', ')}${more} changed while the tree was read, and came as they were then`
+  return `${listed(changed)} changed while the tree was read, and came as they were then`
 }
 
 function inDirectoryOf<T>(path: string, work: (directory: HeldDirectory, name: string) => T): T {

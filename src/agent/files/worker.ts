@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { FileOfTask } from '../../core/protocol/messages.ts'
 import { isDiskFull } from '../../disk/durable.ts'
+import { shownNames } from '../../disk/files/byte-names.ts'
 import { Failure } from '../../disk/files/failure.ts'
+import { bareText } from '../../disk/files/settle.ts'
 import { stdinName } from '../script/launch.ts'
 import { become } from './become.ts'
 import { type Copying, copyFile } from './copy-file.ts'
@@ -17,7 +19,7 @@ import { wishOf } from './wish.ts'
 /** What the shell says of a process that TERM has ended. */
 const terminated = 143
 
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const say = (line: string) => process.stdout.write(`${shownNames(line)}\n`)
 
 /** All that only the agent's own user may read is read before this process becomes another. */
 async function carryOut(order: FileOrder, directory: string, desk: Desk): Promise<void> {
@@ -33,8 +35,10 @@ async function carryOut(order: FileOrder, directory: string, desk: Desk): Promis
       const wish = await wishOf(copy)
       const spool = copy.kind === 'TREE' ? openSpool(directory) : null
       if (runAs !== null) become(runAs)
-      const copying: Copying = { copy, wish, desk, server, say }
-      desk.report({ changed: await (spool === null ? copyFile(copying) : copyTree(copying, spool)) })
+      const copying: Copying = { copy, wish, desk, server, say, bare: [] }
+      const changed = await (spool === null ? copyFile(copying) : copyTree(copying, spool))
+      const told = bareText(copying.bare)
+      desk.report({ changed, ...(told !== null && { error: told }) })
     }
   } finally {
     server.close()
@@ -72,6 +76,8 @@ function clean(order: FileOrder, desk: Desk): void {
  */
 export async function workOnFiles(directory: string, what: string): Promise<void> {
   process.title = 'rsm-agent-files'
+  // All that it makes has a mode of its own.
+  process.umask(0)
   const order = readOrder(directory)
   const isCleaning = what === 'clean'
   const desk = new Desk(directory, order.taskId, isCleaning ? 'clean' : 'work')

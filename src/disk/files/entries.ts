@@ -3,6 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { extract, type Headers } from 'tar-stream'
 import { Failure } from './failure.ts'
 import { bytesOf } from './reading.ts'
+import { cutIn, nameIn } from './tar-records.ts'
 import { longestText } from './would.ts'
 
 /** One entry of a tree that is to be written. */
@@ -18,6 +19,8 @@ export interface TreeEntry {
   readonly size: number
   /** What a symlink holds. */
   readonly target: string
+  /** Bytes that were read of the file before it, which is filled up with NUL; such an entry stands for nothing else. */
+  readonly cut: number | null
   /** To be read to the end before the next entry. */
   readonly pieces: AsyncIterable<Buffer>
 }
@@ -32,35 +35,52 @@ const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
   symlink: 'symlink',
 }
 
+const refusal = (shown: string, why: string) => new Failure(`the tree holds ${JSON.stringify(shown)}: ${why}`)
+
 /** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
 function namesOf(shown: string): string[] {
-  const refuse = (why: string) => new Failure(`the tree holds ${JSON.stringify(shown)}: ${why}`)
+  const refuse = (why: string) => refusal(shown, why)
   if (shown.startsWith('/')) throw refuse('an absolute name')
-  if (/[\0\ufffd]/.test(shown)) throw refuse('no name of UTF-8')
+  if (shown.includes('\0')) throw refuse('a name with NUL')
   const names = shown.split('/').filter((name) => name !== '' && name !== '.')
   if (names.includes('..')) throw refuse('.. leads out of it')
   return names
 }
 
-function entryOf(
-  { name, type, size = 0, mode = 0o644, linkname }: Headers,
-  index: number,
-  pieces: AsyncIterable<Buffer>,
-): TreeEntry {
-  const names = namesOf(name)
+function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>): TreeEntry {
+  const { type, size = 0, mode = 0o644 } = header
+  const shown = nameIn(header, 'name')
+  if (shown === null) throw refusal(header.name, 'a name that is not UTF-8, without its bytes')
+  const refuse = (why: string) => refusal(shown, why)
+  const names = namesOf(shown)
   const kind = kinds[type ?? '']
-  const refuse = (why: string) => new Failure(`the tree holds ${JSON.stringify(name)}: ${why}`)
   if (kind === undefined)
     throw refuse(`${type ?? 'something unknown'}, and only files, directories and symlinks are copied`)
   if (names.length === 0 && kind !== 'directory') throw refuse('no name')
   if (!Number.isSafeInteger(size) || size < 0) throw refuse('no size')
-  const target = kind === 'symlink' ? (linkname ?? '') : ''
-  if (kind === 'symlink' && !/^[^\0\ufffd]+$/.test(target)) throw refuse('a symlink to nothing')
-  return { index, kind, shown: name, names, mode, size, target, pieces }
+  const target = kind === 'symlink' ? nameIn(header, 'linkname') : ''
+  if (target === null || (kind === 'symlink' && !/^[^\0]+$/.test(target)))
+    throw refuse('a symlink to nothing')
+  return { index, kind, shown, names, mode, size, target, cut: cutIn(header), pieces }
 }
 
-/** The entries of a tar, in order, each judged by itself. Throws `Failure` that names the one that may not be there. */
-export async function* entriesOf(fd: number): AsyncGenerator<TreeEntry> {
+/** Its first bytes; all of it is read. */
+async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
+  let left = length
+  for await (const piece of pieces) {
+    if (left > 0) yield piece.subarray(0, left)
+    left -= piece.length
+  }
+}
+
+/**
+ * The entries of a tar, in order, each judged by itself; `cuts`: the bytes of those that are shorter than the tar says, by index.
+ * Throws `Failure` that names the one that may not be there.
+ */
+export async function* entriesOf(
+  fd: number,
+  cuts: ReadonlyMap<number, number> = new Map(),
+): AsyncGenerator<TreeEntry> {
   const tar = extract()
   let fed = 0
   let seen = 0
@@ -95,7 +115,9 @@ export async function* entriesOf(fd: number): AsyncGenerator<TreeEntry> {
   try {
     for await (const entry of tar) {
       seen = fed
-      yield entryOf(entry.header, index, counted(entry))
+      const whole = entryOf(entry.header, index, counted(entry))
+      const cut = cuts.get(index)
+      yield cut === undefined ? whole : { ...whole, size: cut, pieces: beginningOf(whole.pieces, cut) }
       index += 1
     }
     if (failure) throw failure
@@ -110,15 +132,29 @@ function newNames(names: readonly string[], former: readonly string[]): number {
   return common < 0 ? 0 : names.length - common
 }
 
-/**
- * Judges all of a tree before any of it is written; answers the sums of the files that are too large to be compared in memory.
- * `most` bounds the names that the tree may make.
- */
-export async function judge(fd: number, most: number): Promise<Map<number, string>> {
+interface Judged {
+  /** Of the files that are too large to be compared in memory, by index. */
+  readonly sums: ReadonlyMap<number, string>
+  /** Bytes of the files that became shorter while they were read, by index. */
+  readonly cuts: ReadonlyMap<number, number>
+}
+
+/** Judges all of a tree before any of it is written. `most` bounds the names that the tree may make. */
+export async function judge(fd: number, most: number): Promise<Judged> {
   const sums = new Map<number, string>()
+  const cuts = new Map<number, number>()
   let made = 0
   let former: readonly string[] = []
-  for await (const { index, size, names, pieces } of entriesOf(fd)) {
+  let before: TreeEntry | null = null
+  for await (const entry of entriesOf(fd)) {
+    const { index, size, names, cut, pieces } = entry
+    if (cut !== null) {
+      if (before?.kind !== 'file' || !(cut >= 0 && cut < before.size))
+        throw refusal(entry.shown, 'a length of no file')
+      cuts.set(before.index, cut)
+      sums.delete(before.index)
+    }
+    before = entry
     made += newNames(names, former)
     former = names
     if (made > most)
@@ -129,5 +165,5 @@ export async function judge(fd: number, most: number): Promise<Map<number, strin
     for await (const piece of pieces) hash?.update(piece)
     if (hash !== null) sums.set(index, hash.digest('hex'))
   }
-  return sums
+  return { sums, cuts }
 }

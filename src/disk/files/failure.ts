@@ -1,3 +1,5 @@
+import { shownNames } from './byte-names.ts'
+
 /** Why an order for files is not carried out, as a sentence. */
 export class Failure extends Error {
   /** 126: nothing of it could begin. */
@@ -6,7 +8,7 @@ export class Failure extends Error {
   readonly code: string | undefined
 
   constructor(sentence: string, exitCode: 1 | 126 = 1, code?: string) {
-    super(sentence)
+    super(shownNames(sentence))
     this.exitCode = exitCode
     this.code = code
   }

@@ -19,9 +19,13 @@ import {
   unlinkSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { modeBits } from './attributes.ts'
+import { nameOf, systemPath } from './byte-names.ts'
 import { codeOf, Failure, refusedBy } from './failure.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
+/** Of a directory: what is made in it gets its group (inode(7)). */
+const setgid = 0o2000
 
 /** What something is that is no regular file. */
 export function kindOf(stats: Stats): string {
@@ -30,13 +34,6 @@ export function kindOf(stats: Stats): string {
   if (stats.isFIFO()) return 'a FIFO'
   if (stats.isSocket()) return 'a socket'
   return stats.isFile() ? 'a file' : 'a device'
-}
-
-/** Throws `Failure` for a file name that JSON or a tar can't express. */
-export function textOf(bytes: Buffer, path: string): string {
-  const text = bytes.toString('utf8')
-  if (Buffer.from(text).equals(bytes)) return text
-  throw new Failure(`${path} holds the name ${JSON.stringify(text)}, which is no UTF-8`)
 }
 
 /**
@@ -56,7 +53,7 @@ export class HeldDirectory {
   /** By its whole path, as any program of this user would find it. */
   static open(path: string): HeldDirectory {
     try {
-      return new HeldDirectory(path, openSync(path, O_RDONLY | O_DIRECTORY))
+      return new HeldDirectory(path, openSync(systemPath(path), O_RDONLY | O_DIRECTORY))
     } catch (error) {
       throw refusedBy(error, path, 'open')
     }
@@ -77,10 +74,10 @@ export class HeldDirectory {
     return fstatSync(this.fd)
   }
 
-  /** The names in it, sorted. Throws `Failure` for one that is no UTF-8. */
+  /** The names in it, sorted. */
   names(): string[] {
     const found = this.#do('readdir', '', (at) => readdirSync(at, { encoding: 'buffer' }))
-    return found.map((bytes) => textOf(bytes, this.path)).sort()
+    return found.map(nameOf).sort()
   }
 
   /** Of what a symlink leads to. Null where there is nothing of that name. */
@@ -115,17 +112,16 @@ export class HeldDirectory {
     }
   }
 
-  makeDirectory(name: string): void {
-    this.#change('mkdir', name, (at) => mkdirSync(at, 0o700))
+  makeDirectory(name: string, mode: number): void {
+    this.#change('mkdir', name, (at) => mkdirSync(at, mode))
   }
 
   makeLink(name: string, target: string): void {
-    this.#change('symlink', name, (at) => symlinkSync(target, at))
+    this.#change('symlink', name, (at) => symlinkSync(systemPath(target), at))
   }
 
-  /** As the system has it: what is no UTF-8 stays what it is. */
-  readLink(name: string): Buffer {
-    return this.#do('readlink', name, (at) => readlinkSync(at, { encoding: 'buffer' }))
+  readLink(name: string): string {
+    return nameOf(this.#do('readlink', name, (at) => readlinkSync(at, { encoding: 'buffer' })))
   }
 
   /** Gives what is there a second name; nothing may have it yet. */
@@ -154,12 +150,16 @@ export class HeldDirectory {
     }
   }
 
-  /** Gives the directory itself an owner, then a mode; null leaves it. */
+  /** Gives the directory itself an owner, then a mode; null leaves it. It keeps a setgid that it has from its parent. */
   settle(uid: number | null, gid: number | null, mode: number | null): void {
     const { path, fd } = this
     try {
       if (uid !== null || gid !== null) fchownSync(fd, uid ?? -1, gid ?? -1)
-      if (mode !== null) fchmodSync(fd, mode)
+      if (mode === null) return
+      const found = this.stat().mode & modeBits
+      const wanted = mode | (found & setgid)
+      // A chmod by a user outside of its group would clear the setgid.
+      if (wanted !== found) fchmodSync(fd, wanted)
     } catch (error) {
       throw refusedBy(error, path, 'chown')
     }
@@ -175,11 +175,11 @@ export class HeldDirectory {
     closeSync(this.fd)
   }
 
-  #at(name: string): string {
-    return `/proc/self/fd/${this.fd}/${name}`
+  #at(name: string): string | Buffer {
+    return systemPath(`/proc/self/fd/${this.fd}/${name}`)
   }
 
-  #do<T>(doing: string, name: string, work: (at: string) => T): T {
+  #do<T>(doing: string, name: string, work: (at: string | Buffer) => T): T {
     try {
       return work(this.#at(name))
     } catch (error) {
@@ -187,7 +187,7 @@ export class HeldDirectory {
     }
   }
 
-  #change(doing: string, name: string, work: (at: string) => void): void {
+  #change(doing: string, name: string, work: (at: string | Buffer) => void): void {
     this.#do(doing, name, work)
     this.isDirty = true
   }

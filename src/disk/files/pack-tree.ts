@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { closeSync, fstatSync, type Stats } from 'node:fs'
+import { dirname } from 'node:path'
 import { type Headers, type Pack, pack } from 'tar-stream'
 import { Failure } from './failure.ts'
-import { type HeldDirectory, kindOf, textOf } from './held-directory.ts'
-import { assertOnDisk, bytesOf, hasChanged, hasOtherSize, whole } from './reading.ts'
+import { type HeldDirectory, kindOf } from './held-directory.ts'
+import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
+import { withByteNames, withCut } from './tar-records.ts'
 
 /** How a tree of this host is sent. */
 interface Packing {
@@ -15,11 +17,20 @@ interface Packing {
 /** Bytes of a file that is read whole before its header is written. */
 const smallBytes = 1024 * 1024
 
-/** In the place of what a large file has lost while it was read. */
+/** Bytes of a file whose size only its end says: it is held in memory. */
+const mostMade = 32 * 1024 * 1024
+
+/** In the place of what a large file has lost while it was read; an entry behind it says so. */
 const filling = Buffer.alloc(65_536)
 
 /** The mode keeps the bits of the type, which no tar holds: tar-stream takes 0 for none, and would make 0644 of it. */
 const common = ({ mode, mtime }: Stats) => ({ mode, mtime })
+
+const directoryEntry = (directory: HeldDirectory, shown: string): Headers => ({
+  ...common(directory.stat()),
+  name: shown,
+  type: 'directory',
+})
 
 /** Writes one tree into a tar, entry by entry. */
 class Packer {
@@ -42,7 +53,7 @@ class Packer {
 
   /** What is in a directory, at the top of the tree; `shown`: the name of the directory itself, or empty. */
   async top(directory: HeldDirectory, shown: string): Promise<void> {
-    if (shown !== '') await this.#write({ ...common(directory.stat()), name: shown, type: 'directory' })
+    if (shown !== '') await this.#write(directoryEntry(directory, shown))
     await this.directory(directory, '', [])
   }
 
@@ -61,7 +72,7 @@ class Packer {
     }
     if (found.isFile()) return this.#file(directory, name, shown)
     if (found.isSymbolicLink()) {
-      const linkname = textOf(directory.readLink(name), directory.pathOf(name))
+      const linkname = directory.readLink(name)
       await this.#write({ ...common(found), name: shown, type: 'symlink', linkname })
       return
     }
@@ -78,17 +89,23 @@ class Packer {
 
   /** A tar says the size first: a small file is read before it does, and a large one that has shrunk since is filled up. */
   async #file(directory: HeldDirectory, name: string, shown: string): Promise<void> {
+    const path = directory.pathOf(name)
     const fd = directory.openFile(name, this.#packing.follow)
     try {
-      assertOnDisk(fd, directory.pathOf(name))
       const before = fstatSync(fd, { bigint: true })
       const found = fstatSync(fd)
-      const small = found.size > smallBytes ? null : await whole(bytesOf(fd, found.size))
+      const known = sizeOf(fd, before, path)
+      const small =
+        known === null || known <= smallBytes ? await whole(bytesOf(fd, known ?? mostMade + 1)) : null
+      if (known === null && small !== null && small.length > mostMade)
+        throw new Failure(
+          `${path} has more than ${mostMade} bytes, and a size that only its end says: copy it by itself`,
+        )
       const size = small?.length ?? found.size
       const header = { ...common(found), name: shown, type: 'file', size } as const
       const read = await this.#write(header, small === null ? bytesOf(fd, size) : [small])
-      if (hasChanged(fd, before) || hasOtherSize(fd, found.size, read))
-        this.#packing.changedAt(directory.pathOf(name))
+      if (read < size) await this.#write(withCut(directoryEntry(directory, `${dirname(shown)}/`), read))
+      if (hasChanged(fd, before) || read < (known ?? 0)) this.#packing.changedAt(path)
     } finally {
       closeSync(fd)
     }
@@ -96,7 +113,7 @@ class Packer {
 
   /** Answers how many bytes there were. */
   async #write(header: Headers, pieces: AsyncIterable<Buffer> | Iterable<Buffer> = []): Promise<number> {
-    const sink = this.#tar.entry(header)
+    const sink = this.#tar.entry(withByteNames(header))
     const done = once(sink, 'close')
     // Where it breaks off, whoever reads the tar hears of it.
     done.catch(() => undefined)

@@ -1,5 +1,5 @@
 import { basename, dirname, join, normalize } from 'node:path'
-import { attributesFor } from './attributes.ts'
+import { attributesFor, losesSetIds, modeBits, type Wish } from './attributes.ts'
 import { entriesOf, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { HeldDirectory, kindOf } from './held-directory.ts'
@@ -12,6 +12,9 @@ import { longestText } from './would.ts'
 const usualMode = 0o755
 /** Without these its maker could not write in it. */
 const ownersMode = 0o700
+
+/** Whether an owner or a group is asked for. */
+const isAsked = ({ uid, gid }: Wish) => uid !== null || gid !== null
 
 interface Step {
   readonly name: string
@@ -98,13 +101,14 @@ class TreeCopy {
 
   #make(parent: HeldDirectory, name: string, names: readonly string[], mode: number): void {
     const { desk, wish } = this.#placing
+    const isLate = (mode & ownersMode) !== ownersMode
     desk.assertLeave()
-    parent.makeDirectory(name)
+    // Its mode from the beginning where its owner stays: a chmod may clear the setgid that it gets from its parent.
+    parent.makeDirectory(name, isLate || isAsked(wish) ? ownersMode : mode)
     desk.report({ changed: true })
     this.changed = true
     const made = parent.child(name)
     try {
-      const isLate = (mode & ownersMode) !== ownersMode
       if (isLate) this.#late.push({ names, mode })
       made.settle(wish.uid, wish.gid, isLate ? ownersMode : mode)
     } finally {
@@ -114,7 +118,7 @@ class TreeCopy {
 
   #putDirectory({ names, mode }: TreeEntry): void {
     const name = names.at(-1)
-    const fresh = mode & 0o777
+    const fresh = mode & modeBits
     if (name === undefined) {
       if (this.#isNewRoot && this.#root !== null) {
         if ((fresh & ownersMode) === ownersMode) this.#root.settle(null, null, fresh)
@@ -167,7 +171,10 @@ class TreeCopy {
       size,
     }
     const pieces = () => (small === null ? entry.pieces : [small])
-    if (await settle(this.#placing, place, pieces)) this.changed = true
+    if (await settle(this.#placing, place, pieces)) {
+      this.changed = true
+      if (losesSetIds(this.#placing.wish, former, mode)) this.#placing.bare.push(place.path)
+    }
     // The next entry begins where this one ends.
     if (small === null) for await (const _ of entry.pieces);
   }
@@ -177,16 +184,15 @@ class TreeCopy {
     const name = names.at(-1) ?? ''
     const path = this.#pathOf(names)
     const found = directory === null ? null : formerOf(directory, name)
-    const isSame = found?.isSymbolicLink() === true && directory?.readLink(name).equals(Buffer.from(target))
-    if (isSame === true && (wish.uid ?? found?.uid) === found?.uid && (wish.gid ?? found?.gid) === found?.gid)
-      return
+    const isSame = found?.isSymbolicLink() === true && directory?.readLink(name) === target
+    if (isSame && (wish.uid ?? found?.uid) === found?.uid && (wish.gid ?? found?.gid) === found?.gid) return
     this.changed = true
     if (directory === null || copy.check !== undefined)
       return say(`${path} would be ${found === null ? 'written' : 'replaced'}`)
     const temporary = desk.reserve(directory)
     try {
       directory.makeLink(temporary, target)
-      if (wish.uid !== null || wish.gid !== null) directory.own(temporary, wish.uid ?? -1, wish.gid ?? -1)
+      if (isAsked(wish)) directory.own(temporary, wish.uid ?? -1, wish.gid ?? -1)
       desk.assertLeave()
       if (copy.backup === true && found !== null) directory.link(name, backupName(name, desk.taskId))
       directory.rename(temporary, name)
@@ -216,7 +222,7 @@ function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; is
     }
     if (copy.check !== undefined) return { root: null, isNew: true }
     desk.assertLeave()
-    parent.makeDirectory(name)
+    parent.makeDirectory(name, isAsked(wish) ? ownersMode : usualMode)
     parent.sync()
     desk.report({ changed: true })
     const root = parent.child(name)
@@ -236,11 +242,11 @@ export async function putTree(
   spool: number,
   mostEntries = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  const sums = await judge(spool, mostEntries)
+  const { sums, cuts } = await judge(spool, mostEntries)
   const { root, isNew } = rootOf(placing)
   const tree = new TreeCopy(placing, { root, isNew }, sums)
   try {
-    for await (const entry of entriesOf(spool)) await tree.put(entry)
+    for await (const entry of entriesOf(spool, cuts)) if (entry.cut === null) await tree.put(entry)
     tree.end()
     return tree.changed
   } finally {

@@ -1,10 +1,8 @@
-import { type BigIntStats, fstatSync, readSync, statfsSync } from 'node:fs'
+import { type BigIntStats, fstatSync, readSync } from 'node:fs'
 import { piecesOf } from '../pieces.ts'
-import { Failure } from './failure.ts'
+import { refusedBy } from './failure.ts'
 
 const pieceBytes = 1024 * 1024
-/** PROC_SUPER_MAGIC (statfs(2)). */
-const procfs = 0x9fa0
 
 /** The bytes of an open file, from its first on: at most so many. */
 export const bytesOf = (fd: number, size: number = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> =>
@@ -24,13 +22,16 @@ export function hasChanged(fd: number, before: BigIntStats): boolean {
   return after.size !== before.size || after.mtimeNs !== before.mtimeNs || after.ctimeNs !== before.ctimeNs
 }
 
-/** Whether an open file does not have the bytes that its size promises, of which so many were read: the kernel makes it as it is read. */
-export const hasOtherSize = (fd: number, size: number, read: number): boolean =>
-  read !== size || hasByteAt(fd, size)
-
-/** What the kernel makes as it is read, as the memory of a process. Throws `Failure`. */
-export function assertOnDisk(fd: number, path: string): void {
-  const isMade =
-    statfsSync(`/proc/self/fd/${fd}`).type === procfs || (hasByteAt(fd, 0) && fstatSync(fd).size === 0)
-  if (isMade) throw new Failure(`${path} is made by the kernel as it is read, and lies on no disk`)
+/**
+ * The size of an open file; null where it holds more or fewer bytes than it says and did not change: the kernel makes it as it is
+ * read, as in /proc and /sys, and only its end says its size. Throws `Failure` where it cannot be read.
+ */
+export function sizeOf(fd: number, before: BigIntStats, path: string): number | null {
+  const size = Number(before.size)
+  try {
+    const isMade = hasByteAt(fd, size) || (size > 0 && !hasByteAt(fd, size - 1))
+    return isMade && !hasChanged(fd, before) ? null : size
+  } catch (error) {
+    throw refusedBy(error, path, 'read')
+  }
 }

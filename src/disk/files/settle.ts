@@ -1,17 +1,33 @@
 import { closeSync, fstatSync } from 'node:fs'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
 import { apply, fits, type Wish } from './attributes.ts'
+import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { HeldDirectory } from './held-directory.ts'
 import { Replacement } from './replacement.ts'
 import type { Temporaries } from './temporaries.ts'
 import { type Comparison, sayWould } from './would.ts'
 
+const listedAtMost = 5
+
+/** `/a, /b and 3 more` */
+export const listed = (paths: readonly string[]): string =>
+  shownNames(paths.slice(0, listedAtMost).join(', ')) +
+  (paths.length > listedAtMost ? ` and ${paths.length - listedAtMost} more` : '')
+
+/** Null where nothing is to be told. */
+export const bareText = (paths: readonly string[]): string | null =>
+  paths.length === 0
+    ? null
+    : `${listed(paths)}: copied without setuid and setgid, which only --mode or chmod sets`
+
 /** What files are put in their places with. */
 export interface Placing {
   readonly copy: Pick<CopyOrder, 'path' | 'backup' | 'check'>
   readonly wish: Wish
   readonly desk: Temporaries
+  /** Collects the paths of new files that did not get the setuid or setgid of their source. */
+  readonly bare: string[]
   /** For people who read what a copy did. */
   readonly say: (line: string) => void
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { createTwoFilesPatch } from 'diff'
-import { type Attributes, fits } from './attributes.ts'
+import { type Attributes, fits, modeBits } from './attributes.ts'
 import type { HeldDirectory } from './held-directory.ts'
 import { whole } from './reading.ts'
 
@@ -24,14 +24,15 @@ export interface Comparison {
   readonly size: number
 }
 
-const octal = (mode: number) => `0${(mode & 0o7777).toString(8)}`
+const octal = (mode: number) => `0${(mode & modeBits).toString(8)}`
 
 /** What of owner and mode would change, as people write it. */
 function attributeLines({ former, wanted, path }: Comparison): string[] {
   if (former === null || fits(wanted, former)) return []
   const { mode, uid, gid } = former
   const lines: string[] = []
-  if (wanted.mode !== (mode & 0o7777)) lines.push(`mode of ${path}: ${octal(mode)} to ${octal(wanted.mode)}`)
+  if (wanted.mode !== (mode & modeBits))
+    lines.push(`mode of ${path}: ${octal(mode)} to ${octal(wanted.mode)}`)
   const owner = `${wanted.uid ?? uid}:${wanted.gid ?? gid}`
   if (owner !== `${uid}:${gid}`) lines.push(`owner of ${path}: ${uid}:${gid} to ${owner}`)
   return lines

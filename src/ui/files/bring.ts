@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path'
 import type { ClientFileService } from '../../client/services/files.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Fetch } from '../../core/protocol/http/files.ts'
-import { makeDirectory } from '../../disk/make-directory.ts'
+import { makeDirectory, removeEmpty } from '../../disk/make-directory.ts'
 import { whyUnwritable } from '../../disk/unwritable.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { fileNameOf } from '../output/outdir.ts'
@@ -21,6 +21,8 @@ export const shareOfEntries = (hostCount: number): number =>
 export interface Destination {
   readonly target: string
   readonly isFile: boolean
+  /** Directories that were made for it. */
+  readonly made?: readonly string[]
 }
 
 /** Errors: `usage`, where it can't be done. */
@@ -32,7 +34,7 @@ function within<T>(directory: string, work: () => T): T {
   }
 }
 
-const make = (directory: string): void => within(directory, () => makeDirectory(directory))
+const make = (directory: string): string[] => within(directory, () => makeDirectory(directory))
 
 /** One file of one host takes the name that is not one of a directory, as with scp. Errors: `usage`. */
 export function destinationOf(target: string, kind: Fetch['kind'], hostCount: number): Destination {
@@ -43,8 +45,7 @@ export function destinationOf(target: string, kind: Fetch['kind'], hostCount: nu
       hint: 'name a directory: it gets one for each host',
     })
   const isFile = kind === 'FILE' && hostCount === 1 && !isDirectory && !target.endsWith('/')
-  make(isFile ? dirname(target) : target)
-  return { target, isFile }
+  return { target, isFile, made: make(isFile ? dirname(target) : target) }
 }
 
 /** What has come from a host; `error`: what is to be said of it all the same. */
@@ -73,17 +74,19 @@ export async function bring(
   for (const host of hosts) {
     const { hostId, hostname, error } = host
     const place = placeOf(destination, host)
+    let made: readonly string[] = []
     try {
-      make(dirname(place))
-      const bytes = await receive(
+      made = make(dirname(place))
+      const { bytes, told } = await receive(
         command,
         files,
         { taskId, hostId, hostname, kind, mostEntries: share },
         place,
       )
-      const told = error === null ? '' : `: ${sanitizeLine(error)}`
-      command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${told}`)
+      const notes = [error, told].filter((note) => note !== null).map((note) => `: ${sanitizeLine(note)}`)
+      command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${notes.join('')}`)
     } catch (fault) {
+      removeEmpty(made)
       // One place that can't be written keeps nobody else's file away.
       if (!(fault instanceof RsmError) || fault.code !== 'usage') throw fault
       unwritable ??= fault

@@ -3,6 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Fetch } from '../../core/protocol/http/files.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { expandPath } from '../../core/task/remote-path.ts'
+import { removeEmpty } from '../../disk/make-directory.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import type { CopyFlags } from '../flags/copy.ts'
 import { ifGiven } from '../flags/given.ts'
@@ -56,5 +57,6 @@ export function fromHosts(
         .map((result) => ({ ...result, path: expandPath(path, result.hostname) ?? path }))
       await bring(command, (await client()).files, { taskId, kind }, come, destination)
     },
+    close: async () => removeEmpty(destination.made ?? []),
   }
 }

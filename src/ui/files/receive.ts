@@ -10,6 +10,7 @@ import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
 import { putTree } from '../../disk/files/put-tree.ts'
 import { formerOf, Replacement } from '../../disk/files/replacement.ts'
+import { bareText } from '../../disk/files/settle.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { showBytes } from '../text/bytes.ts'
 import { LocalTemporaries } from './local-temporaries.ts'
@@ -48,14 +49,17 @@ async function putFile(
   directory.sync()
 }
 
-/** A tree, judged by the rules of those that go to hosts: what a host sends leads out of no directory (contract §13). */
+/**
+ * A tree, judged by the rules of those that go to hosts: what a host sends leads out of no directory (contract §13). Answers what is
+ * to be told of it.
+ */
 async function unpack(
   path: string,
   directory: HeldDirectory,
   temporaries: LocalTemporaries,
   bytes: AsyncIterable<Buffer>,
   mostEntries: number,
-): Promise<void> {
+): Promise<string | null> {
   const { name, fd } = temporaries.create(directory)
   const tar = new Appender(fd)
   try {
@@ -63,20 +67,22 @@ async function unpack(
     for await (const piece of bytes) await tar.write(piece)
     await tar.end()
     const wish = { mode: undefined, sourceMode: undefined, ...nobody }
-    await putTree({ copy: { path }, wish, desk: temporaries, say: () => {} }, fd, mostEntries)
+    const bare: string[] = []
+    await putTree({ copy: { path }, wish, desk: temporaries, say: () => {}, bare }, fd, mostEntries)
+    return bareText(bare)
   } finally {
     await tar.settled()
     closeSync(fd)
   }
 }
 
-/** Brings what a task has fetched from a host to its place here; answers how much it was. Errors: `usage` where that can't be written. */
+/** Brings what a task has fetched from a host to its place here; answers how much it was, and what is to be told of it. Errors: `usage` where that can't be written. */
 export async function receive(
   command: BaseCommand,
   files: Pick<ClientFileService, 'fetched'>,
   { taskId, hostId, hostname, kind, mostEntries }: Coming,
   path: string,
-): Promise<string> {
+): Promise<{ readonly bytes: string; readonly told: string | null }> {
   const progress = showTransfer(command, `receiving ${path}`)
   const temporaries = new LocalTemporaries(taskId)
   let received = 0
@@ -90,8 +96,10 @@ export async function receive(
   let directory: HeldDirectory | undefined
   try {
     directory = HeldDirectory.open(dirname(path))
-    await (kind === 'TREE' ? unpack : putFile)(path, directory, temporaries, bytes, mostEntries)
-    return showBytes(received)
+    let told: string | null = null
+    if (kind === 'TREE') told = await unpack(path, directory, temporaries, bytes, mostEntries)
+    else await putFile(path, directory, temporaries, bytes)
+    return { bytes: showBytes(received), told }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     throw new RsmError('usage', `what came from ${hostname} could not be put in place: ${error.message}`, {

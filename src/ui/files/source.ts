@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type Part, partsOf, type Source } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
+import { modeBits } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
-import { assertOnDisk, hasChanged, hasOtherSize } from '../../disk/files/reading.ts'
+import { bytesOf, hasChanged, sizeOf } from '../../disk/files/reading.ts'
 import { piecesOf } from '../../disk/pieces.ts'
 import { whyUnreadable } from '../../disk/unreadable.ts'
 import type { StdinReader } from '../input/stdin.ts'
@@ -16,7 +17,7 @@ export interface LocalSource extends Source {
   readonly name: string
   /** Its own name, or those of what it is made of; undefined where it has none. */
   readonly fileName?: string
-  /** The permissions of a file, like `0644`. */
+  /** The mode of a file, like `0644`. */
   readonly mode?: string
   readonly close: () => Promise<void>
 }
@@ -29,11 +30,15 @@ export function stdinSource(stdin: StdinReader, what: string): LocalSource {
 
 /** A regular file, or what a pipe brings. Errors: `usage`. */
 export async function fileSource(path: string): Promise<LocalSource> {
-  const refused = (why: string, more: { readonly cause?: unknown; readonly hint?: string } = {}) =>
-    new RsmError('usage', `cannot read ${path}: ${why}`, more)
-  const hint = `pipe what it holds, with - for its name: cat ${path} | rsm …`
-  const handle = await open(path, constants.O_RDONLY).catch((error: unknown) => {
-    throw refused(whyUnreadable(error), { cause: error })
+  const refused = (why: string, cause?: unknown) =>
+    new RsmError('usage', `cannot read ${path}: ${why}`, cause === undefined ? {} : { cause })
+  const opened = async () => {
+    // A pipe has to be waited for, and a file of the kernel that has nothing to say must not be.
+    const isFifo = (await stat(path)).isFIFO()
+    return open(path, isFifo ? constants.O_RDONLY : constants.O_RDONLY | constants.O_NONBLOCK)
+  }
+  const handle = await opened().catch((error: unknown) => {
+    throw refused(whyUnreadable(error), error)
   })
   const found = await handle.stat()
   const close = () => handle.close()
@@ -46,30 +51,22 @@ export async function fileSource(path: string): Promise<LocalSource> {
     await close()
     throw refused(found.isDirectory() ? 'it is a directory' : 'it is no regular file')
   }
+  const before = await handle.stat({ bigint: true })
+  let size: number | null
   try {
-    assertOnDisk(handle.fd, 'it')
+    size = sizeOf(handle.fd, before, path)
   } catch (error) {
     await close()
-    throw error instanceof Failure ? refused(error.message, { hint }) : error
+    throw error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
   }
-  const { size } = found
-  const before = await handle.stat({ bigint: true })
-  const changed = () =>
-    hasChanged(handle.fd, before)
-      ? refused('it changed while it was read; run it again')
-      : refused(`it does not have the ${size} bytes that the system promises`, { hint })
+  const changed = () => refused('it changed while it was read; run it again')
   async function* parts(): AsyncGenerator<Part> {
-    yield { length: size, isLast: true, from: (offset) => exactly(handle, offset, size, changed) }
-    if (hasChanged(handle.fd, before) || hasOtherSize(handle.fd, size, size)) throw changed()
+    if (size === null) yield* partsOf(bytesOf(handle.fd))
+    else yield { length: size, isLast: true, from: (offset) => exactly(handle, offset, size, changed) }
+    if (hasChanged(handle.fd, before)) throw changed()
   }
-  return {
-    name: path,
-    fileName: basename(path),
-    size,
-    mode: `0${(found.mode & 0o777).toString(8).padStart(3, '0')}`,
-    parts,
-    close,
-  }
+  const mode = (found.mode & modeBits).toString(8).padStart(4, '0')
+  return { name: path, fileName: basename(path), size, mode, parts, close }
 }
 
 /** The bytes from one place to another. A file that has become shorter would leave the server waiting. */

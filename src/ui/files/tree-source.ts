@@ -2,6 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { partsOf } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
+import { nameOf as textOf } from '../../disk/files/byte-names.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
 import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
@@ -21,7 +22,7 @@ interface Named {
 /** Errors: `usage`. */
 function rootOf({ source, name }: Named): TreeRoot {
   // What was named is meant, also where it is a symlink; those below it are copied as such.
-  const path = realpathSync(source)
+  const path = textOf(realpathSync.native(source, 'buffer'))
   try {
     return name === '' || name === topName
       ? { directory: HeldDirectory.open(path), name: null, shown: name }

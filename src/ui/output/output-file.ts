@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
+import { modeBits } from '../../disk/files/attributes.ts'
 import { whyUnwritable } from '../../disk/unwritable.ts'
 import type { Sink } from './sink.ts'
 
@@ -43,7 +44,7 @@ function placeOf(path: string, whole: boolean): Place {
   const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
   const written = join(dirname(target), temporary)
   const place = { target, written, isPipe }
-  return known === undefined ? place : { ...place, mode: known.mode & 0o777 }
+  return known === undefined ? place : { ...place, mode: known.mode & modeBits }
 }
 
 /** How long a pipe is waited for that nobody reads yet, and how often it is tried meanwhile, in milliseconds. */

@@ -25,6 +25,7 @@ test('a file is written whole, with the mode of its source, and is not touched w
   t.like(await copy({ file, path, sourceMode: '4751' }), {
     ...done,
     changed: true,
+    error: `${path}: copied without setuid and setgid, which only --mode or chmod sets`,
     said: `${path} written\n`,
   })
   t.is(readFileSync(path, 'utf8'), 'one\n')

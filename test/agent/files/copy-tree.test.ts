@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { copyingAgent, done, holds, modeOf } from '../../helpers/agents/copying-agent.ts'
 import { large, long, site } from '../../helpers/files/site.ts'
-import { tarOf } from '../../helpers/tar.ts'
+import { type TarEntry, tarOf } from '../../helpers/tar.ts'
 
 const kind = 'TREE'
 
@@ -78,4 +78,49 @@ test('a tree with .. in a name is refused before any of it is written', async (t
   t.is(end.status, 'FAILED')
   t.regex(end.error ?? '', /holds "a\/\.\.\/\.\.\/rsm-bad": \.\. leads/)
   holds(t, directory)
+})
+
+test('a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t)
+  const entries: TarEntry[] = [
+    { name: './', type: 'directory', mode: 0o755 },
+    { name: 'tmp/', type: 'directory', mode: 0o1777 },
+    { name: 'shared/', type: 'directory', mode: 0o2770 },
+    { name: 'plain/', type: 'directory', mode: 0o775 },
+    { name: 'implied/file', content: 'x', mode: 0o664 },
+  ]
+  const file = door.put('f1', await tarOf(entries))
+  const one = join(directory, 'one')
+  t.like(await copy({ file, path: one, kind }), done)
+  const modes = (path: string) =>
+    ['', 'tmp', 'shared', 'plain', 'implied'].map((name) => modeOf(join(path, name)))
+  t.deepEqual(modes(one), ['755', '1777', '2770', '775', '755'])
+  chmodSync(directory, 0o2755)
+  const two = join(directory, 'two')
+  t.like(await copy({ file, path: two, kind }), done)
+  t.deepEqual(modes(two), ['2755', '3777', '2770', '2775', '2755'])
+  t.is(modeOf(join(two, 'implied/file')), '664')
+})
+
+test('a file arrives without setuid and setgid, which the result says, unless its mode is asked for', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t)
+  const path = join(directory, 'tree')
+  const bytes = await tarOf(['a', 'b'].map((name) => ({ name, content: name, mode: 0o6755 })))
+  const file = door.put('f1', bytes)
+  const told = (...paths: string[]) => ({
+    ...done,
+    error: `${paths.join(', ')}: copied without setuid and setgid, which only --mode or chmod sets`,
+  })
+  t.like(await copy({ file, path, kind, check: 'CHANGED' }), told(join(path, 'a'), join(path, 'b')))
+  t.like(await copy({ file, path, kind }), told(join(path, 'a'), join(path, 'b')))
+  t.is(modeOf(join(path, 'a')), '755')
+  t.like(await copy({ file, path, kind }), { ...done, changed: false })
+  t.like(await copy({ file, path, kind, mode: '4755' }), done)
+  t.is(modeOf(join(path, 'a')), '4755')
+  const single = door.put('f2', 'x')
+  t.like(
+    await copy({ file: single, path: join(directory, 'one'), sourceMode: '4750' }),
+    told(join(directory, 'one')),
+  )
+  t.is(modeOf(join(directory, 'one')), '750')
 })

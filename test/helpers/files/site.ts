@@ -10,7 +10,7 @@ export const site: TarEntry[] = [
   { name: './', type: 'directory', mode: 0o755 },
   { name: 'index.html', mode: 0o640, content: '<p>one\n' },
   { name: 'css/', type: 'directory', mode: 0o750 },
-  { name: 'css/main.css', mode: 0o4755, content: 'p {}\n' },
+  { name: 'css/main.css', mode: 0o755, content: 'p {}\n' },
   { name: 'closed/', type: 'directory', mode: 0o555 },
   { name: 'closed/file', content: 'in a directory that nobody writes in' },
   { name: 'empty/', type: 'directory', mode: 0o755 },

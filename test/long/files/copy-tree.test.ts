@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -11,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { copyingAgent, done, holds } from '../../helpers/agents/copying-agent.ts'
+import { copyingAgent, done, holds, modeOf } from '../../helpers/agents/copying-agent.ts'
 import { site } from '../../helpers/files/site.ts'
 import { rawHeader, type TarEntry, tarOf } from '../../helpers/tar.ts'
 import { until } from '../../helpers/until.ts'
@@ -70,7 +72,7 @@ const bad: [string, TarEntry[] | Buffer, RegExp][] = [
     Buffer.concat([rawHeader('PaxHeader', 'x', 64 * 1024 ** 2), Buffer.alloc(64 * 1024 ** 2, 'x')]),
     /a name of more than 4 MiB/,
   ],
-  ['a name that is no UTF-8', rawHeader(Buffer.from([0xff]), '0', 0), /no name of UTF-8/],
+  ['a name that lost bytes', rawHeader(Buffer.from([0xff]), '0', 0), /a name that is not UTF-8, without its/],
 ]
 for (const [title, entries, message] of bad)
   test(`a tree with ${title} is refused before any of it is written`, async (t) => {
@@ -150,6 +152,22 @@ asRoot('a tree as another user: by that user’s rights', async (t) => {
   t.like(await copy({ file, path, kind }), { ...done, changed: true })
   t.is(statSync(join(path, 'css/main.css')).uid, statSync(directory).uid)
   t.is(lstatSync(join(path, 'current')).uid, statSync(directory).uid)
+})
+
+asRoot('a user outside of the group of a setgid directory keeps its setgid in new directories', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
+  const path = join(directory, 'shared')
+  chmodSync(directory, 0o755)
+  mkdirSync(path)
+  chownSync(path, 0, 1234)
+  chmodSync(path, 0o2777)
+  const entries: TarEntry[] = [
+    { name: 'sub/', type: 'directory', mode: 0o775 },
+    { name: 'sub/file', content: 'x' },
+  ]
+  t.like(await copy({ file: door.put('f1', await tarOf(entries)), path, kind }), done)
+  t.is(modeOf(join(path, 'sub')), '2775')
+  t.is(statSync(join(path, 'sub/file')).gid, 1234)
 })
 
 asRoot('owner and group of a tree are those that are asked for, of its links too', async (t) => {

@@ -44,7 +44,7 @@ async function copyText(
     received(execution)
   }
   try {
-    return await copyFile({ copy, wish, desk, server: { receive }, say: () => {} })
+    return await copyFile({ copy, wish, desk, server: { receive }, say: () => {}, bare: [] })
   } finally {
     desk.sweep()
     desk.close()

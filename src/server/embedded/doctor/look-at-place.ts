@@ -2,6 +2,7 @@ import { constants, type StatsFs } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
+import { modeBits } from '../../../disk/files/attributes.ts'
 
 const MB = 1024 ** 2
 /** Of free room: below the first the store soon refuses writes, below the other somebody should look. */
@@ -24,7 +25,7 @@ export async function lookAtDirectory(path: string): Promise<Look> {
 export async function lookAtPermissions(path: string, keysDirectory: string): Promise<Look> {
   const owner = await stat(path)
   const findings: Finding[] = []
-  const mode = (found: { mode: number }) => (found.mode & 0o777).toString(8)
+  const mode = (found: { mode: number }) => (found.mode & modeBits).toString(8)
   if ((owner.mode & 0o077) !== 0)
     findings.push(
       finding(
