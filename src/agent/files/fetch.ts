@@ -40,7 +40,8 @@ async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | 
     const size = sizeOf(fd, before, path)
     if (size !== null && size > maxSize)
       throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
-    const sent = await send(size === null ? within(bytesOf(fd), maxSize, path) : bytesOf(fd, size))
+    const bytes = bytesOf(fd, size ?? undefined, path)
+    const sent = await send(size === null ? within(bytes, maxSize, path) : bytes)
     return hasChanged(fd, before) || (size !== null && sent < size)
       ? `${path} changed while it was read: ${sent} bytes were sent as they were then`
       : null

@@ -82,10 +82,11 @@ export async function workOnFiles(directory: string, what: string): Promise<void
   const isCleaning = what === 'clean'
   const desk = new Desk(directory, order.taskId, isCleaning ? 'clean' : 'work')
   if (isCleaning) return clean(order, desk)
-  process.once('SIGTERM', () => {
+  const end = () => {
     desk.sweep()
     process.exit(terminated)
-  })
+  }
+  process.once('SIGTERM', end)
   try {
     await carryOut(order, directory, desk)
   } catch (error) {
@@ -95,6 +96,7 @@ export async function workOnFiles(directory: string, what: string): Promise<void
     process.exitCode = error instanceof Failure ? error.exitCode : 1
   } finally {
     desk.sweep()
+    process.off('SIGTERM', end)
     desk.close()
   }
   return undefined

@@ -96,14 +96,14 @@ class Packer {
       const found = fstatSync(fd)
       const known = sizeOf(fd, before, path)
       const small =
-        known === null || known <= smallBytes ? await whole(bytesOf(fd, known ?? mostMade + 1)) : null
+        known === null || known <= smallBytes ? await whole(bytesOf(fd, known ?? mostMade + 1, path)) : null
       if (known === null && small !== null && small.length > mostMade)
         throw new Failure(
           `${path} has more than ${mostMade} bytes, and a size that only its end says: copy it by itself`,
         )
       const size = small?.length ?? found.size
       const header = { ...common(found), name: shown, type: 'file', size } as const
-      const read = await this.#write(header, small === null ? bytesOf(fd, size) : [small])
+      const read = await this.#write(header, small === null ? bytesOf(fd, size, path) : [small])
       if (read < size) await this.#write(withCut(directoryEntry(directory, `${dirname(shown)}/`), read))
       if (hasChanged(fd, before) || read < (known ?? 0)) this.#packing.changedAt(path)
     } finally {

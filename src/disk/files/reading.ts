@@ -4,9 +4,18 @@ import { refusedBy } from './failure.ts'
 
 const pieceBytes = 1024 * 1024
 
-/** The bytes of an open file, from its first on: at most so many. */
-export const bytesOf = (fd: number, size: number = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> =>
-  piecesOf(fd, { to: size, pieceBytes })
+/** The bytes of an open file, from its first on: at most so many. Throws `Failure` that names `path` where it cannot be read. */
+export async function* bytesOf(
+  fd: number,
+  size: number = Number.POSITIVE_INFINITY,
+  path?: string,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* piecesOf(fd, { to: size, pieceBytes })
+  } catch (error) {
+    throw path === undefined ? error : refusedBy(error, path, 'read')
+  }
+}
 
 export async function whole(pieces: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<Buffer> {
   const all: Buffer[] = []

@@ -201,7 +201,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
   return {
     maxFileSize,
     async begin({ userId, name = null, size, sha256, isSecret }) {
-      if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize)
+      if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize, size)
       await room.demand({ userId, id: null, size: size ?? 0, coming: size ?? 0 })
       const id = opaqueId(clock.now())
       const sealedKey = isSecret ? contents.newKey(id) : null

@@ -37,8 +37,13 @@ export interface GrownFile {
   readonly offset: number
 }
 
-export function tooLarge(most: number): RsmError {
-  return new RsmError('too_large', `The file is larger than ${most} bytes`, {
+/** `size`: of all of it, where that is known. */
+export function tooLarge(most: number, size?: number): RsmError {
+  const why =
+    size === undefined
+      ? `The file is larger than ${most} bytes`
+      : `The file has ${size} bytes, and the limit is ${most} (--max-file-size of the server)`
+  return new RsmError('too_large', why, {
     hint: 'limits: --max-file-size of the server; from hosts also --max-size, or an equal share of 16 times --max-file-size',
   })
 }

@@ -12,6 +12,10 @@ import type { StdinReader } from '../input/stdin.ts'
 
 const pieceBytes = 1024 * 1024
 
+/** A fault of a file that is read is one of the command line. */
+export const explained = (error: unknown): unknown =>
+  error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
+
 /** Something local that is opened once, so that what was looked at is what is sent. */
 export interface LocalSource extends Source {
   readonly name: string
@@ -57,11 +61,18 @@ export async function fileSource(path: string): Promise<LocalSource> {
     size = sizeOf(handle.fd, before, path)
   } catch (error) {
     await close()
-    throw error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
+    throw explained(error)
   }
   const changed = () => refused('it changed while it was read; run it again')
+  async function* made(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* bytesOf(handle.fd, undefined, path)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
   async function* parts(): AsyncGenerator<Part> {
-    if (size === null) yield* partsOf(bytesOf(handle.fd))
+    if (size === null) yield* partsOf(made())
     else yield { length: size, isLast: true, from: (offset) => exactly(handle, offset, size, changed) }
     if (hasChanged(handle.fd, before)) throw changed()
   }

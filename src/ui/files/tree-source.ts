@@ -7,10 +7,7 @@ import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
 import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
-import type { LocalSource } from './source.ts'
-
-const explained = (error: unknown) =>
-  error instanceof Failure ? new RsmError('usage', error.message, { cause: error }) : error
+import { explained, type LocalSource } from './source.ts'
 
 /** Beside what else goes into the tree. */
 interface Named {

@@ -114,7 +114,9 @@ test('a sha256 or a size that does not fit is a 400 that names it', async (t) =>
 
 test('what is too large is a 413: as soon as it says so, and else as soon as it is', async (t) => {
   const server = await startTestServer(t, { maxFileSize: 100_000 })
-  t.is((await sendBytes(server, 'POST', '/api/files?size=100001')).status, 413)
+  const said = await sendBytes(server, 'POST', '/api/files?size=100001')
+  t.is(said.status, 413)
+  t.regex(said.body.message, /^The file has 100001 bytes, and the limit is 100000 \(--max-file-size/)
   t.is((await sendBytes(server, 'POST', '/api/files', randomBytes(100_001))).status, 413)
   const endless = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(randomBytes(16_384)),
