@@ -130,3 +130,11 @@ test('cp from hosts that fails leaves no empty directory', async (t) => {
   t.is((await rsm(['cp', '-r', `web1:${theirs}/none`, join(ours, 'out/deep')])).exit, 1)
   t.deepEqual(readdirSync(ours), [])
 })
+
+test('cp from hosts writes no file called - in place of stdout', async (t) => {
+  const { rsm } = await copyFleet(t, 'web1')
+  const ran = await rsm(['cp', 'web1:/etc/hostname', '-'])
+  t.is(ran.exit, 2, ran.stderr)
+  t.regex(ran.stderr, /goes to a file or a directory, not to stdout/)
+  t.regex(ran.stderr, /\.\/- for a file called -/)
+})

@@ -5,8 +5,9 @@ import type { FileOrder } from './order.ts'
 const system = process as typeof process & { initgroups(user: string, group: number): void }
 
 /**
- * Makes this process another user's, for good: user, groups and capabilities of all its threads. It executes nothing from here
- * on. Nobody else of that user can read its memory, where the token is: the kernel lets nobody trace a process that was root's.
+ * Makes this process another user's, for good: user, groups and capabilities of all its threads. From here on, it
+ * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because the kernel lets none trace a
+ * process that was root's.
  * @throws Error where anything of it is still root's
  */
 export function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {

@@ -34,6 +34,7 @@ export class Desk implements Temporaries {
   /** Those that are on the disk, each once. */
   readonly #noted: Map<string, Part>
   readonly #first = randomInt(firstNumbers)
+  readonly #notes = new Set<string>()
   #said: FileReport = {}
 
   constructor(directory: string, taskId: string, what: 'work' | 'clean' = 'work') {
@@ -50,6 +51,11 @@ export class Desk implements Temporaries {
     const { error, ...rest } = this.#said
     const told = error === undefined ? rest : { ...rest, error: error.slice(0, longestError) }
     writeSync(this.#report, JSON.stringify(told).padEnd(reportBytes), 0)
+  }
+
+  note(sentence: string): void {
+    if (!this.#notes.has(sentence)) process.stdout.write(`${sentence}\n`)
+    this.#notes.add(sentence)
   }
 
   /** False once the agent has taken it back, as for a cancel, or has removed the directory of the execution. */

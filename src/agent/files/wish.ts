@@ -24,7 +24,7 @@ async function numberOf(database: 'passwd' | 'group', name: string): Promise<num
   throw new Failure(`there is no ${kind} ${name} on this host`, 126)
 }
 
-/** Looks up owner and group: before this process becomes another user, as it executes nothing from then on. */
+/** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
 export async function wishOf({ mode, sourceMode, owner, group }: CopyOrder): Promise<Wish> {
   return {
     mode: octal(mode),

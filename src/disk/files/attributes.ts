@@ -1,11 +1,28 @@
-import { fchmodSync, fchownSync, fstatSync, type Stats } from 'node:fs'
-import { codeOf, Failure, refusedBy } from './failure.ts'
+import { spawnSync } from 'node:child_process'
+import { fchmodSync, fchownSync, fstatSync, readFileSync, type Stats } from 'node:fs'
+import { Failure, refusedBy, userName } from './failure.ts'
 
-/** Of a regular file. Null: what it has when it is made. */
-export interface Attributes {
-  readonly mode: number
+/** Bits of capabilities(7). */
+export const [capChown, capDacOverride, capFowner] = [0n, 1n, 3n]
+/** Of the programs that know of ACLs and extended attributes, which Node does not. They take descriptors, not paths of other users. */
+const howRun = () =>
+  ({
+    // The variables of the agent are not for other users, who can read those of their processes.
+    env: { ...(process.env['PATH'] !== undefined && { PATH: process.env['PATH'] }), LC_ALL: 'C' },
+    encoding: 'utf8',
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  }) as const
+
+/** Null: what it has when it is made, or has already. */
+export interface Ownership {
   readonly uid: number | null
   readonly gid: number | null
+}
+
+/** Of a regular file. */
+export interface Attributes extends Ownership {
+  readonly mode: number
 }
 
 /** The bits of a mode that chmod(2) sets: permissions, setuid, setgid and sticky bit. */
@@ -39,26 +56,93 @@ export function attributesFor(wish: Wish, former: Stats | null, entryMode?: numb
 export const losesSetIds = ({ mode, sourceMode }: Wish, former: Stats | null, entryMode = 0): boolean =>
   mode === undefined && former === null && ((sourceMode ?? entryMode) & setIds) !== 0
 
-const isOwned = ({ uid, gid }: Attributes, found: Stats) =>
+type Owner = Pick<Stats, 'uid' | 'gid'>
+
+const isOwned = ({ uid, gid }: Ownership, found: Owner) =>
   (uid === null || uid === found.uid) && (gid === null || gid === found.gid)
 
 /** Whether a file has them. */
 export const fits = (wanted: Attributes, found: Stats): boolean =>
   wanted.mode === (found.mode & modeBits) && isOwned(wanted, found)
 
-/** Gives them to an open file; its owner first, as the system takes some bits of a mode away with it. */
-export function apply(wanted: Attributes, fd: number, path: string): void {
+/** Whether this process has a capability. */
+export function isAble(capability: bigint): boolean {
+  const status = readFileSync('/proc/self/status', 'latin1')
+  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? 0}`)
+  return ((effective >> capability) & 1n) === 1n
+}
+
+/** Throws the `Failure` that `apply` would end in: for a file that is there, or a new one, which has no mode yet. */
+export function assertGivable(
+  wanted: Ownership & Partial<Attributes>,
+  found: Owner & { readonly mode?: number },
+  path: string,
+): void {
+  const isOwn = found.uid === process.geteuid?.()
+  const groups = [process.getegid?.(), ...(process.getgroups?.() ?? [])]
+  const isOurs = isOwn && (wanted.uid ?? found.uid) === found.uid && groups.includes(wanted.gid ?? found.gid)
+  if (!isOwned(wanted, found) && !isOurs && !isAble(capChown)) {
+    const owner = `${wanted.uid ?? found.uid}:${wanted.gid ?? found.gid}`
+    throw new Failure(`chown ${path}: it is to belong to ${owner}, which its writer may not settle (EPERM)`)
+  }
+  const { mode = wanted.mode } = found
+  const isChanged = wanted.mode !== undefined && mode !== undefined && wanted.mode !== (mode & modeBits)
+  if (isChanged && !isOwn && !isAble(capFowner))
+    throw new Failure(`chmod ${path}: it belongs to another user than ${userName()} (EPERM)`)
+}
+
+/** Gives them to an open file; its owner first, as the system takes some bits of a mode, and capabilities, away with it. */
+export function apply(wanted: Attributes, fd: number, path: string, between = () => {}): void {
   const found = fstatSync(fd)
   try {
     if (!isOwned(wanted, found)) fchownSync(fd, wanted.uid ?? -1, wanted.gid ?? -1)
   } catch (error) {
-    if (codeOf(error) !== 'EPERM') throw refusedBy(error, path, 'chown')
-    const owner = `${wanted.uid ?? found.uid}:${wanted.gid ?? found.gid}`
-    throw new Failure(`chown ${path}: it is to belong to ${owner}, which its writer may not settle (EPERM)`)
+    assertGivable(wanted, found, path)
+    throw refusedBy(error, path, 'chown')
   }
+  between()
   try {
     fchmodSync(fd, wanted.mode)
   } catch (error) {
+    assertGivable(wanted, found, path)
     throw refusedBy(error, path, 'chmod')
   }
+}
+
+/**
+ * Gives an open file the ACL, extended attributes and capabilities of another one, by cp of coreutils. Where `isAble` is
+ * false, the cp of this host can't do it for any file.
+ */
+export function copyExtended(from: number, to: number): { isKept: boolean; isAble: boolean; why: string } {
+  const { size } = fstatSync(to)
+  const { status, stderr, error } = spawnSync(
+    'cp',
+    ['--attributes-only', '--preserve=mode,xattr', '/proc/self/fd/3', '/proc/self/fd/4'],
+    { ...howRun(), stdio: ['ignore', 'ignore', 'pipe', from, to] },
+  )
+  if (fstatSync(to).size !== size) throw new Failure('cp --attributes-only of this host changed the content')
+  const why = error?.message ?? stderr.split('\n')[0] ?? ''
+  const isAble = error === undefined && !/unrecognized option|without xattr support/.test(stderr)
+  return { isKept: status === 0, isAble, why }
+}
+
+/** What GNU tar is asked for: it marks what has an ACL by +, and what has other attributes by *. */
+const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
+-cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
+
+/**
+ * Whether neither a directory nor what has these names in it has an ACL or extended attributes: one process tells it for
+ * all, where cp takes one for each file. False where it can't be told.
+ */
+export function arePlain(directory: number, names: readonly Buffer[]): boolean {
+  const input = Buffer.concat(
+    ['', ...names].flatMap((name) => [Buffer.from('./'), Buffer.from(name), Buffer.of(0)]),
+  )
+  const { status, stdout } = spawnSync('tar', marking, {
+    ...howRun(),
+    stdio: ['pipe', 'pipe', 'ignore', directory],
+    input,
+    maxBuffer: Number.POSITIVE_INFINITY,
+  })
+  return status === 0 && /^d.{9} /.test(stdout) && !/^[-d].{9}[^ ]/m.test(stdout)
 }

@@ -1,4 +1,5 @@
 import {
+  accessSync,
   closeSync,
   constants,
   fchmodSync,
@@ -11,6 +12,7 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   type Stats,
@@ -19,11 +21,14 @@ import {
   unlinkSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { modeBits } from './attributes.ts'
+import { arePlain, assertGivable, capDacOverride, isAble, modeBits, type Ownership } from './attributes.ts'
 import { nameOf, systemPath } from './byte-names.ts'
-import { codeOf, Failure, refusedBy } from './failure.ts'
+import { codeOf, Failure, refusedBy, refusedIn } from './failure.ts'
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, W_OK, X_OK } = constants
+
+/** Names of one directory whose attributes are asked for at once. */
+const mostMarked = 20_000
 /** Of a directory: what is made in it gets its group (inode(7)). */
 const setgid = 0o2000
 
@@ -44,6 +49,8 @@ export class HeldDirectory {
   readonly path: string
   readonly fd: number
   isDirty = false
+  #asked = 0
+  #isPlain = false
 
   private constructor(path: string, fd: number) {
     this.path = path
@@ -72,6 +79,68 @@ export class HeldDirectory {
 
   stat(): Stats {
     return fstatSync(this.fd)
+  }
+
+  /** Throws the `Failure` that a directory or symlink of this owner would end in, as far as that shows without making it. */
+  assertTakes(owner: Ownership, path: string): void {
+    this.assertWritable()
+    assertGivable(owner, this.ownerOfNew(), path)
+  }
+
+  /** Throws the `Failure` that adding a name would end in, as far as that shows without adding one. */
+  assertWritable(): void {
+    try {
+      accessSync(`/proc/self/fd/${this.fd}`, W_OK | X_OK)
+    } catch (error) {
+      // access(2) knows nothing of the capabilities of a user other than root.
+      if (codeOf(error) !== 'EACCES' || !isAble(capDacOverride)) throw refusedIn(error, this.path)
+    }
+  }
+
+  /** Whom a new file in it belongs to. */
+  ownerOfNew(): Pick<Stats, 'uid' | 'gid'> {
+    const { mode, gid } = this.stat()
+    const own = (mode & setgid) === 0 ? process.getegid?.() : gid
+    return { uid: process.geteuid?.() ?? 0, gid: own ?? gid }
+  }
+
+  /** Why this user may not write to a file, as the system says it; null where that may be done. */
+  whyReadOnly(name: string): string | null {
+    try {
+      accessSync(this.#at(name), W_OK)
+      return null
+    } catch (error) {
+      return codeOf(error)
+    }
+  }
+
+  /** Whether its files have no ACL and no extended attributes. False at first, and where that can't be told. */
+  hasPlainFiles(): boolean {
+    this.#asked += 1
+    if (this.#asked === 2) {
+      const names = this.#do('readdir', '', (at) => readdirSync(at, { encoding: 'buffer' }))
+      this.#isPlain = names.length <= mostMarked && arePlain(this.fd, names)
+    }
+    return this.#isPlain
+  }
+
+  /** Whether a symlink leads to a directory. */
+  leadsToDirectory(name: string): boolean {
+    try {
+      return this.statFollowed(name)?.isDirectory() === true
+    } catch {
+      return false
+    }
+  }
+
+  /** Whether something is mounted on this very name. */
+  isMountPoint(name: string): boolean {
+    const path = join(readlinkSync(`/proc/self/fd/${this.fd}`), name)
+    const listed = path.replaceAll(
+      /[ \t\n\\]/g,
+      (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, '0')}`,
+    )
+    return readFileSync('/proc/self/mounts', 'utf8').includes(` ${listed} `)
   }
 
   /** The names in it, sorted. */
@@ -108,16 +177,16 @@ export class HeldDirectory {
       return fd
     } catch (error) {
       if (codeOf(error) === 'EEXIST') return null
-      throw refusedBy(error, this.pathOf(name), 'create')
+      throw refusedIn(error, this.path)
     }
   }
 
   makeDirectory(name: string, mode: number): void {
-    this.#change('mkdir', name, (at) => mkdirSync(at, mode))
+    this.#add(name, (at) => mkdirSync(at, mode))
   }
 
   makeLink(name: string, target: string): void {
-    this.#change('symlink', name, (at) => symlinkSync(systemPath(target), at))
+    this.#add(name, (at) => symlinkSync(systemPath(target), at))
   }
 
   readLink(name: string): string {
@@ -130,12 +199,17 @@ export class HeldDirectory {
   }
 
   rename(from: string, to: string): void {
-    this.#change('rename', to, (at) => renameSync(this.#at(from), at))
+    this.#change('replace', to, (at) => renameSync(this.#at(from), at))
   }
 
-  /** Owner of a symlink itself. */
-  own(name: string, uid: number, gid: number): void {
-    this.#change('chown', name, (at) => lchownSync(at, uid, gid))
+  /** Owner of a new symlink itself, which is to be known by `path`. */
+  own(name: string, owner: Ownership, path: string): void {
+    try {
+      lchownSync(this.#at(name), owner.uid ?? -1, owner.gid ?? -1)
+    } catch (error) {
+      assertGivable(owner, this.ownerOfNew(), path)
+      throw refusedBy(error, path, 'chown')
+    }
   }
 
   /** True where it was there. */
@@ -161,6 +235,7 @@ export class HeldDirectory {
       // A chmod by a user outside of its group would clear the setgid.
       if (wanted !== found) fchmodSync(fd, wanted)
     } catch (error) {
+      assertGivable({ uid, gid }, this.stat(), path)
       throw refusedBy(error, path, 'chown')
     }
   }
@@ -189,6 +264,18 @@ export class HeldDirectory {
 
   #change(doing: string, name: string, work: (at: string | Buffer) => void): void {
     this.#do(doing, name, work)
+    this.isDirty = true
+  }
+
+  #add(name: string, work: (at: string | Buffer) => void): void {
+    try {
+      work(this.#at(name))
+    } catch (error) {
+      // Another process was faster: the name is what is wrong then.
+      throw codeOf(error) === 'EEXIST'
+        ? refusedBy(error, this.pathOf(name), 'create')
+        : refusedIn(error, this.path)
+    }
     this.isDirty = true
   }
 }

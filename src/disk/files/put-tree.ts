@@ -1,10 +1,10 @@
 import { basename, dirname, join, normalize } from 'node:path'
-import { attributesFor, losesSetIds, modeBits, type Wish } from './attributes.ts'
+import { assertGivable, attributesFor, losesSetIds, modeBits, type Wish } from './attributes.ts'
 import { entriesOf, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { HeldDirectory, kindOf } from './held-directory.ts'
 import { whole } from './reading.ts'
-import { backupName, formerOf, isSameText, sha256In } from './replacement.ts'
+import { assertReplaceable, backupName, formerOf, isSameText, sha256In } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
 import { longestText } from './would.ts'
 
@@ -88,7 +88,10 @@ class TreeCopy {
       if (parent === null) return null
       const found = parent.lstat(name)
       if (found === null) {
-        if (this.#placing.copy.check !== undefined) return null
+        if (this.#placing.copy.check !== undefined) {
+          parent.assertTakes(this.#placing.wish, parent.pathOf(name))
+          return null
+        }
         this.#make(parent, name, names.slice(0, depth + 1), usualMode)
       } else if (!found.isDirectory())
         throw new Failure(
@@ -129,8 +132,10 @@ class TreeCopy {
     const parent = this.#enter(names.slice(0, -1))
     if (parent?.lstat(name) != null) return this.#own(this.#enter(names))
     this.changed = true
-    if (parent === null || this.#placing.copy.check !== undefined)
+    if (parent === null || this.#placing.copy.check !== undefined) {
+      parent?.assertTakes(this.#placing.wish, this.#pathOf(names))
       return this.#placing.say(`${this.#pathOf(names)} would be made`)
+    }
     this.#make(parent, name, names, fresh)
     return undefined
   }
@@ -142,7 +147,10 @@ class TreeCopy {
     const { uid, gid } = directory.stat()
     if ((wish.uid ?? uid) === uid && (wish.gid ?? gid) === gid) return
     this.changed = true
-    if (copy.check !== undefined) return say(`owner of ${directory.path} would change`)
+    if (copy.check !== undefined) {
+      assertGivable({ uid: wish.uid, gid: wish.gid }, directory.stat(), directory.path)
+      return say(`owner of ${directory.path} would change`)
+    }
     desk.assertLeave()
     directory.settle(wish.uid, wish.gid, null)
     desk.report({ changed: true })
@@ -187,12 +195,14 @@ class TreeCopy {
     const isSame = found?.isSymbolicLink() === true && directory?.readLink(name) === target
     if (isSame && (wish.uid ?? found?.uid) === found?.uid && (wish.gid ?? found?.gid) === found?.gid) return
     this.changed = true
+    if (directory !== null) assertReplaceable(directory, name, true)
+    if (copy.check !== undefined) directory?.assertTakes(wish, path)
     if (directory === null || copy.check !== undefined)
       return say(`${path} would be ${found === null ? 'written' : 'replaced'}`)
     const temporary = desk.reserve(directory)
     try {
       directory.makeLink(temporary, target)
-      if (isAsked(wish)) directory.own(temporary, wish.uid ?? -1, wish.gid ?? -1)
+      if (isAsked(wish)) directory.own(temporary, wish, path)
       desk.assertLeave()
       if (copy.backup === true && found !== null) directory.link(name, backupName(name, desk.taskId))
       directory.rename(temporary, name)
@@ -220,7 +230,10 @@ function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; is
       if (found.isDirectory()) return { root: parent.child(name), isNew: false }
       throw new Failure(`${path} is ${kindOf(found)}, and no directory`)
     }
-    if (copy.check !== undefined) return { root: null, isNew: true }
+    if (copy.check !== undefined) {
+      parent.assertTakes(wish, path)
+      return { root: null, isNew: true }
+    }
     desk.assertLeave()
     parent.makeDirectory(name, isAsked(wish) ? ownersMode : usualMode)
     parent.sync()

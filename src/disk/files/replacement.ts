@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto'
 import { closeSync, fsync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
 import { Appender } from '../appender.ts'
-import { type Attributes, apply } from './attributes.ts'
-import { codeOf, Failure, refusedBy } from './failure.ts'
+import { type Attributes, apply, capFowner, copyExtended, isAble } from './attributes.ts'
+import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
 import { type HeldDirectory, kindOf } from './held-directory.ts'
 import { bytesOf } from './reading.ts'
 import type { Temporaries } from './temporaries.ts'
 import { readSmall } from './would.ts'
 
 const syncing = promisify(fsync)
+/** The bit of a mode: in such a directory, only their owners replace files. */
+const sticky = 0o1000
 /** Bytes of a file name, on all usual file systems. */
 const longestName = 255
 
@@ -18,6 +20,57 @@ export function formerOf(directory: HeldDirectory, name: string): Stats | null {
   const found = directory.lstat(name)
   if (found === null || found.isFile() || found.isSymbolicLink()) return found
   throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which no file takes the place of`)
+}
+
+const notKept = (of: string, why: string) =>
+  `not all ACLs, extended attributes and capabilities of ${of} are kept: ${why}`
+
+const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PATH'"
+
+/** Throws `Failure` for a file that nothing may change. */
+export function assertMutable(directory: HeldDirectory, name: string): void {
+  const path = directory.pathOf(name)
+  const code = directory.whyReadOnly(name)
+  if (code === 'EPERM') throw new Failure(`${path} is immutable (EPERM); see chattr -i`, 1, code)
+  if (code === 'EROFS') throw new Failure(`write ${path}: read-only file system (EROFS)`, 1, code)
+}
+
+/**
+ * Throws `Failure` where a file, or with `isLink` a symlink, can't take the place of what is there; answers that. All of it
+ * is certain before anything is written.
+ */
+export function assertReplaceable(directory: HeldDirectory, name: string, isLink = false): Stats | null {
+  const former = formerOf(directory, name)
+  if (former === null) return null
+  const path = directory.pathOf(name)
+  if (!isLink && former.isSymbolicLink() && directory.leadsToDirectory(name))
+    throw new Failure(
+      `${path} is a symbolic link to a directory, which no file takes the place of; to copy into that: ${path}/`,
+    )
+  if (directory.isMountPoint(name))
+    throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
+  if (former.isFile()) assertMutable(directory, name)
+  const { mode, uid } = directory.stat()
+  const owners = [former.uid, uid]
+  if ((mode & sticky) !== 0 && !owners.includes(process.geteuid?.() ?? -1) && !isAble(capFowner))
+    throw new Failure(
+      `replace ${path} as ${userName()}: it belongs to another user, in a directory with the sticky bit (EPERM)`,
+      1,
+      'EPERM',
+    )
+  return former
+}
+
+/** Makes something in a directory, or tries it; where that is refused, says how to do without. */
+export function addBeside<T>(directory: HeldDirectory, name: string, add: () => T): T {
+  try {
+    return add()
+  } catch (error) {
+    const isDenied = error instanceof Failure && ['EACCES', 'EPERM'].includes(error.code ?? '')
+    if (!isDenied || directory.whyReadOnly(name) !== null || directory.lstat(name)?.isFile() !== true)
+      throw error
+    throw hinted(error, `a file is replaced by a new one in its directory; ${inPlace}`)
+  }
 }
 
 /** Whether a file of at most 1 MiB holds these bytes; false where this user may not read it. */
@@ -70,7 +123,8 @@ export class Replacement {
     this.#desk = desk
     this.#directory = directory
     this.#name = name
-    const { name: temporary, fd } = desk.create(directory)
+    assertReplaceable(directory, name)
+    const { name: temporary, fd } = addBeside(directory, name, () => desk.create(directory))
     this.#temporary = temporary
     this.#fd = fd
     this.#text = new Appender(fd, { isSynced: true })
@@ -83,14 +137,14 @@ export class Replacement {
   /** Takes the place, whole and for good. Throws `Failure` where the agent has taken its leave back. */
   async commit(attributes: Attributes, { keepsFormer }: { keepsFormer: boolean }): Promise<void> {
     await this.#appended(this.#text.end())
-    apply(attributes, this.#fd, this.#path)
+    apply(attributes, this.#fd, this.#path, () => this.#keepExtended())
     try {
       await syncing(this.#fd)
     } catch (error) {
       throw refusedBy(error, this.#path, 'fsync')
     }
     this.#desk.assertLeave()
-    const former = formerOf(this.#directory, this.#name)
+    const former = assertReplaceable(this.#directory, this.#name)
     if (keepsFormer && former !== null)
       this.#directory.link(this.#name, backupName(this.#name, this.#desk.taskId))
     this.#directory.rename(this.#temporary, this.#name)
@@ -103,6 +157,23 @@ export class Replacement {
     await this.#text.settled()
     closeSync(this.#fd)
     if (!this.#isPlaced) this.#directory.remove(this.#temporary)
+  }
+
+  /** The new file has what the former one had beside its content, owner and mode; what can't be kept is told. */
+  #keepExtended(): void {
+    if (this.#directory.lstat(this.#name)?.isFile() !== true || this.#directory.hasPlainFiles()) return
+    let from: number
+    try {
+      from = this.#directory.openFile(this.#name)
+    } catch (error) {
+      return this.#desk.note(notKept(this.#path, error instanceof Error ? error.message : String(error)))
+    }
+    try {
+      const { isKept, isAble, why } = copyExtended(from, this.#fd)
+      if (!isKept) this.#desk.note(notKept(isAble ? this.#path : 'files that are replaced', why))
+    } finally {
+      closeSync(from)
+    }
   }
 
   async #appended(work: Promise<void>): Promise<void> {

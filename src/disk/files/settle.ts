@@ -1,10 +1,10 @@
 import { closeSync, fstatSync } from 'node:fs'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import { apply, fits, type Wish } from './attributes.ts'
+import { apply, assertGivable, fits, type Wish } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { HeldDirectory } from './held-directory.ts'
-import { Replacement } from './replacement.ts'
+import { addBeside, assertMutable, assertReplaceable, Replacement } from './replacement.ts'
 import type { Temporaries } from './temporaries.ts'
 import { type Comparison, sayWould } from './would.ts'
 
@@ -40,12 +40,14 @@ export async function settle(
 ): Promise<boolean> {
   const { path, directory, name, former, wanted, isSameText } = place
   if (isSameText && former !== null && fits(wanted, former)) return false
+  // A second name may be anywhere: what it leads to is not changed.
+  const isInPlace = isSameText && former?.nlink === 1
+  if (copy.check !== undefined) judge(place, isInPlace)
   if (directory === null || copy.check !== undefined) {
     await sayWould(place, copy.check === 'DIFF' ? pieces() : null, say)
     return true
   }
-  // A second name may be anywhere: what it leads to is not changed.
-  if (isSameText && former?.nlink === 1) {
+  if (isInPlace) {
     applyTo(place, directory, desk)
     say(`owner or mode of ${path} changed`)
     return true
@@ -61,12 +63,25 @@ export async function settle(
   return true
 }
 
+/** Throws the `Failure` that writing would end in, as far as that shows beforehand. */
+function judge({ directory, name, former, wanted, path }: Comparison, isInPlace: boolean): void {
+  if (directory === null) return
+  if (isInPlace && former !== null) {
+    assertMutable(directory, name)
+    return assertGivable(wanted, former, path)
+  }
+  assertReplaceable(directory, name)
+  addBeside(directory, name, () => directory.assertWritable())
+  assertGivable(wanted, directory.ownerOfNew(), path)
+}
+
 /** Owner and mode alone, of the very file that was compared. */
 function applyTo(
   { name, former, wanted, path }: Comparison,
   directory: HeldDirectory,
   desk: Temporaries,
 ): void {
+  assertMutable(directory, name)
   const fd = directory.openFile(name)
   try {
     if (fstatSync(fd).ino !== former?.ino) throw new Failure(`${path} has just been replaced`)

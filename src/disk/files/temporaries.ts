@@ -7,6 +7,8 @@ export interface Temporaries {
   report(said: { readonly changed: boolean }): void
   /** To be called right before anything takes its place. Throws `Failure` where the work was ended. */
   assertLeave(): void
+  /** Tells people what they should know of something that is in its place all the same; each sentence once. */
+  note(sentence: string): void
   /** A new temporary file. */
   create(directory: HeldDirectory): { name: string; fd: number }
   /** A name for what is no file, that nothing has. */

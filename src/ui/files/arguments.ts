@@ -46,7 +46,12 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
     throw new RsmError('usage', `cannot copy from hosts to hosts: ${remote} and ${target}`)
   }
   const from = remoteOf(sources[0] ?? '')
-  if (from !== undefined && sources.length === 1) return { from, target }
+  if (from !== undefined && sources.length === 1) {
+    if (target !== '-') return { from, target }
+    throw new RsmError('usage', 'a copy from hosts goes to a file or a directory, not to stdout', {
+      hint: `name one, like ./- for a file called -; text is shown by: rsm exec -w HOST -- cat ${from.path}`,
+    })
+  }
   if (remote !== undefined)
     throw new RsmError('usage', `one path is copied from hosts at a time, not ${sources.join(' and ')}`)
   throw new RsmError('usage', `no path on hosts: ${target} is a local path`, {

@@ -8,20 +8,28 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** What lies here for a moment only: it goes with this process, also where a signal ends that. */
 export class LocalTemporaries implements Temporaries {
   readonly taskId: string
+  readonly #notice: (line: string) => void
+  readonly #notes = new Set<string>()
   #last: { directory: HeldDirectory; name: string } | undefined
   readonly #end = (signal: NodeJS.Signals) => {
     this.#sweep()
     process.exit(128 + constants.signals[signal])
   }
 
-  constructor(taskId: string) {
+  constructor(taskId: string, notice: (line: string) => void) {
     this.taskId = taskId
+    this.#notice = notice
     for (const signal of signals) process.once(signal, this.#end)
   }
 
   report(): void {}
 
   assertLeave(): void {}
+
+  note(sentence: string): void {
+    if (!this.#notes.has(sentence)) this.#notice(sentence)
+    this.#notes.add(sentence)
+  }
 
   create(directory: HeldDirectory): { name: string; fd: number } {
     for (;;) {

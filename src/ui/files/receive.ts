@@ -84,7 +84,7 @@ export async function receive(
   path: string,
 ): Promise<{ readonly bytes: string; readonly told: string | null }> {
   const progress = showTransfer(command, `receiving ${path}`)
-  const temporaries = new LocalTemporaries(taskId)
+  const temporaries = new LocalTemporaries(taskId, (line) => command.notice(line))
   let received = 0
   const bytes = download((from) => files.fetched(taskId, hostId, from), {
     got: (now, size) => {

@@ -112,7 +112,7 @@ test('what is in the way, or not there, is told in the system’s words, and lea
     t.regex(end.error ?? '', message)
     t.not(end.changed, true)
   }
-  t.regex((await copy({ file, path: '/proc/file' })).error ?? '', /^create \/proc\/\S+: .* \(E[A-Z]+\)$/)
+  t.regex((await copy({ file, path: '/proc/file' })).error ?? '', /^write in \/proc as \S+: .* \(E[A-Z]+\)/)
   for (const [wish, message] of [
     [{ owner: 'no-such-user' }, 'there is no user no-such-user on this host'],
     [{ group: 'no-such-group' }, 'there is no group no-such-group on this host'],
@@ -177,7 +177,7 @@ asRoot('as another user all is done by that user’s rights, and what is made is
   // The sticky bit: another user’s file is not replaced.
   const other = await copy({ file: door.put('f2', 'other'), path }, 'daemon')
   t.like(other, { status: 'FAILED' })
-  t.regex(other.error ?? '', /chown .*which its writer may not settle \(EPERM\)$/)
+  t.regex(other.error ?? '', /^replace .* as daemon: it belongs to another user, .*the sticky bit \(EPERM\)$/)
   t.regex((await copy({ file, path, owner: 'root' })).error ?? '', /may not settle/)
   t.is(readFileSync(path, 'utf8'), 'text')
   holds(t, directory, 'file')
@@ -212,7 +212,7 @@ asRoot('a full disk and a file system that is only read are told, and nothing st
   holds(t, disk.directory, 'file')
   spawnSync('mount', ['-o', 'remount,ro', disk.directory])
   const readOnly = await copy({ file: door.put('f2', 'new'), path })
-  t.regex(readOnly.error ?? '', /^create \/.*: read-only file system \(EROFS\)$/)
+  t.regex(readOnly.error ?? '', /^write \/.*\/file: read-only file system \(EROFS\)$/)
   t.is(readFileSync(path, 'utf8'), 'old')
   return undefined
 })

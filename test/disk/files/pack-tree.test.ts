@@ -28,7 +28,7 @@ async function copied(
   meanwhile = () => {},
 ): Promise<{ changed: string[]; said: string[] }> {
   const directory = HeldDirectory.open(source)
-  const desk = new LocalTemporaries('task')
+  const desk = new LocalTemporaries('task', () => {})
   const changed: string[] = []
   const said: string[] = []
   const spool = join(temporaryDirectory(t), 'spool')

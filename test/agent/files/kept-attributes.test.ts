@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, linkSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { copyingAgent, done, modeOf } from '../../helpers/agents/copying-agent.ts'
+import { tarOf } from '../../helpers/tar.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may become another user, and give capabilities.
+
+const run = (program: string, ...argv: string[]) => spawnSync(program, argv, { encoding: 'utf8' })
+
+/** A file with an ACL, an extended attribute and, of root, a capability; false where this machine has none. */
+function dress(path: string, capability = isRoot): boolean {
+  return [
+    run('setfacl', '-m', 'u:daemon:r', path),
+    run('setfattr', '-n', 'user.kept', '-v', 'yes', path),
+    ...(capability ? [run('setcap', 'cap_net_bind_service+ep', path)] : []),
+  ].every(({ status }) => status === 0)
+}
+
+/** What a file has beside content, owner and mode. */
+const dressOf = (path: string) => run('getfattr', '-d', '-m', '-', '--absolute-names', path).stdout
+
+test('a file that is replaced keeps its ACL, extended attributes and capabilities', async (t) => {
+  const { door, copy, directory, path } = await copyingAgent(t)
+  writeFileSync(path, 'old')
+  chmodSync(path, 0o640)
+  if (!dress(path)) return t.pass('this machine has no such attributes')
+  const before = dressOf(path)
+  t.regex(before, /posix_acl_access[^]*user\.kept="yes"/)
+  t.like(await copy({ file: door.put('f1', 'new'), path, backup: true }), {
+    ...done,
+    said: `${path} replaced\n`,
+  })
+  t.is(readFileSync(path, 'utf8'), 'new')
+  t.is(dressOf(path), before)
+  t.is(modeOf(path), '640')
+  linkSync(path, join(directory, 'second'))
+  t.like(await copy({ file: door.put('f2', 'new'), path, mode: '0604' }), { ...done, changed: true })
+  t.regex(dressOf(path), /user\.kept="yes"/)
+  t.is(modeOf(path), '604')
+  return undefined
+})
+
+test('a file without an ACL gets none of those that its directory hands on', async (t) => {
+  const { door, copy, directory, path } = await copyingAgent(t)
+  writeFileSync(path, 'old')
+  if (run('setfacl', '-d', '-m', 'u:daemon:rw', directory).status !== 0)
+    return t.pass('this machine has no ACLs')
+  t.like(await copy({ file: door.put('f1', 'new'), path }), done)
+  t.notRegex(run('getfacl', path).stdout, /user:daemon/)
+  return undefined
+})
+
+test('the files of a tree keep what they have, too', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t)
+  const path = join(directory, 'site')
+  const tree = (text: string) =>
+    tarOf(['a', 'b', 'deep/a', 'deep/b', 'deep/c'].map((name) => ({ name, content: `${name} ${text}` })))
+  await copy({ file: door.put('f1', await tree('old')), path, kind: 'TREE' })
+  if (!dress(join(path, 'deep/c'))) return t.pass('this machine has no such attributes')
+  const before = dressOf(join(path, 'deep/c'))
+  t.like(await copy({ file: door.put('f2', await tree('new')), path, kind: 'TREE' }), done)
+  t.is(readFileSync(join(path, 'deep/c'), 'utf8'), 'deep/c new')
+  t.is(dressOf(join(path, 'deep/c')), before)
+  t.is(dressOf(join(path, 'b')), '')
+  return undefined
+})
+
+asRoot('what a user may not keep is told beside what was kept', async (t) => {
+  const { door, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  chmodSync(directory, 0o777)
+  t.like(await copy({ file: door.put('f1', 'old'), path }, 'nobody'), done)
+  if (!dress(path)) return t.pass('this machine has no such attributes')
+  const { said, ...end } = await copy({ file: door.put('f2', 'new'), path }, 'nobody')
+  t.like(end, { ...done, changed: true })
+  t.regex(
+    said,
+    /^not all ACLs, extended attributes and capabilities of \/.*\/file are kept: .*security\.capability/,
+  )
+  t.regex(dressOf(path), /posix_acl_access[^]*user\.kept="yes"/)
+  t.notRegex(dressOf(path), /capability/)
+  return undefined
+})
