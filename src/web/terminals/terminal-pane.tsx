@@ -52,6 +52,8 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     /** The last output that was there before this page; null once it is on the screen. */
     let replayedTo: number | null = null
     let wasAway = false
+    /** News of this very attachment, which a word of missing input must not hide. */
+    let alsoNew = ''
     const watchersTold = new WatchersTold()
     const say = (message: string) => {
       setNotice(message)
@@ -90,6 +92,10 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         const watchers = about.watching ? null : watchersTold.attached(about.watchers)
         const news = attachedSaid({ isBack: !isFresh && wasAway, omitted: about.omitted, watchers })
         if (news !== '') say(news)
+        alsoNew = attachedSaid({ isBack: false, omitted: about.omitted, watchers })
+        queueMicrotask(() => {
+          alsoNew = ''
+        })
         wasAway = false
         // While it was away, or on its way, the page may have taken another size.
         if (replayedTo === null) held.resize(terminal.cols, terminal.rows)
@@ -103,7 +109,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       resized: (width, height) => terminal.resize(width, height),
       notice(message, kind) {
         if (kind !== null) watchersTold.noticed(kind)
-        say(message)
+        say(alsoNew === '' ? message : `${message}. ${alsoNew}`)
       },
     })
     terminal.onData((data) => {

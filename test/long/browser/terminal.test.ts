@@ -203,11 +203,11 @@ browserTest.serial(
     await screenHolds(page, '\ntyped away')
 
     await cut()
-    await page.keyboard.insertText('x'.repeat(17_000))
+    await page.keyboard.insertText('x'.repeat(1_100_000))
     await page.getByText('there is no room for what you typed').waitFor()
     watchers.push('ann')
     isAway = false
-    await page.getByText('Attached again; nothing was lost. ann reads along').waitFor()
+    await page.getByText('are missing; look at the line before you go on. ann reads along').waitFor()
 
     const payload = { code: 413, message: 'input dropped on the host', refId: null }
     for (let at = 0; at < 20; at++)
