@@ -25,6 +25,20 @@ test('a large paste goes in frames that split no character, and what follows wai
   t.is(drained, 1)
 })
 
+test('input that waited for a socket that is lost goes on with the next one', (t) => {
+  let drained = 0
+  const input = new HeldInput({ drained: () => void drained++, lost: () => {} })
+  input.attach({ bufferedAmount: 400_000, send: () => {} }, { by: '', count: 0 })
+  t.is(input.push('x'), 'full')
+  input.detach()
+  t.is(drained, 1)
+  t.is(input.push('held'), 'taken')
+  t.is(input.push('y'.repeat(1024 * 1024)), 'refused')
+  const sent: string[] = []
+  input.attach({ bufferedAmount: 0, send: (data) => sent.push(data) }, { by: '', count: 0 })
+  t.deepEqual(sent, ['xheld'])
+})
+
 /** A server that counts, over sockets that carry `deliver` frames of each connection. */
 function startCounter(t: ExecutionContext) {
   let now = 0
