@@ -61,7 +61,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   t.is(byFile.exit, 0, byFile.stderr)
   const plain = await runRsm(['whoami', '--url', url.replace('https', 'http')], { ...env, RSM_TOKEN: 'x' })
   t.is(plain.exit, 4)
-  t.regex(plain.stderr, /write https:/)
+  t.regex(plain.stderr, /use https:/)
 
   const certificate = new X509Certificate(readFileSync(join(home, 'server', 'keys', 'tls.crt')))
   t.is((await login('--tls-fingerprint', `sha256:${certificate.fingerprint256}`)).exit, 0)
