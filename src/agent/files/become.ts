@@ -6,11 +6,13 @@ const system = process as typeof process & { initgroups(user: string, group: num
 
 /**
  * Makes this process another user's, for good: user, groups and capabilities of all its threads. From here on, it
- * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because the kernel lets none trace a
- * process that was root's.
+ * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because
+ * the kernel lets none trace a process that was root's.
  * @throws Error where anything of it is still root's
  */
 export function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
+  // What formats stack traces is loaded with the first of them; the other user may not be able to read its file.
+  void new Error('first').stack
   system.initgroups(name, gid)
   process.setgid?.(gid)
   process.setuid?.(uid)
