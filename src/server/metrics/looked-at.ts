@@ -13,7 +13,7 @@ const longestLook = 5_000
 async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
   const looked = new AbortController()
   try {
-    return await Promise.race([look(), delay(patience, null, { ref: false, signal: looked.signal })])
+    return await Promise.race([look(), delay(patience, null, { signal: looked.signal })])
   } catch (error) {
     if (error instanceof RsmError && error.code === 'unavailable') return null
     throw error

@@ -119,7 +119,7 @@ test('a terminal is refused in words, not with silence', async (t) => {
 })
 
 test('on demand the link stands only while there is something to do', async (t) => {
-  const { server, agent } = await linkedAgent(t, { onDemand: true, idleLink: 200, clock: hasty })
+  const { server, agent } = await linkedAgent(t, { onDemand: true, idleLink: 3_000, clock: hasty })
   server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
   server.configVersion = 2
   await server.until(() => server.heartbeats.length > 0, 'a heartbeat')
