@@ -9,6 +9,8 @@ const fullAt = 256 * 1024
 const mostKept = 1024 * 1024
 /** Milliseconds without input that separate a key from the rest of a paste. */
 const pauseBeforeKey = 500
+/** Ctrl-C and Ctrl-\: they end what a part of a paste has begun, however fast they are pressed. */
+const interrupts: readonly string[] = ['\x03', '\x1c']
 
 /** `full`: taken, but nothing more until there is room; `refused`: no room; `dropped`: it follows input that is missing. */
 export type Taken = 'taken' | 'full' | 'refused' | 'dropped'
@@ -69,8 +71,8 @@ export class HeldInput {
       this.#text += data
       return 'taken'
     }
-    if (this.#isDropping && !isKey) return this.#drop(data, 'dropped')
-    this.#endDropping()
+    if (isKey) this.#endDropping()
+    else if (this.#isDropping && !interrupts.includes(data)) return this.#drop(data, 'dropped')
     this.#text += data
     this.#send(sink, data)
     this.#isFull = sink.bufferedAmount >= fullAt

@@ -143,3 +143,18 @@ test('P58 input beyond what is kept without a connection is refused, and so is a
   t.is(input.push('c'), 'taken')
   t.is(text(), 'abc')
 })
+
+test('P58 after a gap Ctrl-C passes however fast it is pressed, and what follows it is still dropped', (t) => {
+  const { input, connect, text, typed, tick } = startCounter(t)
+  connect()
+  input.push('a')
+  input.detach()
+  typed.take({ data: 'another', by: 'other', position: 0 })
+  connect()
+  t.is(input.push('rest of the paste'), 'dropped')
+  tick(100)
+  t.is(input.push('\x03'), 'taken')
+  t.is(input.push('\x03'), 'taken')
+  t.is(input.push('end of the paste\n'), 'dropped')
+  t.is(text(), 'a\x03\x03')
+})
