@@ -10,7 +10,7 @@ const mostKept = 1024 * 1024
 /** Milliseconds without input that separate a key from the rest of a paste. */
 const pauseBeforeKey = 500
 /** Ctrl-C and Ctrl-\: they end what a part of a paste has begun, however fast they are pressed. */
-const interrupts: readonly string[] = ['\x03', '\x1c']
+const interrupts: ReadonlySet<string> = new Set(['\x03', '\x1c'])
 
 /** `full`: taken, but nothing more until there is room; `refused`: no room; `dropped`: it follows input that is missing. */
 export type Taken = 'taken' | 'full' | 'refused' | 'dropped'
@@ -72,7 +72,7 @@ export class HeldInput {
       return 'taken'
     }
     if (isKey) this.#endDropping()
-    else if (this.#isDropping && !interrupts.includes(data)) return this.#drop(data, 'dropped')
+    else if (this.#isDropping && !interrupts.has(data)) return this.#drop(data, 'dropped')
     this.#text += data
     this.#send(sink, data)
     this.#isFull = sink.bufferedAmount >= fullAt
@@ -104,10 +104,14 @@ export class HeldInput {
 
   /** The position from which the host misses input; null if that is unknown. */
   #continuesAt(typed: TypedCount | undefined): number | null {
-    if (this.#sent === 0) return 0
-    if (typed === undefined) return null
-    if (typed.by === this.#name) return typed.count <= this.#sent ? typed.count : null
-    return this.#before !== undefined && isSameCount(typed, this.#before) ? 0 : null
+    const before = this.#before
+    const isAsBefore = typed !== undefined && before !== undefined && isSameCount(typed, before)
+    if (this.#sent === 0) {
+      const hasAnotherTyped = before !== undefined && typed?.by != null && !isAsBefore
+      return hasAnotherTyped && this.#text !== '' ? null : 0
+    }
+    if (typed?.by === this.#name) return typed.count <= this.#sent ? typed.count : null
+    return isAsBefore ? 0 : null
   }
 
   /** Begins a new row, as what follows a gap must not be typed without its user. */

@@ -127,6 +127,21 @@ test('P58 another client has typed in between: what is held is dropped and told'
   t.regex(lost[0] ?? '', /input may be missing, and the 4 characters typed since are dropped/)
 })
 
+test('P58 another client has typed in between: input of a client that had sent none before is dropped, too', (t) => {
+  const { input, connect, text, lost, typed } = startCounter(t)
+  connect()
+  input.detach()
+  typed.take({ data: 'another', by: 'other', position: 0 })
+  connect()
+  t.deepEqual(lost, [])
+  input.detach()
+  input.push('y\r')
+  typed.take({ data: ' once more', by: 'other', position: 7 })
+  connect()
+  t.is(text(), '')
+  t.regex(lost[0] ?? '', /the 2 characters typed since are dropped/)
+})
+
 test('P58 input beyond what is kept without a connection is refused, and so is all after it until that is told', (t) => {
   const { input, connect, text, lost, tick } = startCounter(t)
   connect()
