@@ -5,14 +5,13 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { NoTerminal } from '../ui/command/failure.ts'
-import { unknownFields } from '../ui/command/older-server.ts'
 import { optional } from '../ui/flags/checks.ts'
 import { given } from '../ui/flags/given.ts'
 import { findHost } from '../ui/names/names.ts'
 import { escapeCharacter } from '../ui/terminal/escapes.ts'
 import { commandFromStdin } from '../ui/terminal/piped-command.ts'
 import { localSize } from '../ui/terminal/size.ts'
-import { hasTrueColor, termOf } from '../ui/terminal/term.ts'
+import { hasTrueColor, termOf, withKnownColour } from '../ui/terminal/term.ts'
 
 /** A host by its name, `@id:17`, or its bare id where no host has that name. */
 async function findNamedHost(client: Client, name: string): Promise<Host> {
@@ -118,11 +117,8 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
       // It would wait for keys that nobody presses.
       if (!process.stdin.isTTY) input.noStdin = true
     }
-    const opened = await client.terminals.create(input).catch(async (error: unknown) => {
-      if (error instanceof RsmError && unknownFields(error).includes('trueColor')) {
-        const { trueColor: _, ...known } = input
-        return client.terminals.create(known)
-      }
+    const create = (known: TerminalCreate) => client.terminals.create(known)
+    const opened = await withKnownColour(input, create).catch(async (error: unknown) => {
       if (!(error instanceof RsmError && error.code === 'conflict')) throw error
       const now = await client.hosts.get(host.id).catch(() => undefined)
       throw now?.agent?.connected === false ? new NoTerminal(error) : error

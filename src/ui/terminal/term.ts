@@ -1,3 +1,19 @@
+import { RsmError } from '../../core/errors.ts'
+import type { TerminalCreate } from '../../core/protocol/http/terminals.ts'
+import { unknownFields } from '../command/older-server.ts'
+
+/** Creates a session, without `trueColor` where an older server refuses it. */
+export async function withKnownColour<T>(
+  input: TerminalCreate,
+  create: (input: TerminalCreate) => Promise<T>,
+): Promise<T> {
+  return create(input).catch((error: unknown) => {
+    if (!(error instanceof RsmError && unknownFields(error).includes('trueColor'))) throw error
+    const { trueColor: _, ...known } = input
+    return create(known)
+  })
+}
+
 /** Whether the terminal here says that it shows 24-bit colours. */
 export function hasTrueColor(env: NodeJS.ProcessEnv): boolean {
   return process.stdout.isTTY && ['truecolor', '24bit'].includes(env['COLORTERM'] ?? '')

@@ -9,6 +9,7 @@ import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { Attachment, type TerminalAttached } from '../../net/attachment.ts'
 import { OncePerBurst } from '../../ui/terminal/once-per-burst.ts'
+import { withKnownColour } from '../../ui/terminal/term.ts'
 import { call, said, send } from '../api.ts'
 import { endSession } from '../session.ts'
 import { openTerminalSocket } from './terminal-socket.ts'
@@ -134,7 +135,8 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     show({ kind: 'opening' })
     try {
       if ('create' in target) {
-        const created = await call<TerminalCreated>('POST', 'api/terminals', { body: target.create })
+        const create = (body: TerminalCreate) => call<TerminalCreated>('POST', 'api/terminals', { body })
+        const created = await withKnownColour(target.create, create)
         attachment = attachTo(created.sessionId, created)
         if (isDropped) return remove()
         if (attachment.type(early) === 'refused') refused(tooMuch)
