@@ -31,6 +31,10 @@ function isWouldBlock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN'
 }
 
+/** Ctrl-C or Ctrl-\, typed alone. */
+const isInterrupt = (bytes: Uint8Array): boolean =>
+  bytes.length === 1 && (bytes[0] === 0x03 || bytes[0] === 0x1c)
+
 /** A program on a terminal of its own, the leader of a session of processes. To be used in a process that starts no other programs: they would inherit the terminal. */
 export class Pty {
   readonly pid: number
@@ -86,7 +90,13 @@ export class Pty {
   write(bytes: Uint8Array): void {
     if (this.#isClosed) return
     this.#isFull ||= this.#inputBytes + bytes.length > mostInput
-    if (this.#isFull) return this.#events.dropped(bytes.length)
+    if (this.#isFull) {
+      // As a terminal does, it drops what waits before it: the program would never be told to stop.
+      if (!isInterrupt(bytes)) return this.#events.dropped(bytes.length)
+      this.#events.dropped(this.#inputBytes)
+      this.#input = []
+      this.#inputBytes = 0
+    }
     this.#input.push(bytes)
     this.#inputBytes += bytes.length
     if (this.#retry === null) this.#feed()

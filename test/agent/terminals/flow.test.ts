@@ -95,3 +95,18 @@ test('P58 what follows input that found no place is dropped too, until the progr
   })
   t.regex(session.text(), /ready\r?\n(?:\.\r?\n)+$/)
 })
+
+test('Ctrl-C behind input that found no place drops what waits before it, and reaches the program', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const gate = join(dataDir, 'gate')
+  const session = await new LiveTerminal(server, agent.agentId).open({
+    command: `stty -icanon -echo; trap 'echo interrupted; exit 7' INT; echo ready; until [ -e ${gate} ]; do sleep 0.02; done; tr -d z`,
+  })
+  await session.shows(/ready/)
+  for (let sent = 0; sent < 60; sent += 1) session.type('z'.repeat(100_000))
+  await server.until(() => server.errors.length > 0, 'it is told')
+  session.type('\x03')
+  writeFileSync(gate, '')
+  await session.shows(/interrupted/)
+  t.is((await session.ended()).exitCode, 7)
+})
