@@ -18,7 +18,7 @@ const roomBytes = 48
 export interface Exit {
   readonly code: number
   readonly uptime: number
-  /** A signal ended the script; shells say nothing of INT and PIPE, and bash of none. */
+  /** A signal ended the script; shells say nothing of INT and PIPE. */
   readonly isDeath?: true
   /** The wrapper ended before the agent let it begin. */
   readonly isNever?: true

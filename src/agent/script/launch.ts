@@ -273,7 +273,10 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
     const params = isHanded(start) ? openParams(request.params, start) : 'ignore'
     if (params !== 'ignore') open.push(params)
-    const words = ['-c', wrapper(limits.length, start), 'rsm', ...command(request, start, workDir)]
+    const file = join(directory, 'wrapper')
+    // By -c, bash as sh would say nothing of a death.
+    write(file, wrapper(limits.length, start), 0o600)
+    const words = [file, ...command(request, start, workDir)]
     faultPoint('agent.launch.before')
     const child: ChildProcess = spawn('/bin/sh', words, {
       cwd: isHanded(start) ? '/' : workDir,

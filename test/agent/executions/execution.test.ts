@@ -263,3 +263,11 @@ test('what the shell around a script says of its death is no output of the scrip
   t.is(complete.signal, 'SIGKILL')
   t.is(server.text('killed', 'stderr'), 'mine\n')
 })
+
+test('the wrapper of a script is read from a file, because bash as sh reports no death under -c', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'wrapped', script: 'tr "\\0" "\\n" </proc/$PPID/cmdline' })
+  await server.completed('wrapped')
+  const [, file = ''] = server.text('wrapped').split('\n')
+  t.true(file.endsWith('/wrapper'), file)
+})
