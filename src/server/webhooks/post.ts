@@ -149,7 +149,7 @@ export function createPost(
       if (status === null && !over.signal.aborted) {
         const { message, cause = firstError(error) } = firstError(error) as Error
         // The network's own codes; those of TLS, HTTP and the judge are not for want of a proxy.
-        const isOfNetwork = /^E[A-Z]+(?:_AGAIN)?$/.test(String((cause as NodeJS.ErrnoException).code))
+        const isOfNetwork = /^E(?!PROTO)[A-Z]+(?:_AGAIN)?$/.test(String((cause as NodeJS.ErrnoException).code))
         return {
           status,
           error: message + (isOfNetwork ? unusedProxy(proxyVariable(new URL(sending.url))) : ''),

@@ -116,10 +116,12 @@ test('a delivery that does not get through says that webhooks do not use the pro
   const note = /; webhooks do not use https_proxy: let the server connect directly, or .* --webhook-allow$/
   t.regex(await sent('https://no-such-name.invalid/', { https_proxy: proxy }), note)
   t.regex(await sent('https://127.0.0.1:1/', { https_proxy: proxy }), note)
+  const plain = await startReceiver(t)
   for (const [url, environment] of [
     ['https://no-such-name.invalid/', {}],
     ['https://no-such-name.invalid/', { https_proxy: proxy, no_proxy: 'invalid' }],
     ['https://10.0.0.1/', { https_proxy: proxy }],
+    [plain.url.replace('http:', 'https:'), { https_proxy: proxy }],
   ] as const)
     t.notRegex(await sent(url, environment), /proxy|secret/)
 })
