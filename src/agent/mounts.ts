@@ -4,7 +4,7 @@ interface Mount {
   readonly device: string
   readonly mountPoint: string
   readonly type: string
-  /** No program on it can be run or loaded. */
+  /** Programs on it can be neither run nor loaded. */
   readonly isNoexec: boolean
   /** The file system itself is read-only; by a read-only mount of another one, the disk can still fill up. */
   readonly isReadOnly: boolean
@@ -33,7 +33,7 @@ export function mounts(text = readFileSync('/proc/self/mountinfo', 'utf8')): Mou
     })
 }
 
-/** File systems that take no space of a disk that anyone could run out of. */
+/** File systems without disk space of this host that could run out. */
 const notDisks = new Set(
   (
     'proc sysfs tmpfs devtmpfs devpts cgroup cgroup2 squashfs overlay mqueue autofs bpf debugfs tracefs securityfs ' +
@@ -41,7 +41,7 @@ const notDisks = new Set(
   ).split(' '),
 )
 
-/** The mounts of disks; the root always, whatever it is made of. */
+/** Mounts of disks, and always the root. */
 export const disksMounted = (): Mount[] =>
   mounts().filter(({ mountPoint, type }) => mountPoint === '/' || !notDisks.has(type))
 

@@ -132,7 +132,7 @@ const passing: ReadonlySet<ErrorCode> = new Set(['unreachable', 'unavailable', '
 /** Whether waiting may mend it: the network, a restart, a proxy, load; anything else (401, 404, 410) is final. */
 export const mendable = (error: unknown): boolean => error instanceof RsmError && passing.has(error.code)
 
-/** The first failure where Node gathers several: one for each address of a host, under a message that is empty. */
+/** The first error of an AggregateError: Node makes one for all addresses of a host, with an empty message. */
 export function firstError(error: unknown): unknown {
   return error instanceof AggregateError && error.errors.length > 0 ? firstError(error.errors[0]) : error
 }

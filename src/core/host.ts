@@ -15,10 +15,10 @@ export type SandboxMode = (typeof sandboxModes)[number]
 export const containments = ['cgroup', 'pid-namespace', 'process-group'] as const
 export type Containment = (typeof containments)[number]
 
-/** What the agent last told of its host. */
+/** The facts that the agent last reported. */
 export interface SystemInfo {
   os: string
-  /** As PRETTY_NAME of os-release(5) has it; absent where the agent has not told it. */
+  /** As PRETTY_NAME of os-release(5) has it; absent if the agent has not reported it. */
   distribution?: string
   kernel: string
   arch: string
@@ -38,7 +38,7 @@ export interface Metrics {
     totalGB: number
     usedGB: number
     usagePercent: number
-    /** Absent where the file system has no fixed number of inodes, and where an older agent does not say. */
+    /** Absent if the file system has no fixed number of inodes, and from older agents. */
     inodesPercent?: number
   }[]
   network: { rxBytesPerSec: number; txBytesPerSec: number; connections: number }

@@ -2,11 +2,11 @@ import { RsmError } from '../core/errors.ts'
 import { readBoundedFile } from './bounded-file.ts'
 import { whyUnreadable } from './unreadable.ts'
 
-/** A PEM block each, with the text after it; the first is the text before them, if there is any. */
+/** Splits a text into its PEM blocks, each with the text after it; text before the first block comes first. */
 export const blocksOf = (text: string): string[] =>
   text.split(/^(?=\uFEFF?-----BEGIN (?:(?:TRUSTED|X509) )?CERTIFICATE-----)/m)
 
-/** The certificates of a text, one PEM block each, and what is wrong with it. TLS would stop at a damaged block without an error. */
+/** The certificates of a text, one PEM block each, and its faults. TLS would stop at a damaged block without an error. */
 export function certificatesIn(text: string): { sound: string[]; faults: string[] } {
   const { X509Certificate } = process.getBuiltinModule('node:crypto')
   const [sound, faults]: [string[], string[]] = [[], []]
@@ -31,7 +31,7 @@ export function certificatesIn(text: string): { sound: string[]; faults: string[
 }
 
 /**
- * The certificates of a file, as PEM; `warn` is told of damaged ones, which without it are refused. Errors: `usage`.
+ * The certificates of a file, as PEM. Reports damaged ones to `warn`, or refuses them if there is none. Errors: `usage`.
  */
 export function readCertificates(path: string, warn?: (text: string) => void): string[] {
   const failed = (why: string) => new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)

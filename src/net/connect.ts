@@ -33,7 +33,7 @@ export interface Connection {
 /** How long a proxy may take to open a tunnel, and a server behind it to show its certificate, in milliseconds. */
 export const connectTimeout = 10_000
 
-/** What failed, where Node or a proxy's error wraps it. */
+/** The innermost error, without the wrappers of Node and `ProxyError`. */
 export function rootOf(error: unknown): Error & { readonly code?: unknown } {
   const first = firstError(error)
   if (first instanceof ProxyError) return rootOf(first.cause)
@@ -109,8 +109,8 @@ function trustOf(pin: Pin | null, caFile: string | undefined, warn: Warn): Conne
 }
 
 /**
- * Connections to a server, through a proxy where the environment names one. `warn` is told of settings that are ignored
- * in part. Errors: `usage` for an invalid proxy variable, URL, file of certificates or fingerprint.
+ * Connections to a server, through a proxy where the environment names one. `warn` gets settings that are ignored in
+ * part. Errors: `usage` for an invalid proxy variable, URL, file of certificates or fingerprint.
  */
 export function openConnection(
   {

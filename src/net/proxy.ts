@@ -66,8 +66,8 @@ function proxyUrl(name: string, value: string): URL {
 }
 
 /**
- * The variable that names a proxy for the server at `url` (contract §9), unless NO_PROXY names the server. `warn` is
- * told of malformed entries of NO_PROXY.
+ * The variable that names a proxy for the server at `url` (contract §9), unless NO_PROXY names the server. `warn`
+ * gets malformed entries of NO_PROXY.
  */
 export function proxySetting(
   url: URL,

@@ -18,7 +18,7 @@ export function trustOptions(caFile: string | undefined, warn?: Warn, bundles = 
   const { rootCertificates } = process.getBuiltinModule('node:tls')
   const ca = [...rootCertificates]
   const bundle = bundles.find((path) => existsSync(path))
-  // One text would end at its first damaged block.
+  // As one text, it would end at its first damaged block.
   if (bundle !== undefined) ca.push(...blocksOf(readFileSync(bundle, 'utf8')))
   if (caFile !== undefined) ca.push(...readCertificates(caFile, warn))
   return { ca, allowPartialTrustChain: true }

@@ -41,7 +41,7 @@ test('each certificate of --ca-file is an authority, as in curl: root, intermedi
     instanceOf: RsmError,
     message: /certificate is not trusted/,
   })
-  t.regex(untrusted.hint ?? '', /ca\.pem has neither this certificate nor .* -connect 127\.0\.0\.1:\d+$/)
+  t.regex(untrusted.hint ?? '', /ca\.pem contains neither this certificate nor .* -connect 127\.0\.0\.1:\d+$/)
   // What works today works after an upgrade, too.
   const warnings: string[] = []
   t.is(await ask(stranger + damaged + root, (text) => warnings.push(text)), 200)

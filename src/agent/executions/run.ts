@@ -32,7 +32,7 @@ interface RunOptions {
   readonly ending: (reason: EndReason) => void
 }
 
-/** The signal that is known to have ended a script; null for a mere `exit 128+N`. */
+/** The signal that ended a script; null for `exit 128+N`. */
 function signalOf({ code, isDeath }: Pick<Exit, 'code' | 'isDeath'>): string | null {
   if (isDeath !== true) return null
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0] ?? null

@@ -12,7 +12,7 @@ async function* within(pieces: AsyncIterable<Buffer>, most: number, path: string
   let bytes = 0
   for await (const piece of pieces) {
     bytes += piece.length
-    if (bytes > most) throw new Failure(`${path} has more than the ${most} bytes that the server takes`)
+    if (bytes > most) throw new Failure(`${path} has more than ${most} bytes, the limit of the server`)
     yield piece
   }
 }
@@ -39,7 +39,7 @@ async function fetchFile(order: FetchOrder, send: SendPieces): Promise<string | 
     const before = fstatSync(fd, { bigint: true })
     const size = sizeOf(fd, before, path)
     if (size !== null && size > maxSize)
-      throw new Failure(`${path} has ${size} bytes, and the server takes ${maxSize}`)
+      throw new Failure(`${path} has ${size} bytes, and the limit of the server is ${maxSize}`)
     const bytes = bytesOf(fd, size ?? undefined, path)
     const sent = await send(size === null ? within(bytes, maxSize, path) : bytes)
     return hasChanged(fd, before) || (size !== null && sent < size)
@@ -68,7 +68,7 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
     root.close()
   }
   if (changed.length === 0) return null
-  return `${listed(changed)} changed while the tree was read, and came as they were then`
+  return `${listed(changed)} changed while the tree was read; the copy has what was read`
 }
 
 function inDirectoryOf<T>(path: string, work: (directory: HeldDirectory, name: string) => T): T {

@@ -8,7 +8,7 @@ export const neverBegun = 'never'
 /** File with /proc/PID/stat of the script's first process, written by the wrapper. */
 export const leaderName = 'leader'
 
-/** File with the word of the wrapper's shell on the signal that ended the script, such as `Killed`. */
+/** File with the message of the wrapper's shell about the signal that ended the script, such as `Killed`. */
 export const deathName = 'death'
 
 /** Bytes of the exit line, reserved before the start so that a full disk cannot lose it. */
@@ -18,7 +18,7 @@ const roomBytes = 48
 export interface Exit {
   readonly code: number
   readonly uptime: number
-  /** A signal ended the script; shells say nothing of INT and PIPE. */
+  /** A signal ended the script; shells do not report INT and PIPE. */
   readonly isDeath?: true
   /** The wrapper ended before the agent let it begin. */
   readonly isNever?: true

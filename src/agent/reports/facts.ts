@@ -28,7 +28,7 @@ export async function diskSize(patience = longest): Promise<number> {
   }
 }
 
-/** Counts again after an hour, because each count starts a process. */
+/** Caches the size for an hour, because each count starts a process. */
 export function diskSizeHourly(clock: Clock, count: () => Promise<number> = diskSize): () => Promise<number> {
   let counted = { at: Number.NEGATIVE_INFINITY, size: Promise.resolve(0) }
   return () => {
@@ -48,7 +48,7 @@ async function distribution(): Promise<string | null> {
   return null
 }
 
-/** What the host is at this moment; without the size of its disks where that cannot be counted. */
+/** The current facts of the host; without the size of its disks if that cannot be counted. */
 export async function systemFacts(diskGB: () => Promise<number> = diskSize): Promise<SystemFacts> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
@@ -69,7 +69,7 @@ export async function systemFacts(diskGB: () => Promise<number> = diskSize): Pro
   }
 }
 
-/** What a registration tells (base-api "Calls of agents"). */
+/** The body of a registration (base-api "Calls of agents"). */
 export async function hostFacts(
   agentId: string,
   hostname?: string,

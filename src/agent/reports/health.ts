@@ -8,7 +8,7 @@ interface Health {
   readonly reason: string | null
 }
 
-/** The first reason why the data directory may not hold what scripts write; null where it can. */
+/** The first reason why the data directory may lack room for output of scripts; null if there is none. */
 async function lackOfRoom(dataDir: string): Promise<string | null> {
   try {
     const { bavail, blocks, files, ffree } = await statfs(dataDir)
@@ -22,8 +22,8 @@ async function lackOfRoom(dataDir: string): Promise<string | null> {
 }
 
 /**
- * Tells how an agent is by the disk of its data directory and by disks that have become read-only since they were first seen,
- * as after an error; images are read-only from the start.
+ * Judges an agent by the disk of its data directory and by disks that have become read-only since they were first seen,
+ * for example after an error. Images are read-only from the start.
  */
 export function healthOf(dataDir: string, mounted = disksMounted): () => Promise<Health> {
   const wasReadOnly = new Map<string, boolean>()

@@ -54,11 +54,11 @@ function memory(): Metrics['memory'] {
   return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
 }
 
-/** Null where inodes come as they are needed (btrfs says 0), or the numbers are made up, as those of FUSE are. */
+/** Null if the file system allocates inodes as needed (btrfs reports 0) or its numbers are invented (FUSE). */
 export const inodesUsed = ({ files = 0, ffree = 0 }: Partial<Space>, type: string): number | null =>
   files > 0 && !type.startsWith('fuse') ? percent(files - ffree, files) : null
 
-/** One row per device, the first mount of it. Without those that do not answer, and those that nobody can write to. */
+/** One row per device, for its first mount. Omits read-only devices and those that do not answer. */
 async function disks(
   space: Inquiry<Space>,
   silent: (mountPoint: string, how: string) => void,

@@ -26,7 +26,7 @@ function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
 
 /** Heartbeats between two polls of the configuration that nothing else called for. */
 const pollEvery = 10
-/** Milliseconds between two looks at the facts of the host that no new link called for. */
+/** Milliseconds after which the facts of the host are gathered again without a new link. */
 const factsEvery = 3_600_000
 
 export interface PulseOptions {
@@ -37,7 +37,7 @@ export interface PulseOptions {
   readonly random: () => number
   readonly buffer: MetricsBuffer
   readonly measure: () => Promise<Metrics>
-  /** The facts of the host; they may take their time. */
+  /** Gathers the facts of the host; may be slow. */
   readonly facts: () => Promise<SystemFacts>
   readonly intervals: Intervals
   /** Whether there is a link only while there is work: then every pending task calls for a poll. */
@@ -76,7 +76,7 @@ export class Pulse {
   /** Another is to follow at once. */
   #isWanted = false
   #configVersion: number | undefined
-  /** Facts for the next heartbeat, and when they are gathered again. */
+  /** Facts for the next heartbeat, and when to gather them again. */
   #facts: SystemFacts | null = null
   #factsDueAt = Number.NEGATIVE_INFINITY
   #cancelBeat: () => void = () => {}
@@ -174,13 +174,13 @@ export class Pulse {
     if (!this.#isStopped) this.#cancelBeat = clock.after(Math.max(0, delay), () => void this.#beat())
   }
 
-  /** For the next heartbeat, as none waits for a disk. */
+  /** Gathers facts for the next heartbeat, because no heartbeat may wait for a disk. */
   async #gatherFacts(now: number): Promise<void> {
     this.#factsDueAt = now + factsEvery
     try {
       this.#facts = await this.#options.facts()
     } catch (error) {
-      this.#options.log('DEBUG', 'the facts of this host are not known', { error: String(error) })
+      this.#options.log('DEBUG', 'cannot gather the facts of this host', { error: String(error) })
     }
   }
 

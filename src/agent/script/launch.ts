@@ -50,9 +50,9 @@ const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over reserved blanks, so that a full
  * disk cannot lose it. It sets no variable before the script runs: params are variables here too, and
- * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
- * shell itself says of a death ("Killed") is no output of the script but tells it from `exit 137`: the subshell is there
- * for that, as dash says it with the redirections of what died. It first records the script's process,
+ * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. The
+ * shell's own message ("Killed") is not output of the script, but tells a signal from `exit 137`: the subshell is there
+ * for that, because dash writes the message with the redirections of the process that died. It first records the script's process,
  * because the script leads its own session.
  *
  * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
@@ -274,7 +274,7 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     const params = isHanded(start) ? openParams(request.params, start) : 'ignore'
     if (params !== 'ignore') open.push(params)
     const file = join(directory, 'wrapper')
-    // By -c, bash as sh would say nothing of a death.
+    // With -c, bash as sh would not report a death by a signal.
     write(file, wrapper(limits.length, start), 0o600)
     const words = [file, ...command(request, start, workDir)]
     faultPoint('agent.launch.before')

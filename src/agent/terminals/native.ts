@@ -44,7 +44,7 @@ const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
 export const placesOf = (path: string, directory: string): string[] =>
   isSingleFile ? [directory, ...elsewhere] : [dirname(ownPath(path))]
 
-/** Why the native module can be loaded from none of these directories, as a sentence; null where it can. */
+/** Why none of these directories can hold the native module, as a sentence; null if one can. */
 export function lackOfPlace(places: readonly string[], isWritten = isSingleFile): string | null {
   const takes = (place: string) => {
     try {

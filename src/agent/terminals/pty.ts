@@ -53,7 +53,7 @@ export class Pty {
   #small = 0
   #input: Uint8Array[] = []
   #inputBytes = 0
-  /** Some was dropped: what follows is too, until all before it was read. */
+  /** Input was dropped: drop all further input until the program has read the rest. */
   #isFull = false
   #retry: NodeJS.Timeout | null = null
   #retryAfter = firstRetry

@@ -18,10 +18,10 @@ import { existing } from '../script/working-directory.ts'
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
 /** What accounts have for a shell that nobody is to log in to. */
 const noShells = new Set(['nologin', 'false'])
-/** TERM where the client names none, and where the host does not know the client's; the first that it knows. */
+/** Fallbacks for a TERM that is missing, or unknown to the host; the first known one is used. */
 const usualTerms = ['xterm-256color', 'xterm'] as const
 const termPattern = /^[A-Za-z0-9][\w.+-]{0,63}$/
-/** Where ncurses looks, beside `~/.terminfo`. */
+/** Directories that ncurses searches after `~/.terminfo`. */
 const terminfoPlaces = [
   '/etc/terminfo',
   '/lib/terminfo',
@@ -98,7 +98,7 @@ async function chooseTerm(
         term: other,
         notice: `rsm: this host has no terminfo entry for TERM=${term}; using ${other}`,
       }
-  // A host without terminfo: its programs look for no entry.
+  // Without terminfo on the host, its programs need no entry.
   return { term, notice: '' }
 }
 

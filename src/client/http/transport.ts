@@ -32,7 +32,7 @@ export function isLost(error: unknown): boolean {
 
 function hintFor({ url, base, proxy, caFile }: Connection, code: string): string {
   if (code === 'untrusted' && caFile !== undefined)
-    return `${caFile} has neither this certificate nor the authority that signed it; to see which: openssl s_client -showcerts -connect ${base.hostname}:${portOf(base)}`
+    return `${caFile} contains neither this certificate nor the authority that signed it; to compare: openssl s_client -showcerts -connect ${base.hostname}:${portOf(base)}`
   if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint PIN'
   if (code === 'RSM_PIN_MISMATCH')
     return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint PIN'

@@ -28,7 +28,7 @@ const troubles: readonly Trouble[] = [
   {
     words: /self.signed|unable to (verify|get)|UNABLE_TO|DEPTH_ZERO/i,
     advice: () =>
-      'trust the certificate: give the agent --ca-file FILE (RSM_CA_FILE), or --tls-fingerprint PIN (RSM_AGENT_TLS_FINGERPRINT) of the server; FILE has to hold that certificate or an authority that signed it',
+      'trust the certificate: give the agent --ca-file FILE (RSM_CA_FILE), or --tls-fingerprint PIN (RSM_AGENT_TLS_FINGERPRINT) of the server; FILE must contain that certificate or an authority that signed it',
   },
   {
     words: /altname|ALTNAME/,

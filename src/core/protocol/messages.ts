@@ -224,7 +224,7 @@ export const payloads = {
       /** How a tree of processes is ended here. */
       containment: name,
       terminal: truth,
-      /** Why it opens none. */
+      /** Why it cannot open any. */
       terminalLack: optional(sentence),
       /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
       runAs: optional(text({ maxLength: 256 })),

@@ -4,7 +4,7 @@ import { Failure, refusedBy, userName } from './failure.ts'
 
 /** Bits of capabilities(7). */
 export const [capChown, capDacOverride, capFowner] = [0n, 1n, 3n]
-/** Of the programs that know of ACLs and extended attributes, which Node does not. They take descriptors, not paths of other users. */
+/** Options for programs that handle ACLs and extended attributes, as Node cannot. They get descriptors, not paths of other users. */
 const howRun = () =>
   ({
     // The variables of the agent are not for other users, who can read those of their processes.
@@ -14,7 +14,7 @@ const howRun = () =>
     killSignal: 'SIGKILL',
   }) as const
 
-/** Null: what it has when it is made, or has already. */
+/** Null keeps the value that the file has. */
 export interface Ownership {
   readonly uid: number | null
   readonly gid: number | null
@@ -27,7 +27,7 @@ export interface Attributes extends Ownership {
 
 /** The bits of a mode that chmod(2) sets: permissions, setuid, setgid and sticky bit. */
 export const modeBits = 0o7777
-/** Setuid and setgid. A copy of a file has another owner, so it gets them only where they are asked for. */
+/** Setuid and setgid. A copy usually has another owner, so it gets them only by `--mode`. */
 const setIds = 0o6000
 
 /** What an order asks for, by numbers; undefined where it does not say. */
@@ -83,7 +83,7 @@ export function assertGivable(
   const isOurs = isOwn && (wanted.uid ?? found.uid) === found.uid && groups.includes(wanted.gid ?? found.gid)
   if (!isOwned(wanted, found) && !isOurs && !isAble(capChown)) {
     const owner = `${wanted.uid ?? found.uid}:${wanted.gid ?? found.gid}`
-    throw new Failure(`chown ${path}: it is to belong to ${owner}, which its writer may not settle (EPERM)`)
+    throw new Failure(`chown ${path}: ${userName()} may not give it to ${owner} (EPERM)`)
   }
   const { mode = wanted.mode } = found
   const isChanged = wanted.mode !== undefined && mode !== undefined && wanted.mode !== (mode & modeBits)
@@ -126,7 +126,7 @@ export function copyExtended(from: number, to: number): { isKept: boolean; isAbl
   return { isKept: status === 0, isAble, why }
 }
 
-/** What GNU tar is asked for: it marks what has an ACL by +, and what has other attributes by *. */
+/** Arguments for GNU tar: its listing marks an ACL with + and other attributes with *. */
 const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
 -cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
 

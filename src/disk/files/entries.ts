@@ -150,7 +150,7 @@ export async function judge(fd: number, most: number): Promise<Judged> {
     const { index, size, names, cut, pieces } = entry
     if (cut !== null) {
       if (before?.kind !== 'file' || !(cut >= 0 && cut < before.size))
-        throw refusal(entry.shown, 'a length of no file')
+        throw refusal(entry.shown, 'an invalid length')
       cuts.set(before.index, cut)
       sums.delete(before.index)
     }

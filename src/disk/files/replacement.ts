@@ -19,7 +19,7 @@ const longestName = 255
 export function formerOf(directory: HeldDirectory, name: string): Stats | null {
   const found = directory.lstat(name)
   if (found === null || found.isFile() || found.isSymbolicLink()) return found
-  throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which no file takes the place of`)
+  throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which a file cannot replace`)
 }
 
 const notKept = (of: string, why: string) =>
@@ -36,7 +36,7 @@ export function assertMutable(directory: HeldDirectory, name: string): void {
 }
 
 /**
- * Throws `Failure` where a file, or with `isLink` a symlink, can't take the place of what is there; answers that. All of it
+ * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what is there; otherwise returns that. All of it
  * is certain before anything is written.
  */
 export function assertReplaceable(directory: HeldDirectory, name: string, isLink = false): Stats | null {
@@ -45,7 +45,7 @@ export function assertReplaceable(directory: HeldDirectory, name: string, isLink
   const path = directory.pathOf(name)
   if (!isLink && former.isSymbolicLink() && directory.leadsToDirectory(name))
     throw new Failure(
-      `${path} is a symbolic link to a directory, which no file takes the place of; to copy into that: ${path}/`,
+      `${path} is a symbolic link to a directory, which a file cannot replace; to copy into the directory: ${path}/`,
     )
   if (directory.isMountPoint(name))
     throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')

@@ -44,7 +44,7 @@ export interface ReportedEnd {
   incomplete: boolean
   /** Why a SUCCESS cannot be true; null if it may be. */
   refuted?: string | null
-  /** What to do where a default timeout ended one of its scripts. */
+  /** Advice if a default timeout ended one of its scripts. */
   timeoutHint?: string | null
 }
 

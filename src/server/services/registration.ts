@@ -121,7 +121,7 @@ async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise
   return cluster.id
 }
 
-/** What an agent does not tell stays as it was. */
+/** Facts that the agent omits stay as they were. */
 function systemInfoOf(told: SystemFacts, former: SystemInfo | null): SystemInfo {
   const distribution = told.distribution ?? former?.distribution
   return {
@@ -138,7 +138,7 @@ function systemInfoOf(told: SystemFacts, former: SystemInfo | null): SystemInfo 
 
 /**
  * The address of a host that has lost the one it was known by. An address from elsewhere stays: it was seen or set. So does
- * that of a host whose SSH credentials are stored, because the server would send them to wherever an agent says.
+ * that of a host whose SSH credentials are stored, because the server would send them to any address that an agent reports.
  */
 function addressOf(
   { ip, systemInfo: former, password, privateKey }: HostRecord,
@@ -149,7 +149,7 @@ function addressOf(
   return ipAddresses.find((address) => isIP(address)) ?? ip
 }
 
-/** The record with what its agent tells now; null where that is nothing new, or not for this agent to tell. */
+/** The record with the facts of its agent; null if nothing is new, or this agent may not change it. */
 function retold(host: HostRecord | undefined, caller: AgentCaller, facts: SystemFacts): HostRecord | null {
   if (host?.agent?.tokenHash !== caller.tokenHash) return null
   const systemInfo = systemInfoOf(facts, host.systemInfo)

@@ -10,7 +10,7 @@ export interface WebhookAllowance {
   readonly allow?: readonly string[] | undefined
   /** Whether http to loopback is allowed; what is loopback is no global address and has to be in `allow` all the same. */
   readonly insecure?: boolean | undefined
-  /** The variable of the environment that names a proxy for a URL: webhooks pass it by, and failed deliveries say so. */
+  /** The environment variable that names a proxy for a URL: webhooks do not use it, and failed deliveries say so. */
   readonly proxyVariable?: ((url: URL) => string | undefined) | undefined
 }
 

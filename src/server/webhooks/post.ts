@@ -148,8 +148,10 @@ export function createPost(
     } catch (error) {
       if (status === null && !over.signal.aborted) {
         const { message, cause = firstError(error) } = firstError(error) as Error
-        // The network's own codes; those of TLS, HTTP and the judge are not for want of a proxy.
-        const isOfNetwork = /^E(?!PROTO)[A-Z]+(?:_AGAIN)?$/.test(String((cause as NodeJS.ErrnoException).code))
+        // Codes of the network only, because a proxy would not help with faults of TLS, HTTP and the judge.
+        const isOfNetwork = /^E(?!PROTO)[A-Z]+(?:_AGAIN)?$/.test(
+          String((cause as NodeJS.ErrnoException).code),
+        )
         return {
           status,
           error: message + (isOfNetwork ? unusedProxy(proxyVariable(new URL(sending.url))) : ''),

@@ -49,7 +49,7 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   if (from !== undefined && sources.length === 1) {
     if (target !== '-') return { from, target }
     throw new RsmError('usage', 'a copy from hosts goes to a file or a directory, not to stdout', {
-      hint: `name one, like ./- for a file called -; text is shown by: rsm exec -w HOST -- cat ${from.path}`,
+      hint: `name one, like ./- for a file called -; to show text: rsm exec -w HOST -- cat ${from.path}`,
     })
   }
   if (remote !== undefined)

@@ -100,9 +100,9 @@ test('what is in the way, or not there, is told in the system’s words, and lea
   mkdirSync(join(directory, 'dir'))
   spawnSync('mkfifo', [join(directory, 'fifo')])
   const cases: [string, RegExp][] = [
-    ['dir', /dir is a directory, which no file takes the place of$/],
+    ['dir', /dir is a directory, which a file cannot replace$/],
     ['dir/', /dir\/ names a directory, and no file in it$/],
-    ['fifo', /fifo is a FIFO, which no file takes the place of$/],
+    ['fifo', /fifo is a FIFO, which a file cannot replace$/],
     ['no/such', /^open \/.*\/no: no such file or directory \(ENOENT\)$/],
     ['n'.repeat(256), /^stat .*: name too long \(ENAMETOOLONG\)$/],
   ]
@@ -178,7 +178,7 @@ asRoot('as another user all is done by that user’s rights, and what is made is
   const other = await copy({ file: door.put('f2', 'other'), path }, 'daemon')
   t.like(other, { status: 'FAILED' })
   t.regex(other.error ?? '', /^replace .* as daemon: it belongs to another user, .*the sticky bit \(EPERM\)$/)
-  t.regex((await copy({ file, path, owner: 'root' })).error ?? '', /may not settle/)
+  t.regex((await copy({ file, path, owner: 'root' })).error ?? '', /may not give it to/)
   t.is(readFileSync(path, 'utf8'), 'text')
   holds(t, directory, 'file')
   const shadow = await copy({ file, path: '/etc/shadow', check: 'DIFF' })

@@ -63,7 +63,8 @@ asRoot('an owner that a user may not give is named before a copy of a tree and b
   const path = join(directory, 'site')
   const order = { kind: 'TREE' as const, owner: 'daemon' }
   const link = door.put('f1', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
-  const refused = (name: string) => new RegExp(`^chown ${name}: it is to belong to \\d+:\\d+, .*\\(EPERM\\)$`)
+  const refused = (name: string) =>
+    new RegExp(`^chown ${name}: \\S+ may not give it to \\d+:\\d+ \\(EPERM\\)$`)
   mkdirSync(path, { mode: 0o777 })
   chmodSync(path, 0o777)
   await bothSay(t, copy, { ...order, file: link, path }, refused(`${path}/link`), 'nobody')
@@ -82,7 +83,13 @@ asRoot('a file that a user may not replace, or own, is named before a copy and b
   await bothSay(t, copy, { file, path }, /replaced by a new one .* rsm exec --stdin FILE/, 'nobody')
   await bothSay(t, copy, same, /^chmod .*\/file: .*than nobody \(EPERM\)$/, 'nobody')
   chmodSync(directory, 0o777)
-  await bothSay(t, copy, { file, path }, /^chown .*\/file: it is to belong to 0:0, .*\(EPERM\)$/, 'nobody')
+  await bothSay(
+    t,
+    copy,
+    { file, path },
+    /^chown .*\/file: nobody may not give it to 0:0 \(EPERM\)$/,
+    'nobody',
+  )
   chmodSync(directory, 0o1777)
   await bothSay(t, copy, { file, path }, /^replace .* as nobody: .* the sticky bit \(EPERM\)$/, 'nobody')
   chownSync(path, 65534, 65534)

@@ -124,10 +124,10 @@ test('a directory in the place of a file, and a file in that of a directory, are
   mkdirSync(join(directory, 'file'))
   writeFileSync(join(directory, 'dir'), '')
   const cases: [TarEntry, RegExp][] = [
-    [{ name: 'file', content: 'x' }, /file is a directory, which no file takes the place of/],
+    [{ name: 'file', content: 'x' }, /file is a directory, which a file cannot replace/],
     [{ name: 'dir/', type: 'directory' }, /dir is a file, and no directory/],
     [{ name: 'dir/file', content: 'x' }, /dir is a file, and no directory/],
-    [{ name: 'file', type: 'symlink', linkname: 'x' }, /file is a directory, which no file/],
+    [{ name: 'file', type: 'symlink', linkname: 'x' }, /file is a directory, which a file cannot replace/],
     [{ name: 'n'.repeat(256), content: 'x' }, /name too long \(ENAMETOOLONG\)/],
   ]
   for (const [entry, message] of cases) {

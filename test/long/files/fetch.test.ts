@@ -79,7 +79,10 @@ test('what is no regular file is refused, and not even opened', async (t) => {
 test('more than the server takes is not sent', async (t) => {
   const { door, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
-  t.regex((await fetch({ path, maxSize: 1000 })).error ?? '', /has \d+ bytes, and the server takes 1000$/)
+  t.regex(
+    (await fetch({ path, maxSize: 1000 })).error ?? '',
+    /has \d+ bytes, and the limit of the server is 1000$/,
+  )
   t.is(door.requests.length, 0)
   door.fault = (request, response) => {
     request.resume()
@@ -120,7 +123,7 @@ ofKernel('a file whose size says nothing comes to its end, alone and in a tree',
     t.like(one, done, path)
     t.is(door.sent.get(one.taskId)?.bytes.toString(), readFileSync(path, 'utf8'))
   }
-  t.regex((await fetch({ path: '/proc/version', maxSize: 3 })).error ?? '', /has more than the 3 bytes/)
+  t.regex((await fetch({ path: '/proc/version', maxSize: 3 })).error ?? '', /has more than 3 bytes/)
   const tree = await fetch({ path: statistics, kind: 'TREE' })
   t.like(tree, done)
   t.is((await inTar(door.sent.get(tree.taskId)?.bytes ?? Buffer.alloc(0))).collisions, '0\n')

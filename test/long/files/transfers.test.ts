@@ -96,7 +96,7 @@ test('a tree that leads to nothing or into itself, is too large, or holds what n
     (await fetch({ path, kind: 'TREE', follow: true })).error ?? '',
     /sub\/up leads to a directory that it lies in/,
   )
-  t.regex((await fetch({ path, kind: 'TREE', maxSize: 2000 })).error ?? '', /has more than the 2000 bytes/)
+  t.regex((await fetch({ path, kind: 'TREE', maxSize: 2000 })).error ?? '', /has more than 2000 bytes/)
   t.regex(
     (await fetch({ path: join(path, 'file'), kind: 'TREE' })).error ?? '',
     /file is a file, and no directory/,

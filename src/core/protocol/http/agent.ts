@@ -16,7 +16,7 @@ export const AgentId = Type.String({
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
-/** What an agent tells of its host when it registers, and later with some of its heartbeats. */
+/** Facts of a host, in registrations and some heartbeats. */
 const facts = {
   ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
   os: Type.Optional(Fact),

@@ -3,10 +3,10 @@ import { fetchedId } from '../../files/files.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 
-/** Tasks that are remembered, so that the ends of a large task read it once. */
+/** Limit of the cache of tasks, so that the ends of a large task read it once. */
 const mostKnown = 1000
 
-/** Of a task: what to do where a default timeout has ended one of its scripts. */
+/** Advice for a task if a default timeout ended one of its scripts. */
 interface Hints {
   readonly script: string | null
   readonly verify: string | null
@@ -26,7 +26,7 @@ function hintsOf(task: TaskRecord | undefined): Hints {
   }
 }
 
-/** Judges the ends that agents report by what the server has of their tasks. */
+/** Checks the ends that agents report against the server's records of their tasks. */
 export function createRefuted({ store }: Pick<EngineParts, 'store'>) {
   const tasks = new Map<string, { readonly isFetch: boolean; readonly hints: Hints }>()
 

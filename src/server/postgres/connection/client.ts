@@ -49,7 +49,7 @@ const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
         // SNI has no addresses; a certificate may still name one.
         ...(isIP(host) === 0 ? { servername: host } : { host }),
         rejectUnauthorized: mode === 'verify-full',
-        // Checked at the start; of a file that was replaced since, the sound certificates count.
+        // Checked at the start; if the file was replaced since, its valid certificates count.
         ...(rootCert === undefined
           ? {}
           : { ca: readCertificates(rootCert, () => {}), allowPartialTrustChain: true }),

@@ -6,12 +6,12 @@ import { retryAfter } from './failure.ts'
 export interface Reach {
   /** Why the last call could not reach it; null when it could. */
   readonly fault: string | null
-  /** The same as callers are told it. */
+  /** The same in the words for callers. */
   readonly refusal: string | null
   reached(): void
   /** Answers what callers are told, which the log shows at DEBUG from now on. `isNews`: the error is of the connections in use now. */
   missed(error: RsmError, isNews: boolean): RsmError
-  /** Hides the address of PostgreSQL once it was reached: any caller with something like a token gets this. */
+  /** Hides the address of PostgreSQL once it was reached, because any caller, even with an invalid token, gets this. */
   shown(error: RsmError): RsmError
 }
 
