@@ -80,7 +80,7 @@ test('a tree with .. in a name is refused before any of it is written', async (t
   holds(t, directory)
 })
 
-test('a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
+test('A19 a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
   const { door, copy, directory } = await copyingAgent(t)
   const entries: TarEntry[] = [
     { name: './', type: 'directory', mode: 0o755 },
