@@ -5,7 +5,7 @@ import { Failure, refusedBy, userName } from './failure.ts'
 /** Bits of capabilities(7). */
 export const [capChown, capDacOverride, capFowner] = [0n, 1n, 3n]
 /** Options for programs that handle ACLs and extended attributes, as Node cannot. They get descriptors, not paths of other users. */
-const howRun = () =>
+export const howRun = () =>
   ({
     // The variables of the agent are not for other users, who can read those of their processes.
     env: { ...(process.env['PATH'] !== undefined && { PATH: process.env['PATH'] }), LC_ALL: 'C' },
@@ -124,25 +124,4 @@ export function copyExtended(from: number, to: number): { isKept: boolean; isAbl
   const why = error?.message ?? stderr.split('\n')[0] ?? ''
   const isAble = error === undefined && !/unrecognized option|without xattr support/.test(stderr)
   return { isKept: status === 0, isAble, why }
-}
-
-/** Arguments for GNU tar: its listing marks an ACL with + and other attributes with *. */
-const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
--cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
-
-/**
- * Whether neither a directory nor what has these names in it has an ACL or extended attributes: one process tells it for
- * all, where cp takes one for each file. False where it can't be told.
- */
-export function arePlain(directory: number, names: readonly Buffer[]): boolean {
-  const input = Buffer.concat(
-    ['', ...names].flatMap((name) => [Buffer.from('./'), Buffer.from(name), Buffer.of(0)]),
-  )
-  const { status, stdout } = spawnSync('tar', marking, {
-    ...howRun(),
-    stdio: ['pipe', 'pipe', 'ignore', directory],
-    input,
-    maxBuffer: Number.POSITIVE_INFINITY,
-  })
-  return status === 0 && /^d.{9} /.test(stdout) && !/^[-d].{9}[^ ]/m.test(stdout)
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { extract, type Headers } from 'tar-stream'
 import { Failure } from './failure.ts'
+import { PlainFiles } from './plain-files.ts'
 import { bytesOf } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
 import { longestText } from './would.ts'
@@ -132,17 +133,19 @@ function newNames(names: readonly string[], former: readonly string[]): number {
   return common < 0 ? 0 : names.length - common
 }
 
-interface Judged {
+export interface Judged {
   /** Of the files that are too large to be compared in memory, by index. */
   readonly sums: ReadonlyMap<number, string>
   /** Bytes of the files that became shorter while they were read, by index. */
   readonly cuts: ReadonlyMap<number, number>
+  readonly files: PlainFiles
 }
 
 /** Judges all of a tree before any of it is written. `most` bounds the names that the tree may make. */
 export async function judge(fd: number, most: number): Promise<Judged> {
   const sums = new Map<number, string>()
   const cuts = new Map<number, number>()
+  const files = new PlainFiles()
   let made = 0
   let former: readonly string[] = []
   let before: TreeEntry | null = null
@@ -155,7 +158,9 @@ export async function judge(fd: number, most: number): Promise<Judged> {
       sums.delete(before.index)
     }
     before = entry
-    made += newNames(names, former)
+    const fresh = newNames(names, former)
+    if (entry.kind === 'file') files.add(names.join('/'), fresh)
+    made += fresh
     former = names
     if (made > most)
       throw new Failure(
@@ -165,5 +170,5 @@ export async function judge(fd: number, most: number): Promise<Judged> {
     for await (const piece of pieces) hash?.update(piece)
     if (hash !== null) sums.set(index, hash.digest('hex'))
   }
-  return { sums, cuts }
+  return { sums, cuts, files }
 }

@@ -21,16 +21,19 @@ import {
   unlinkSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { arePlain, assertGivable, capDacOverride, isAble, modeBits, type Ownership } from './attributes.ts'
+import { assertGivable, capDacOverride, isAble, modeBits, type Ownership } from './attributes.ts'
 import { nameOf, systemPath } from './byte-names.ts'
 import { codeOf, Failure, refusedBy, refusedIn } from './failure.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, W_OK, X_OK } = constants
 
-/** Names of one directory whose attributes are asked for at once. */
-const mostMarked = 20_000
 /** Of a directory: what is made in it gets its group (inode(7)). */
 const setgid = 0o2000
+
+/** open(2): names a file without opening it. Node has no constant for it. */
+const O_PATH = 0o10000000
+/** The number of the mount that something open lies on. */
+const mountOf = (fd: number) => /^mnt_id:.*$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[0]
 
 /** What something is that is no regular file. */
 export function kindOf(stats: Stats): string {
@@ -49,8 +52,6 @@ export class HeldDirectory {
   readonly path: string
   readonly fd: number
   isDirty = false
-  #asked = 0
-  #isPlain = false
 
   private constructor(path: string, fd: number) {
     this.path = path
@@ -114,16 +115,6 @@ export class HeldDirectory {
     }
   }
 
-  /** Whether its files have no ACL and no extended attributes. False at first, and where that can't be told. */
-  hasPlainFiles(): boolean {
-    this.#asked += 1
-    if (this.#asked === 2) {
-      const names = this.#do('readdir', '', (at) => readdirSync(at, { encoding: 'buffer' }))
-      this.#isPlain = names.length <= mostMarked && arePlain(this.fd, names)
-    }
-    return this.#isPlain
-  }
-
   /** Whether a symlink leads to a directory. */
   leadsToDirectory(name: string): boolean {
     try {
@@ -135,12 +126,12 @@ export class HeldDirectory {
 
   /** Whether something is mounted on this very name. */
   isMountPoint(name: string): boolean {
-    const path = join(readlinkSync(`/proc/self/fd/${this.fd}`), name)
-    const listed = path.replaceAll(
-      /[ \t\n\\]/g,
-      (sign) => `\\${sign.charCodeAt(0).toString(8).padStart(3, '0')}`,
-    )
-    return readFileSync('/proc/self/mounts', 'utf8').includes(` ${listed} `)
+    const fd = this.#do('open', name, (at) => openSync(at, O_PATH | O_NOFOLLOW))
+    try {
+      return mountOf(fd) !== mountOf(this.fd)
+    } finally {
+      closeSync(fd)
+    }
   }
 
   /** The names in it, sorted. */

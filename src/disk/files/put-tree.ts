@@ -1,6 +1,6 @@
 import { basename, dirname, join, normalize } from 'node:path'
 import { assertGivable, attributesFor, losesSetIds, modeBits, type Wish } from './attributes.ts'
-import { entriesOf, judge, type TreeEntry } from './entries.ts'
+import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { HeldDirectory, kindOf } from './held-directory.ts'
 import { whole } from './reading.ts'
@@ -27,7 +27,7 @@ class TreeCopy {
   /** Null where it is not there yet, and nothing is to be written. */
   readonly #root: HeldDirectory | null
   readonly #isNewRoot: boolean
-  readonly #sums: ReadonlyMap<number, string>
+  readonly #judged: Judged
   /** From the root to the directory of the last entry. */
   readonly #way: Step[] = []
   /** Directories that get their mode in the end. */
@@ -37,12 +37,12 @@ class TreeCopy {
   constructor(
     placing: Placing,
     { root, isNew }: { root: HeldDirectory | null; isNew: boolean },
-    sums: ReadonlyMap<number, string>,
+    judged: Judged,
   ) {
     this.#placing = placing
     this.#root = root
     this.#isNewRoot = isNew
-    this.#sums = sums
+    this.#judged = judged
     this.changed = isNew
   }
 
@@ -167,7 +167,7 @@ class TreeCopy {
     const isSame =
       isSize &&
       (small === null
-        ? (await sha256In(directory, name)) === this.#sums.get(index)
+        ? (await sha256In(directory, name)) === this.#judged.sums.get(index)
         : isSameText(directory, name, small))
     const place = {
       path: this.#pathOf(names),
@@ -179,7 +179,8 @@ class TreeCopy {
       size,
     }
     const pieces = () => (small === null ? entry.pieces : [small])
-    if (await settle(this.#placing, place, pieces)) {
+    const isPlain = () => this.#root !== null && this.#judged.files.has(this.#root, names.join('/'))
+    if (await settle(this.#placing, place, pieces, isPlain)) {
       this.changed = true
       if (losesSetIds(this.#placing.wish, former, mode)) this.#placing.bare.push(place.path)
     }
@@ -255,11 +256,11 @@ export async function putTree(
   spool: number,
   mostEntries = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  const { sums, cuts } = await judge(spool, mostEntries)
+  const judged = await judge(spool, mostEntries)
   const { root, isNew } = rootOf(placing)
-  const tree = new TreeCopy(placing, { root, isNew }, sums)
+  const tree = new TreeCopy(placing, { root, isNew }, judged)
   try {
-    for await (const entry of entriesOf(spool, cuts)) if (entry.cut === null) await tree.put(entry)
+    for await (const entry of entriesOf(spool, judged.cuts)) if (entry.cut === null) await tree.put(entry)
     tree.end()
     return tree.changed
   } finally {

@@ -135,9 +135,12 @@ export class Replacement {
   }
 
   /** Takes the place, whole and for good. Throws `Failure` where the agent has taken its leave back. */
-  async commit(attributes: Attributes, { keepsFormer }: { keepsFormer: boolean }): Promise<void> {
+  async commit(
+    attributes: Attributes,
+    { keepsFormer, isPlain }: { keepsFormer: boolean; isPlain?: (() => boolean) | undefined },
+  ): Promise<void> {
     await this.#appended(this.#text.end())
-    apply(attributes, this.#fd, this.#path, () => this.#keepExtended())
+    apply(attributes, this.#fd, this.#path, () => this.#keepExtended(isPlain))
     try {
       await syncing(this.#fd)
     } catch (error) {
@@ -160,8 +163,8 @@ export class Replacement {
   }
 
   /** The new file has what the former one had beside its content, owner and mode; what can't be kept is told. */
-  #keepExtended(): void {
-    if (this.#directory.lstat(this.#name)?.isFile() !== true || this.#directory.hasPlainFiles()) return
+  #keepExtended(isPlain = () => false): void {
+    if (this.#directory.lstat(this.#name)?.isFile() !== true || isPlain()) return
     let from: number
     try {
       from = this.#directory.openFile(this.#name)

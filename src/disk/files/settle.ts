@@ -37,6 +37,7 @@ export async function settle(
   { copy, desk, say }: Placing,
   place: Comparison,
   pieces: () => AsyncIterable<Buffer> | Iterable<Buffer>,
+  isPlain?: () => boolean,
 ): Promise<boolean> {
   const { path, directory, name, former, wanted, isSameText } = place
   if (isSameText && former !== null && fits(wanted, former)) return false
@@ -55,7 +56,7 @@ export async function settle(
   const replacement = new Replacement(desk, directory, name)
   try {
     for await (const piece of pieces()) await replacement.write(piece)
-    await replacement.commit(wanted, { keepsFormer: copy.backup === true })
+    await replacement.commit(wanted, { keepsFormer: copy.backup === true, isPlain })
   } finally {
     await replacement.close()
   }

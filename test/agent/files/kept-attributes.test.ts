@@ -83,3 +83,19 @@ asRoot('what a user may not keep is told beside what was kept', async (t) => {
   t.notRegex(dressOf(path), /capability/)
   return undefined
 })
+
+asRoot('a tree tells of what its user may not read of a file that it replaces', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  chmodSync(directory, 0o777)
+  const path = join(directory, 'site')
+  const tree = (text: string) =>
+    tarOf(['a', 'b', 'deep/a', 'deep/b', 'deep/c'].map((name) => ({ name, content: `${name} ${text}` })))
+  t.like(await copy({ file: door.put('f1', await tree('old')), path, kind: 'TREE' }, 'nobody'), done)
+  const sealed = join(path, 'deep/c')
+  if (run('setfattr', '-n', 'user.lost', '-v', 'yes', sealed).status !== 0)
+    return t.pass('this machine has no such attributes')
+  chmodSync(sealed, 0)
+  const { said } = await copy({ file: door.put('f2', await tree('new')), path, kind: 'TREE' }, 'nobody')
+  t.regex(said, /^not all ACLs, [^\n]*\/deep\/c are kept: [^\n]*\(EACCES\)$/m)
+  return undefined
+})
