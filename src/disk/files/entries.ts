@@ -29,6 +29,11 @@ export interface TreeEntry {
 /** Bytes of what stands before an entry, as long names: it is held in memory. */
 const longestHeader = 4 * 1024 * 1024
 
+/** Of a name in a sentence. */
+const longestShown = 1000
+/** Directories that one entry may lie in: each one on the way is held open. */
+const mostDeep = 1000
+
 const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
   file: 'file',
   'contiguous-file': 'file',
@@ -36,7 +41,8 @@ const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
   symlink: 'symlink',
 }
 
-const refusal = (shown: string, why: string) => new Failure(`the tree holds ${JSON.stringify(shown)}: ${why}`)
+const refusal = (shown: string, why: string) =>
+  new Failure(`the tree holds ${JSON.stringify(shown.slice(0, longestShown))}: ${why}`)
 
 /** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
 function namesOf(shown: string): string[] {
@@ -45,6 +51,7 @@ function namesOf(shown: string): string[] {
   if (shown.includes('\0')) throw refuse('a name with NUL')
   const names = shown.split('/').filter((name) => name !== '' && name !== '.')
   if (names.includes('..')) throw refuse('.. leads out of it')
+  if (names.length > mostDeep) throw refuse(`more than ${mostDeep} directories deep`)
   return names
 }
 

@@ -80,6 +80,19 @@ test('a tree with .. in a name is refused before any of it is written', async (t
   holds(t, directory)
 })
 
+test('a tree of more than 1,000 directories in each other is refused before any of it is written', async (t) => {
+  const { door, copy, directory } = await copyingAgent(t)
+  const entries = [
+    { name: 'good', content: 'good' },
+    { name: `${'a/'.repeat(1000)}b`, content: 'x' },
+  ]
+  const file = door.put('f1', await tarOf(entries))
+  const end = await copy({ file, path: join(directory, 'tree'), kind })
+  t.is(end.status, 'FAILED')
+  t.regex(end.error ?? '', /more than 1000 directories deep$/)
+  holds(t, directory)
+})
+
 test('A19 a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
   const { door, copy, directory } = await copyingAgent(t)
   const entries: TarEntry[] = [
