@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fsync, type Stats } from 'node:fs'
+import { closeSync, fchmodSync, fstatSync, fsync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
 import { Appender } from '../appender.ts'
-import { type Attributes, apply, capFowner, copyExtended, isAble } from './attributes.ts'
+import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
 import { type HeldDirectory, kindOf } from './held-directory.ts'
 import { bytesOf } from './reading.ts'
@@ -140,7 +140,7 @@ export class Replacement {
     { keepsFormer, isPlain }: { keepsFormer: boolean; isPlain?: (() => boolean) | undefined },
   ): Promise<void> {
     await this.#appended(this.#text.end())
-    apply(attributes, this.#fd, this.#path, () => this.#keepExtended(isPlain))
+    apply(attributes, this.#fd, this.#path, () => this.#keepExtended(attributes.mode, isPlain))
     try {
       await syncing(this.#fd)
     } catch (error) {
@@ -163,7 +163,7 @@ export class Replacement {
   }
 
   /** The new file has what the former one had beside its content, owner and mode; what can't be kept is told. */
-  #keepExtended(isPlain = () => false): void {
+  #keepExtended(mode: number, isPlain = () => false): void {
     if (this.#directory.lstat(this.#name)?.isFile() !== true || isPlain()) return
     let from: number
     try {
@@ -172,10 +172,25 @@ export class Replacement {
       return this.#desk.note(notKept(this.#path, error instanceof Error ? error.message : String(error)))
     }
     try {
-      const { isKept, isAble, why } = copyExtended(from, this.#fd)
+      const isWider = (fstatSync(from).mode & modeBits & ~mode) !== 0
+      const { isKept, isAble, why } = isWider ? this.#narrowed(from, mode) : copyExtended(from, this.#fd)
       if (!isKept) this.#desk.note(notKept(isAble ? this.#path : 'files that are replaced', why))
     } finally {
       closeSync(from)
+    }
+  }
+
+  /** By way of an empty file, because cp gives the mode, too: that of the former file may open the new content to more users. */
+  #narrowed(from: number, mode: number): ReturnType<typeof copyExtended> {
+    const { name, fd } = this.#desk.create(this.#directory)
+    try {
+      this.#directory.remove(name)
+      const first = copyExtended(from, fd)
+      fchmodSync(fd, mode)
+      const second = copyExtended(fd, this.#fd)
+      return first.isKept ? second : first
+    } finally {
+      closeSync(fd)
     }
   }
 
