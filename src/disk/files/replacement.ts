@@ -3,6 +3,7 @@ import { closeSync, fchmodSync, fstatSync, fsync, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
 import { Appender } from '../appender.ts'
 import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
+import { shownNames } from './byte-names.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
 import { type HeldDirectory, kindOf } from './held-directory.ts'
 import { bytesOf } from './reading.ts'
@@ -23,7 +24,7 @@ export function formerOf(directory: HeldDirectory, name: string): Stats | null {
 }
 
 const notKept = (of: string, why: string) =>
-  `not all ACLs, extended attributes and capabilities of ${of} are kept: ${why}`
+  `not all ACLs, extended attributes and capabilities of ${shownNames(of)} are kept: ${why}`
 
 const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PATH'"
 
