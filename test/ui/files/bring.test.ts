@@ -8,16 +8,15 @@ import type { BaseCommand } from '../../../src/ui/command/base-command.ts'
 import { bring, shareOfEntries } from '../../../src/ui/files/bring.ts'
 import { rawHeader, tarOf } from '../../helpers/tar.ts'
 
-/** A file below so many directories, which have no entries of their own. */
+/** Files below more directories than that in all, which have no entries of their own. */
 function deepTree(directories: number): Buffer {
-  const name = `${'x/'.repeat(directories)}x\0`
-  const long = Buffer.alloc(Math.ceil(name.length / 512) * 512, name, 'latin1').fill(0, name.length)
-  return Buffer.concat([
-    rawHeader('long', 'L', name.length),
-    long,
-    rawHeader('x', '0', 0),
-    Buffer.alloc(1024),
-  ])
+  const deep = 999
+  const files = Array.from({ length: Math.ceil(directories / deep) + 1 }, (_, index) => {
+    const name = `${index}/${'x/'.repeat(deep - 1)}x\0`
+    const long = Buffer.alloc(Math.ceil(name.length / 512) * 512, name, 'latin1').fill(0, name.length)
+    return [rawHeader('long', 'L', name.length), long, rawHeader('x', '0', 0)]
+  })
+  return Buffer.concat([...files.flat(), Buffer.alloc(1024)])
 }
 
 test('a tree of more entries than its host may have is refused before any of it is written, and other trees arrive', async (t) => {
