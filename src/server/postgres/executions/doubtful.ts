@@ -45,12 +45,11 @@ export class Doubtful {
     return this.#byHost.size === 0 ? [] : hostIds.filter((hostId) => this.#byHost.has(hostId))
   }
 
-  /** All that is marked by now has been seen. */
-  looked({ hostId, epoch }: LinkClaim): void {
+  /** All that was marked when a take was asked for, in monotonic milliseconds, has been seen: its answer may be late. */
+  looked({ hostId, epoch }: LinkClaim, askedAt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch !== epoch) return
-    const now = this.#clock.monotonic()
-    doubt.until ??= now + longest
-    if (now >= doubt.until) this.#byHost.delete(hostId)
+    doubt.until ??= this.#clock.monotonic() + longest
+    if (askedAt >= doubt.until) this.#byHost.delete(hostId)
   }
 }

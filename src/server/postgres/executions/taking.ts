@@ -70,9 +70,10 @@ export function createTaking(steps: Steps) {
       return [claim.hostId, lost === null ? offered : { ...offered, d: lost }]
     })
     faultPoint('server.sent.before')
+    const askedAt = clock.monotonic()
     try {
       const rows = await database.ask<Row>('write', take, [fitJson(Object.fromEntries(input)), attempt])
-      for (const { claim } of offers) doubtful.looked(claim)
+      for (const { claim } of offers) doubtful.looked(claim, askedAt)
       return rows
     } catch (error) {
       for (const { claim } of offers) doubtful.add(claim, attempt)

@@ -217,6 +217,13 @@ const lostSightOf: Step[] = [
   ['tear', 0],
   ['take', 'answered'],
 ]
+const heardLateAfterAll: Step[] = [
+  ['take', 'asked late'],
+  ['take', 'answered'],
+  ['take', 'heard late'],
+  ['post', 0],
+  ['half a minute', 0],
+]
 
 for (const [of, seed] of [
   ['the same', 1],
@@ -227,7 +234,7 @@ for (const [of, seed] of [
     const property = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), (steps) =>
       run(opened, steps),
     )
-    const examples: [Step[]][] = [[endsDuringALook], [lostSightOf]]
+    const examples: [Step[]][] = [[endsDuringALook], [lostSightOf], [heardLateAfterAll]]
     await t.notThrowsAsync(
       fc.assert(property, {
         numRuns: 40,
