@@ -89,11 +89,11 @@ async function chaosAgent(
   }
 }
 
-/** The wrapper of each script has its path among its arguments. */
+/** The wrapper of each script is a file in the directory of its execution. */
 async function wrappersBelow(root: string): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const lines = await Promise.all(
     pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')),
   )
-  return lines.filter((line) => line.startsWith('/bin/sh\0-c\0trap') && line.includes(`\0${root}`)).length
+  return lines.filter((line) => line.startsWith(`/bin/sh\0${root}`) && line.includes('/wrapper\0')).length
 }
