@@ -127,10 +127,15 @@ test('on demand the link stands only while there is something to do', async (t) 
   server.pendingTasks = [{ taskId: 'asked', type: 'EXECUTE_SCRIPT' }]
   server.configVersion = 3
   t.false(server.hellos.length > 0)
-  await server.linked()
+  let greeted = 0
+  await server.until(() => {
+    // At each HELLO, because the link may have closed again before the order was sent over it.
+    if (server.hellos.length > greeted)
+      server.execute(agent.agentId, { taskId: 'asked', script: 'sleep 0.5; echo ran' })
+    greeted = server.hellos.length
+    return server.of('asked').completes.length > 0
+  }, 'asked is complete')
   server.pendingTasks = []
-  server.execute(agent.agentId, { taskId: 'asked', script: 'sleep 0.5; echo ran' })
-  await server.completed('asked')
   await server.until(() => server.socket === null, 'the link is closed')
   t.is(server.text('asked'), 'ran\n')
 })
