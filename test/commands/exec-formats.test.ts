@@ -237,12 +237,12 @@ withTmux(
     await window.resize(60, 12)
     await window.press('C-c')
     await window.shows(
-      /working\n(\^C)?\nrsm: task task-1\ncancel it, leave it running, or watch on \(Enter\)\? \[c\/l\] *\n\n/,
+      /working\n(\^C)?\nrsm: task task-1\n\[c\]ancel, \[l\]eave it running, or Enter to keep watching: *\n\n/,
     )
     await window.type('l')
     await window.press('Enter')
     await window.shows(
-      /\[c\/l\] l\nrsm: task task-1 is still running: rsm logs -f task-1\n(rsm: .*\n){2}over\n/,
+      /watching: l\nrsm: task task-1 is still running: rsm logs -f task-1\n(rsm: .*\n){2}over\n/,
     )
   },
 )

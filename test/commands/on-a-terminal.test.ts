@@ -100,7 +100,9 @@ test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels noth
   const shell = onTerminal(t, server, `trap : INT; echo uptime | ${rsm} exec -w web1 -; echo exit $?`)
   await shell.shows(/working/)
   shell.type('\u0003')
-  await shell.shows(/task task-1\s+cancel it, leave it running, or watch on \(Enter\)\? \[c\/l\] /)
+  await shell.shows(/task task-1\s+\[c\]ancel, \[l\]eave it running, or Enter to keep watching: /)
+  shell.type('long-job\r')
+  await shell.shows(/long-job\s+\[c\]ancel, /)
   shell.type('l\r')
   await shell.shows(/task task-1 is still running: rsm logs -f task-1\s[^]*exit 130/)
   t.deepEqual(

@@ -39,9 +39,11 @@ export async function ask(
   if (hidden) input.setRawMode(true)
   writeSync(fd, sanitizeLine(question))
   const interrupted = () => new RsmError('interrupted', 'interrupted')
+  const over = new AbortController()
   try {
     return await new Promise<string>((resolve, reject) => {
-      options.signal?.addEventListener('abort', () => reject(interrupted()), { once: true })
+      const once = { once: true, signal: over.signal }
+      options.signal?.addEventListener('abort', () => reject(interrupted()), once)
       input.on('error', reject)
       input.on('end', () => reject(interrupted()))
       input.on('data', (bytes: Buffer) => {
@@ -56,6 +58,7 @@ export async function ask(
       })
     })
   } finally {
+    over.abort()
     if (hidden) {
       input.setRawMode(false)
       writeSync(fd, '\n')

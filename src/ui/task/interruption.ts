@@ -18,6 +18,15 @@ interface InterruptionOptions {
   readonly ask?: typeof askOnTerminal
 }
 
+/** Answers to the question; any other asks again, so that no paste or slip ends a task. */
+const answers = new Map<string, Verdict['kind'] | 'watch'>([
+  ['c', 'cancel'],
+  ['cancel', 'cancel'],
+  ['l', 'leave'],
+  ['leave', 'leave'],
+  ['', 'watch'],
+])
+
 /**
  * Listens for SIGINT and SIGTERM (contract §9). With `ask` the first Ctrl-C names the task and asks whether to cancel it or to
  * leave it running, and a second one cancels. SIGHUP is left alone: it cancels nothing.
@@ -38,19 +47,25 @@ export function onInterruption(options: InterruptionOptions): {
     const taskId = options.taskId()
     options.asking(true)
     process.stderr.write(`\nrsm: task ${taskId ?? 'not yet started'}\n`)
-    const answer = await ask('cancel it, leave it running, or watch on (Enter)? [c/l] ', {
-      instead: 'interrupt again to cancel',
-      signal: asking.signal,
-    }).catch((error: unknown) => {
-      if (error instanceof RsmError) return undefined
-      throw error
-    })
+    let answer = ''
+    do {
+      answer = await ask('[c]ancel, [l]eave it running, or Enter to keep watching: ', {
+        instead: 'interrupt again to cancel',
+        signal: asking.signal,
+      }).catch((error: unknown) => {
+        if (!(error instanceof RsmError)) throw error
+        // Without a terminal a signal cancels; an end of input decides nothing.
+        return error.code === 'usage' ? 'cancel' : ''
+      })
+      answer = answer.trim().toLowerCase()
+    } while (!asking.signal.aborted && !answers.has(answer))
     // The cursor stands behind a question that nobody will answer.
     if (asking.signal.aborted) process.stderr.write('\n')
     options.asking(false)
     if (asking.signal.aborted) return
-    if (answer === undefined || /^c/i.test(answer.trim())) end(130)
-    else if (/^l/i.test(answer.trim())) options.decided({ kind: 'leave', exit: 130 })
+    const verdict = answers.get(answer)
+    if (verdict === 'cancel') end(130)
+    else if (verdict === 'leave') options.decided({ kind: 'leave', exit: 130 })
     else asked = false
   }
   const onInt = () => {

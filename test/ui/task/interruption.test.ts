@@ -7,6 +7,7 @@ function listener(t: ExecutionContext, { signals = 'ask' }: { signals?: Signals 
   const heard: string[] = []
   let answer = (_text: string | Error) => {}
   let concluded = () => {}
+  let hasAsked = false
   const interruption = onInterruption({
     signals,
     taskId: () => 'task-1',
@@ -15,13 +16,20 @@ function listener(t: ExecutionContext, { signals = 'ask' }: { signals?: Signals 
     },
     asking: (isAsking) => {
       heard.push(isAsking ? 'asks' : 'asked')
+      hasAsked = false
       if (!isAsking) setImmediate(concluded)
     },
-    ask: (_question, { signal }) =>
-      new Promise((resolve, reject) => {
+    ask: (_question, { signal }) => {
+      if (hasAsked) {
+        heard.push('asks again')
+        setImmediate(concluded)
+      }
+      hasAsked = true
+      return new Promise((resolve, reject) => {
         signal?.addEventListener('abort', () => reject(new RsmError('interrupted', 'interrupted')))
         answer = (text) => (text instanceof Error ? reject(text) : resolve(text))
-      }),
+      })
+    },
   })
   t.teardown(() => interruption.stop())
   const says = (text: string | Error) =>
@@ -39,6 +47,7 @@ for (const [word, verdict] of [
   ['c', 'cancel 130'],
   ['Cancel ', 'cancel 130'],
   ['l', 'leave'],
+  ['leave', 'leave'],
 ] as const)
   test.serial(`a Ctrl-C on a terminal asks; ${word.trim()} is ${verdict}`, async (t) => {
     const { heard, says } = listener(t)
@@ -47,15 +56,28 @@ for (const [word, verdict] of [
     t.deepEqual(heard, ['asks', 'asked', verdict])
   })
 
-test.serial('an answer that is neither decides nothing, and the next Ctrl-C asks again', async (t) => {
-  const { heard, says } = listener(t)
-  signalled('SIGINT')
-  await says('what?')
-  t.deepEqual(heard, ['asks', 'asked'])
-  signalled('SIGINT')
-  await says('l')
-  t.deepEqual(heard.slice(2), ['asks', 'asked', 'leave'])
-})
+test.serial(
+  'any other answer asks again and ends nothing; Enter and an end of input keep watching',
+  async (t) => {
+    const { heard, says } = listener(t)
+    for (const [others, keeps] of [
+      [['continue', 'clear; rm x'], ''],
+      [['later'], ' '],
+      [['cc'], new RsmError('interrupted', 'interrupted')],
+    ] as const) {
+      signalled('SIGINT')
+      for (const other of others) await says(other)
+      t.deepEqual(heard.splice(0), ['asks', ...others.map(() => 'asks again')])
+      await says(keeps)
+      t.deepEqual(heard.splice(0), ['asked'])
+    }
+    signalled('SIGINT')
+    await says('what?')
+    signalled('SIGINT')
+    await says('')
+    t.deepEqual(heard, ['asks', 'asks again', 'cancel 130', 'asked'], 'a second Ctrl-C cancels')
+  },
+)
 
 for (const [signal, verdict] of [
   ['SIGINT', 'cancel 130'],
