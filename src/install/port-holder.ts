@@ -22,19 +22,43 @@ function inodesListening(port: number): Set<string> {
   return inodes
 }
 
-/** `nginx (pid 812)`, as far as it may be seen who listens on a port. */
-export function holderOf(port: number): string | null {
-  const sockets = new Set([...inodesListening(port)].map((inode) => `socket:[${inode}]`))
+/** A process, as far as this user may look at it. */
+export interface Process {
+  readonly pid: number
+  /** Paths of its open files; a deleted one ends in ` (deleted)`. */
+  readonly files: readonly string[]
+  /** Path of its program, and its arguments. */
+  readonly exe: string
+  readonly argv: readonly string[]
+}
+
+/** `nginx (pid 812)` of the first process that fits, with its pid. */
+export function findProcess(fits: (process: Process) => boolean): { name: string; pid: number } | null {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const at = `/proc/${pid}`
     try {
-      for (const fd of readdirSync(`/proc/${pid}/fd`))
-        if (sockets.has(readlinkSync(`/proc/${pid}/fd/${fd}`)))
-          return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (pid ${pid})`
+      const files = readdirSync(`${at}/fd`).flatMap((fd) => {
+        try {
+          return readlinkSync(`${at}/fd/${fd}`)
+        } catch {
+          // Closed meanwhile.
+          return []
+        }
+      })
+      const argv = readFileSync(`${at}/cmdline`, 'utf8').split('\0')
+      if (fits({ pid: Number(pid), files, exe: readlinkSync(`${at}/exe`), argv }))
+        return { name: `${readFileSync(`${at}/comm`, 'utf8').trim()} (pid ${pid})`, pid: Number(pid) }
     } catch {
       // Ended meanwhile, or another user's.
     }
   }
   return null
+}
+
+/** `nginx (pid 812)`, as far as it may be seen who listens on a port. */
+export function holderOf(port: number): string | null {
+  const sockets = new Set([...inodesListening(port)].map((inode) => `socket:[${inode}]`))
+  return findProcess(({ files }) => files.some((file) => sockets.has(file)))?.name ?? null
 }
 
 /** Errors: `unavailable`, naming who listens there already. */

@@ -1,8 +1,10 @@
-import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, realpathSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { lockFile } from '../disk/lock.ts'
 import { readEnvFile } from './env-file.ts'
+import { findProcess } from './port-holder.ts'
 import { packagedProgram } from './program.ts'
 import { readText } from './read-text.ts'
 import { dataDirOf, type Service, systemService } from './service.ts'
@@ -24,57 +26,122 @@ function programOf(service: Service): string | null {
   return program === packagedProgram ? null : program
 }
 
-export function findInstalled(service: Service, keepData: boolean): Found {
+/** Data goes only where `removeData` says so: nothing tells whether an installation made its directory. */
+export function findInstalled(service: Service, removeData: boolean): Found {
   const { unitFile, dropInFile, envFile, tokenFile, name } = service
   const dataDir = dataDirOf(service, readEnvFile(readText(envFile) ?? ''))
   const program = programOf(service)
   // The other service of this machine may run from the same file.
   const other = service.isUsers ? null : programOf(systemService(name === 'agent' ? 'server' : 'agent'))
-  const paths = [unitFile, dropInFile, tokenFile, envFile]
-  if (!keepData) paths.push(dataDir)
-  if (
-    program !== null &&
-    program !== other &&
-    lstatSync(program, { throwIfNoEntry: false })?.isFile() === true
-  )
-    paths.push(program)
+  const isOurs =
+    program !== null && program !== other && lstatSync(program, { throwIfNoEntry: false })?.isFile() === true
+  // Data first: what stops halfway can be run again, with the same settings.
+  const paths = [...(removeData ? [dataDir] : []), unitFile, dropInFile, tokenFile, envFile]
+  if (isOurs) paths.push(program)
   const there = paths.filter((path) => existsSync(path))
   return { paths: there, hasUnit: existsSync(unitFile), dataDir }
 }
 
-/** Nobody starts on the data while it is held. Errors: `conflict`, which names the process that runs on it. */
-async function holdData({ unit }: Service, dataDir: string) {
-  const lock = join(dataDir, 'lock')
-  if (!existsSync(lock)) return null
-  return lockFile(lock, `data directory ${dataDir}`).catch((error: unknown) => {
-    if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
-    throw new RsmError('conflict', `${unit} still runs: ${error.message}`, {
-      hint: 'end that process, and take out what starts it at boot (crontab, init system); then run this again',
-      cause: error,
-    })
+/** Whether a process has our files: the same path in a container is another file. */
+function sharesFiles(pid: number): boolean {
+  const [its, ours] = [statSync(`/proc/${pid}/root`), statSync('/')]
+  return its.dev === ours.dev && its.ino === ours.ino
+}
+
+/** A command line, or the title that an agent gives itself. */
+const isService = /^\S+ (server|agent|quickstart)\b/
+
+const toStop = 'take out what starts it at boot (crontab, init system), and run this again'
+
+/**
+ * Refuses while a process runs on the data or from the program, whatever became of the lock file. `own` is the process that
+ * systemd will stop. Errors: `conflict`.
+ */
+function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number): void {
+  const directory = existsSync(dataDir) ? realpathSync(dataDir) : dataDir
+  const lock = join(directory, 'lock')
+  const goes = paths.includes(dataDir)
+  const isData = (file: string) =>
+    file === lock || file === `${lock} (deleted)` || (goes && file.startsWith(`${directory}/`))
+  const running = findProcess(
+    ({ pid, files, exe, argv }) =>
+      pid !== process.pid &&
+      pid !== own &&
+      (files.some(isData) || (paths.includes(exe) && isService.test(argv.join(' ')))) &&
+      sharesFiles(pid),
+  )
+  if (running === null) return
+  throw new RsmError('conflict', `${unit} is in use by ${running.name}: nothing was removed`, {
+    hint: `stop it first: kill ${running.pid}; ${toStop}`,
   })
 }
 
-/** Errors: `conflict` where the service runs and systemd does not stop it: nothing has been removed. */
+/** Keeps any process from starting on the data. Errors: `conflict`, which names the process that runs on it. */
+async function holdData(service: Service, found: Found): Promise<FileHandle | null> {
+  refuseRunning(service, found, 0)
+  const { dataDir, paths } = found
+  const lock = join(dataDir, 'lock')
+  // A lock file of root would keep the user of the data from using it again.
+  if (!existsSync(paths.includes(dataDir) ? dataDir : lock)) return null
+  return lockFile(lock, `data directory ${dataDir}`).catch((error: unknown) => {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (error instanceof RsmError && code !== 'conflict') throw error
+    throw new RsmError(
+      'conflict',
+      error instanceof RsmError
+        ? `${service.unit} still runs: ${message}`
+        : `cannot tell whether ${service.unit} still runs: ${message}`,
+      { hint: `nothing was removed; stop that process, ${toStop}`, cause: error },
+    )
+  })
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true })
+  } catch (error) {
+    throw new RsmError('unavailable', `cannot remove ${path}: ${(error as Error).message}`, {
+      hint: 'remove it by hand, and run this again',
+      cause: error,
+    })
+  }
+}
+
+/** The lock goes last, so that no process starts on half of the data. The directory itself may be a mount point. */
+function empty(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) if (name !== 'lock') remove(join(dataDir, name))
+  remove(join(dataDir, 'lock'))
+}
+
+/** Errors: `conflict` where a process runs that systemd does not stop: nothing has been removed. */
 export async function removeInstalled(
   service: Service,
   systemd: Systemd | null,
   found: Found,
 ): Promise<void> {
-  if (systemd !== null) {
+  const { unit } = service
+  const pid = await systemd?.ctl('show', '-p', 'MainPID', '--value', unit).catch(() => '')
+  const own = Number(pid ?? 0)
+  refuseRunning(service, found, own)
+  let held = own === 0 ? await holdData(service, found) : null
+  try {
     // Without a unit there is nothing to disable.
-    await systemd.ctl('disable', '--now', '--quiet', service.unit).catch((error: unknown) => {
+    await systemd?.ctl('disable', '--now', '--quiet', unit).catch((error: unknown) => {
       if (found.hasUnit) throw error
     })
-  }
-  const held = await holdData(service, found.dataDir)
-  try {
-    for (const path of found.paths) rmSync(path, { recursive: true, force: true })
+    held ??= await holdData(service, found)
+    for (const path of found.paths)
+      if (path === found.dataDir) empty(path)
+      else remove(path)
   } finally {
     await held?.close()
   }
-  // Theirs who keep something else in them.
-  for (const directory of [dirname(service.dropInFile), service.configDir, dirname(service.dataDir)])
-    if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory)
+  const directories = [dirname(service.dropInFile), service.configDir, dirname(service.dataDir)]
+  for (const path of found.paths.includes(found.dataDir) ? [found.dataDir, ...directories] : directories)
+    try {
+      rmdirSync(path)
+    } catch {
+      // Something else is in it, or mounted there.
+    }
   await systemd?.ctl('daemon-reload')
 }

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -11,6 +13,7 @@ import {
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import test from 'ava'
+import type { RsmError } from '../../src/core/errors.ts'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
 import type { Settings } from '../../src/install/env-file.ts'
 import { applyPlan, planOf, replaces, showPlan, untilUp, type Wish } from '../../src/install/plan.ts'
@@ -116,12 +119,12 @@ test('a package keeps its unit, and beside it lies what this host adds; both way
   install([dataDir])
   const own = join(dirname(service.dropInFile), 'override.conf')
   writeFileSync(own, '')
-  await removeInstalled(service, null, findInstalled(service, false))
+  await removeInstalled(service, null, findInstalled(service, true))
   t.false(existsSync(service.dropInFile))
   t.true(existsSync(own))
   rmSync(own)
   install([dataDir])
-  await removeInstalled(service, null, findInstalled(service, false))
+  await removeInstalled(service, null, findInstalled(service, true))
   t.false(existsSync(dirname(service.dropInFile)))
   t.true(existsSync(service.packagedUnitFile))
 })
@@ -135,7 +138,7 @@ test('a place that can’t be written to is named, with the way out', (t) => {
   t.throws(() => applyPlan(plan), { code: 'unavailable', message: /^cannot write .*\/etc\/rsm: / })
 })
 
-test('an uninstallation removes what an installation made, keeps data where it is told to, and what others put there', async (t) => {
+test('an uninstallation removes what an installation made, data only where it is told to, and never what others put there', async (t) => {
   const root = temporaryDirectory(t)
   const service = systemService('agent', root)
   const settings = new Map([['RSM_AGENT_URL', 'https://x']])
@@ -145,15 +148,21 @@ test('an uninstallation removes what an installation made, keeps data where it i
   }
   install()
   const systemd = calls()
-  await removeInstalled(service, systemd, findInstalled(service, true))
-  t.deepEqual(systemd.told, ['disable --now --quiet rsm-agent', 'daemon-reload'])
-  t.deepEqual(findInstalled(service, false).paths, [service.dataDir])
+  await removeInstalled(service, systemd, findInstalled(service, false))
+  t.deepEqual(systemd.told, [
+    'show -p MainPID --value rsm-agent',
+    'disable --now --quiet rsm-agent',
+    'daemon-reload',
+  ])
+  t.deepEqual(findInstalled(service, false).paths, [])
+  t.deepEqual(findInstalled(service, true).paths, [service.dataDir])
   t.is(statSync(service.configDir, { throwIfNoEntry: false }), undefined)
   install()
   const other = join(service.configDir, 'server.env')
   writeFileSync(other, '')
-  await removeInstalled(service, null, findInstalled(service, false))
-  t.deepEqual(findInstalled(service, false).paths, [])
+  writeFileSync(join(service.dataDir, 'identity.json'), '')
+  await removeInstalled(service, null, findInstalled(service, true))
+  t.deepEqual(findInstalled(service, true).paths, [])
   t.true(statSync(other).isFile())
   t.is(statSync(join(root, 'var/lib/rsm'), { throwIfNoEntry: false }), undefined)
 })
@@ -174,25 +183,86 @@ test('an uninstallation for a user without systemd finds the program, wherever i
   )
 })
 
-test('an uninstallation without systemd removes nothing under a service that runs, and names it', async (t) => {
+test('an uninstallation removes nothing under a service that runs, and names it, whatever became of its lock', async (t) => {
+  const service = systemService('agent', temporaryDirectory(t))
+  const dataDir = join(temporaryDirectory(t), 'elsewhere')
+  const settings = new Map([['RSM_AGENT_DATA_DIR', dataDir]])
+  applyPlan(planOf({ service, settings, token: undefined, program: fromNpm, systemd: null }))
+  const module = new URL('../../src/disk/data-directory.js', import.meta.url).href
+  const fixture = `import { openDataDirectory } from ${JSON.stringify(module)}
+    globalThis.held = await openDataDirectory(${JSON.stringify(dataDir)})
+    console.log('up')
+    setInterval(() => {}, 1e6)`
+  const running = spawn(process.execPath, ['--input-type=module', '-e', fixture])
+  t.teardown(() => running.kill())
+  await once(running.stdout, 'data')
+  const lock = join(dataDir, 'lock')
+  const losses = [
+    () => {},
+    () => rmSync(lock),
+    () => mkdirSync(lock),
+    () => rmSync(dataDir, { recursive: true }),
+    () => mkdirSync(dataDir),
+  ]
+  for (const lose of losses) {
+    lose()
+    for (const removeData of [true, false]) {
+      const systemd = calls()
+      const found = findInstalled(service, removeData)
+      const error = await t.throwsAsync(removeInstalled(service, systemd, found), { code: 'conflict' })
+      t.regex(error.message, new RegExp(`^rsm-agent is in use by \\S+ \\(pid ${running.pid}\\): nothing`))
+      t.regex((error as RsmError).hint ?? '', new RegExp(`^stop it first: kill ${running.pid}; `))
+      for (const path of found.paths) t.true(existsSync(path), path)
+      t.deepEqual(systemd.told, ['show -p MainPID --value rsm-agent'], 'it is not disabled either')
+    }
+  }
+  running.kill()
+  await once(running, 'exit')
+  await removeInstalled(service, null, findInstalled(service, false))
+  t.false(existsSync(service.envFile))
+  t.true(existsSync(dataDir))
+})
+
+test('an uninstallation removes nothing while another process holds the lock, or where the lock cannot be read', async (t) => {
   const service = systemService('agent', temporaryDirectory(t))
   applyPlan(planOf({ service, settings: new Map(), token: undefined, program: fromNpm, systemd: null }))
-  const running = await openDataDirectory(service.dataDir)
-  for (const keepData of [true, false]) {
-    const found = findInstalled(service, keepData)
-    const error = await t.throwsAsync(removeInstalled(service, null, found), { code: 'conflict' })
-    t.regex(
-      error.message,
-      new RegExp(`^rsm-agent still runs: data directory .*/agent is in use by pid ${process.pid} since`),
-    )
-    for (const path of found.paths) t.true(existsSync(path), path)
+  const held = await openDataDirectory(service.dataDir)
+  const refused = async (message: RegExp) => {
+    for (const removeData of [true, false]) {
+      const found = findInstalled(service, removeData)
+      await t.throwsAsync(removeInstalled(service, null, found), { code: 'conflict', message })
+      for (const path of found.paths) t.true(existsSync(path), path)
+    }
   }
-  await running.release()
-  await removeInstalled(service, null, findInstalled(service, true))
-  t.false(existsSync(service.envFile))
-  t.true(existsSync(service.dataDir))
-  await removeInstalled(service, null, findInstalled(service, false))
-  t.false(existsSync(service.dataDir))
+  await refused(
+    new RegExp(`^rsm-agent still runs: data directory .*/agent is in use by pid ${process.pid} since`),
+  )
+  await held.release()
+  rmSync(join(service.dataDir, 'lock'))
+  mkdirSync(join(service.dataDir, 'lock'))
+  await refused(/^cannot tell whether rsm-agent still runs: EISDIR/)
+})
+
+test('an uninstallation keeps the program under an agent that runs from it on other data', async (t) => {
+  const home = temporaryDirectory(t)
+  const service = userService('agent', (kind) => join(home, kind))
+  const path = join(home, 'opt/bin/rsm')
+  const program = { command: [path], from: '/bin/bash' }
+  applyPlan(planOf({ service, settings: new Map(), token: undefined, program, systemd: null }))
+  writeFileSync(join(home, 'agent'), 'echo up; read -r _')
+  // An agent sets a title, which takes the place of its arguments.
+  for (const argv0 of [path, 'rsm agent run']) {
+    const running = spawn(path, ['agent', 'run'], { cwd: home, argv0 })
+    t.teardown(() => running.kill())
+    await once(running.stdout, 'data')
+    await t.throwsAsync(removeInstalled(service, null, findInstalled(service, false)), {
+      message: `rsm-agent is in use by rsm (pid ${running.pid}): nothing was removed`,
+    })
+    running.kill()
+    await once(running, 'exit')
+  }
+  t.true(existsSync(path))
+  t.true(existsSync(service.unitFile))
 })
 
 test('a service that does not stay up, or is silent for too long, is told with its own last words', async (t) => {

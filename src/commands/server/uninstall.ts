@@ -1,33 +1,58 @@
+import { existsSync } from 'node:fs'
+import { accountOf } from '../../install/change.ts'
 import { needRoot } from '../../install/plan.ts'
 import { findInstalled, removeInstalled } from '../../install/remove.ts'
-import { systemService } from '../../install/service.ts'
+import { type Service, systemService } from '../../install/service.ts'
 import { findSystemd } from '../../install/systemd.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { uninstallFlags } from '../../ui/flags/install.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
+/** The user that the unit of the server names. */
+const account = 'rsm'
+
+interface UninstallFlags {
+  readonly 'remove-data': boolean
+  readonly 'dry-run': boolean
+  readonly yes: boolean
+}
+
+/** Removes either service and says what stays. */
+export async function uninstall(command: BaseCommand, service: Service, flags: UninstallFlags) {
+  const found = findInstalled(service, flags['remove-data'])
+  const { paths, dataDir } = found
+  const kept = !paths.includes(dataDir) && existsSync(dataDir) ? dataDir : null
+  if (flags['dry-run']) {
+    command.print(paths.map((path) => `would remove ${path}`).join('\n') || 'nothing to remove')
+    if (kept !== null) command.print(`would keep ${kept} (--remove-data removes it)`)
+    return { removed: [], kept }
+  }
+  needRoot(service)
+  if (paths.length === 0) {
+    const data = kept === null ? '' : `; data in ${kept}: --remove-data removes it`
+    command.done(`no ${service.name} is installed${data}`)
+    return { removed: [], kept }
+  }
+  await confirmRemoval(paths.join(', '), flags.yes)
+  await removeInstalled(service, findSystemd(service.isUsers), found)
+  command.done(`removed ${paths.join(', ')}`)
+  if (kept !== null) command.done(`kept the data: ${kept}`)
+  if (service.name === 'server' && accountOf(account) !== null)
+    command.done(`kept the user ${account}: userdel ${account} removes it`)
+  return { removed: paths, kept }
+}
+
 export default class ServerUninstall extends BaseCommand {
   static override summary = 'Stop the server of this machine and remove what rsm server install has installed'
   static override description =
-    'Its data goes too, and is lost for good: users, hosts, tasks, keys, audit log. The user rsm stays. What a package ' +
-    'has installed, the package manager removes.'
-  static override examples = ['$ rsm server uninstall --keep-data --yes', '$ rsm server uninstall']
+    'Its data stays unless you add --remove-data: users, hosts, tasks, keys, audit log. The user rsm stays; userdel rsm ' +
+    'removes it. A server that systemd does not stop (one started by hand) is named, and nothing is removed while it runs. ' +
+    'What a package has installed, the package manager removes.'
+  static override examples = ['$ rsm server uninstall --yes', '$ rsm server uninstall --remove-data']
   static override flags = { ...uninstallFlags }
 
   async run() {
     const { flags } = await this.parse(ServerUninstall)
-    const service = systemService('server')
-    const found = findInstalled(service, flags['keep-data'])
-    if (flags['dry-run']) {
-      this.print(found.paths.map((path) => `would remove ${path}`).join('\n') || 'nothing to remove')
-      return { removed: [] }
-    }
-    needRoot(service)
-    if (found.paths.length > 0) {
-      await confirmRemoval(found.paths.join(', '), flags.yes)
-      await removeInstalled(service, findSystemd(false), found)
-    }
-    this.done(found.paths.length === 0 ? 'no server is installed' : `removed ${found.paths.join(', ')}`)
-    return { removed: found.paths }
+    return uninstall(this, systemService('server'), flags)
   }
 }

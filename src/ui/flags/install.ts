@@ -43,7 +43,8 @@ export function typedSettings(
 
 /** What the removal of either service takes. */
 export const uninstallFlags = {
-  'keep-data': boolean({ description: 'keep its data directory' }),
+  'keep-data': boolean({ exclusive: ['remove-data'], description: 'keep its data directory (default)' }),
+  'remove-data': boolean({ description: 'remove its data directory too' }),
   'dry-run': boolean({ description: 'show what it would remove' }),
   yes: boolean({ char: 'y', description: 'do not ask' }),
 }

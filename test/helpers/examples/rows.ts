@@ -165,10 +165,10 @@ export const rows: Readonly<Record<string, Row>> = {
     alone: true,
     given: enrollment,
   },
-  'rsm agent uninstall --keep-data --yes': { given: onlyShown },
+  'rsm agent uninstall --remove-data --yes': { given: onlyShown },
   'rsm agent uninstall --user': { given: onlyShown },
-  'rsm server uninstall': { given: onlyShown },
-  'rsm server uninstall --keep-data --yes': { given: onlyShown },
+  'rsm server uninstall --remove-data': { given: onlyShown },
+  'rsm server uninstall --yes': { given: onlyShown },
   'rsm server install --host 0.0.0.0 --tls-self-signed': {
     given: async () => ({ '--tls-self-signed': '--tls-self-signed --dry-run' }),
   },

@@ -45,8 +45,8 @@ whereThere(
     const log = await run('rsm tasks wait latest >/dev/null 2>&1; rsm logs latest -N')
     t.is(log, `${[1, 2, 3, 4, 5, 6].map((i) => `tick ${i}\n`).join('')}whole\n`, 'the script outlived both')
 
-    await run('rsm server uninstall --yes')
-    await run('rsm agent uninstall --yes')
+    await run('rsm server uninstall --remove-data --yes')
+    await run('rsm agent uninstall --remove-data --yes')
     t.is(await run('id -un rsm'), 'rsm\n', 'what is its own elsewhere stays its own')
     const left = 'ls -d /etc/rsm /var/lib/rsm /etc/systemd/system/rsm-* 2>/dev/null'
     t.is(await run(left, 2), '')
