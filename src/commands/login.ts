@@ -18,12 +18,14 @@ interface LoginFlags {
   readonly username?: string | undefined
   readonly code?: string | undefined
   readonly 'password-stdin': boolean
+  readonly context?: string | undefined
 }
 
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
   static override description =
-    'With a token from rsm tokens add, nothing is asked: the token is tried and stored.'
+    'With a token from rsm tokens add, nothing is asked: the token is tried and stored. Each user of a server has a context ' +
+    'of their own: a login never replaces that of another user.'
   static override examples = [
     '$ rsm login https://rsm.example.org',
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
@@ -45,16 +47,16 @@ export default class Login extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(Login)
     const contexts = new Contexts()
-    const { url, caFile, tlsFingerprint, context } =
+    const { url, caFile, tlsFingerprint } =
       args.url === undefined
-        ? this.server()
+        ? this.server(true)
         : contexts.choose({
             url: normalUrl(args.url),
             caFile: flags['ca-file'],
             tlsFingerprint: flags['tls-fingerprint'],
+            isLogin: true,
           })
-    const name = flags.context ?? context ?? contexts.nameFor(url)
-    contexts.refuseForeign(name, url)
+    if (flags.context !== undefined) contexts.refuseForeign(flags.context, url)
     contexts.prepare()
     const token = await this.#givenToken(flags)
     await this.#refusePage({ url, caFile, tlsFingerprint })
@@ -76,9 +78,12 @@ export default class Login extends BaseCommand {
       ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
       ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),
     }
+    const { username } = got.user
+    const name = flags.context ?? contexts.nameFor(url, username)
+    contexts.refuseForeign(name, url, username)
     const { current } = contexts.list()
-    contexts.save(name, { url, username: got.user.username, ...trust }, got.token)
-    this.done(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
+    contexts.save(name, { url, username, ...trust }, got.token)
+    this.done(`logged in to ${url} as ${username} (${got.user.role})`)
     if (current !== null && current !== name)
       this.notice(`now using ${name}; to go back: rsm context use ${current}`)
     this.hint('next: rsm hosts list')
@@ -121,6 +126,8 @@ export default class Login extends BaseCommand {
       })
     const instead = 'give it with --username'
     const asked = username || (await ask('Username [admin]: ', { instead })).trim() || 'admin'
+    // Before a session begins that nothing keeps.
+    if (flags.context !== undefined) new Contexts().refuseForeign(flags.context, client.api.url, asked)
     const password = await readPassword(fromStdin, 'Password: ')
     return logIn(client, { username: asked, password, ...(code !== undefined && { code }) })
   }

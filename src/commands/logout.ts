@@ -17,7 +17,10 @@ export default class Logout extends BaseCommand {
     const server = this.server()
     const { token, url, context } = server
     const ended = token !== undefined && isSession(token) && (await this.#end(server))
-    if (context !== undefined) new Contexts().forget(context)
+    const contexts = new Contexts()
+    // The token may be another one, of an option or a variable.
+    if (context !== undefined && token !== undefined && contexts.holds(context, token))
+      contexts.forget(context)
     this.done(`logged out of ${url}`)
     if (token !== undefined && !isSession(token)) this.notice('the token itself is still valid')
     return { url, ended }

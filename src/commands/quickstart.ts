@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { boolean, string } from '@oclif/core/flags'
 import { type Client, openClient } from '../client/client.ts'
@@ -62,9 +62,10 @@ export default class Quickstart extends BaseCommand {
       this.notice(`running on it: ${firstCommand}`)
       const task = await this.#runFirst(client, host)
       if (flags.once || stop.aborted) return task
-      this.#sayNext(url, token, host.hostname, path)
+      this.#sayNext({ url, token, directory }, host.hostname, path)
       await aborted(stop)
       this.notice('stopping')
+      this.#sayCurrent()
       return task
     } catch (error) {
       if (!stop.aborted) throw error
@@ -150,14 +151,17 @@ export default class Quickstart extends BaseCommand {
     return startTask(this, client, options, (key, signal) => client.tasks.create(body, key, signal))
   }
 
-  /** Remembers the server where none is known, and says what to type next. */
-  #sayNext(url: string, token: string, hostname: string, passwordFile: string): void {
+  /** Remembers the server, as the current one where no other is known, and says what to type next. */
+  #sayNext(
+    { url, token, directory }: { url: string; token: string; directory: string },
+    hostname: string,
+    passwordFile: string,
+  ): void {
     const contexts = new Contexts()
-    const { contexts: known } = contexts.list()
-    const free =
-      Object.values(known).every((context) => context.url === url) || known['quickstart'] !== undefined
-    if (free) contexts.save('quickstart', { url, username: 'admin' }, token, Object.keys(known).length <= 1)
-    const choose = free ? (Object.keys(known).length <= 1 ? '' : ' --context quickstart') : ` --url ${url}`
+    const quickstart = resolve(directory)
+    const name = contexts.nameForQuickstart(quickstart)
+    contexts.save(name, { url, username: 'admin', quickstart }, token, false)
+    const choose = contexts.list().current === name ? '' : ` --context ${name}`
     const rsm = ownCommand()
     this.print(`
 It is up. In another terminal:
@@ -168,9 +172,14 @@ It is up. In another terminal:
   ${rsm} hosts join${choose}        (another host)
 
 Or in a browser: ${url}
-${free ? '' : `\nFirst log in: ${rsm} login ${url} --username admin\n`}
+
 The password of user admin is in ${passwordFile}
 Ctrl-C stops it; the next ${rsm} quickstart goes on where it stood.`)
+  }
+
+  #sayCurrent(): void {
+    const { current, contexts } = new Contexts().list()
+    if (current !== null) this.notice(`the current context is ${current} (${contexts[current]?.url})`)
   }
 }
 

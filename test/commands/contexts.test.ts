@@ -64,6 +64,42 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   t.false(readFileSync(join(home, 'settings'), 'utf8').includes(url))
 })
 
+test('a login with a token of another user makes a context of its own, and takes none that is named', async (t) => {
+  const user = (username: string) => ({ id: 1, username, role: 'OPERATOR' })
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': ({ headers }) => user((headers.authorization ?? '').replace('Bearer rsm_pat_', '')),
+    'POST /api/auth/logout': () => ({}),
+  })
+  const { url } = server
+  const { host } = new URL(url)
+  const home = temporaryDirectory(t)
+  const env = (more = {}) => cleanEnv(home, { XDG_CONFIG_HOME: home, ...more })
+  const said = async (argv: string[], { input = '', more = {} } = {}) => {
+    const { exit, stdout, stderr } = await runRsm(argv, env(more), input)
+    return `${exit} ${stdout}${stderr}`
+  }
+  const login = (username: string, ...more: string[]) =>
+    said(['login', url, '--token-stdin', ...more], { input: `rsm_pat_${username}` })
+  await login('alice', '--context', 'alice')
+  t.is(
+    await login('admin'),
+    `0 logged in to ${url} as admin (OPERATOR)\nrsm: now using ${host}; to go back: rsm context use alice\n`,
+  )
+  const refusal = /^6 rsm: context alice is logged in as alice already\n +choose another with --context NAME/
+  t.regex(await login('admin', '--context', 'alice'), refusal)
+  const given = ['--context', 'alice', '-u', 'admin', '--password-stdin']
+  t.regex(await said(['login', url, ...given], { input: 'secret' }), refusal)
+  t.true(server.seen.every(({ path }) => path !== '/api/auth/login'))
+  t.is(await said(['whoami', '--context', 'alice']), `0 alice (OPERATOR) at ${url}\n`)
+  t.is(await said(['whoami']), `0 admin (OPERATOR) at ${url}\n`)
+  await said(['logout'], { more: { RSM_TOKEN: 'rsm_ses_alice' } })
+  t.is(
+    await said(['whoami']),
+    `0 admin (OPERATOR) at ${url}\n`,
+    'a token of a variable is not the one that is stored',
+  )
+})
+
 test('where logins can not be stored it is told before a token or password goes anywhere', async (t) => {
   const server = await startFakeServer(t, {})
   const home = temporaryDirectory(t)

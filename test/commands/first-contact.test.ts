@@ -1,8 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { Contexts } from '../../src/ui/contexts/contexts.ts'
 import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
-import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 const cases: [string[], number, RegExp][] = [
   [['hosts', 'list'], 3, /no server is known yet\n.*rsm login URL.*rsm quickstart/],
@@ -227,6 +228,21 @@ test('a deletion without a terminal needs --yes', async (t) => {
 test('rsm --version says name, version, platform and Node', async (t) => {
   const ran = await runRsm(['--version'], cleanEnv(temporaryDirectory(t)))
   t.regex(ran.stdout, /^rsm\/\d+\.\d+\.\d+ linux-\w+ node-v\d+\.\d+\.\d+\n$/)
+})
+
+test('quickstart keeps the context of another server, and says which one is current when it ends', async (t) => {
+  const home = temporaryDirectory(t)
+  const contexts = new Contexts({ XDG_CONFIG_HOME: home })
+  contexts.save('quickstart', { url: 'https://rsm.example', username: 'admin' }, 'theirs')
+  const argv = ['quickstart', '--port', '0', '--data-dir', join(home, 'try')]
+  const started = startRsm(argv, cleanEnv(home, { XDG_CONFIG_HOME: home }))
+  t.teardown(() => started.child.kill('SIGKILL'))
+  await started.shows('Ctrl-C stops it')
+  t.regex(started.out.stdout, /hosts list --context quickstart-2\n/)
+  started.child.kill('SIGINT')
+  t.regex((await started.done).stderr, /the current context is quickstart \(https:\/\/rsm\.example\)\n$/)
+  t.is(contexts.choose({}, {}).token, 'theirs')
+  t.is(contexts.nameForQuickstart(join(home, 'try')), 'quickstart-2')
 })
 
 test('quickstart --once keeps to the port that was asked for', async (t) => {

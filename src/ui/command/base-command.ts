@@ -108,7 +108,7 @@ export abstract class BaseCommand extends Command {
 
   protected readonly warning = (text: string): void => this.notice(`warning: ${text}`)
 
-  protected server(): ChosenServer {
+  protected server(isLogin = false): ChosenServer {
     const { url, context } = this.globals
     return new Contexts().choose({
       url,
@@ -116,6 +116,7 @@ export abstract class BaseCommand extends Command {
       tokenFile: this.globals['token-file'],
       caFile: this.globals['ca-file'],
       tlsFingerprint: this.globals['tls-fingerprint'],
+      isLogin,
     })
   }
 

@@ -3,6 +3,8 @@ export interface Context {
   readonly username?: string
   readonly caFile?: string
   readonly tlsFingerprint?: string
+  /** Data directory of the quickstart that wrote it. */
+  readonly quickstart?: string
 }
 
 export interface ConfigFile {
@@ -48,7 +50,7 @@ function contextAt(value: unknown, where: string): Context {
   const { url } = context
   if (!isText(url) || !URL.canParse(url) || !/^https?:/i.test(url))
     throw new Misshapen(`${where}.url`, 'an http or https URL')
-  for (const name of ['username', 'caFile', 'tlsFingerprint'])
+  for (const name of ['username', 'caFile', 'tlsFingerprint', 'quickstart'])
     if (context[name] !== undefined && !isText(context[name])) throw new Misshapen(`${where}.${name}`, 'text')
   return context as unknown as Context
 }

@@ -53,18 +53,43 @@ export class Contexts {
     return this.#files.read('config.json', readConfig)
   }
 
-  /** A name for a server that has none yet: its host, unless that is another server's already. */
-  nameFor(url: string): string {
+  /** The context of this user at this server, the current one first; else a new name, after its host. */
+  nameFor(url: string, username: string): string {
+    const { contexts, current } = this.list()
+    const names = [...(current === null ? [] : [current]), ...Object.keys(contexts)]
+    const known = (user: string | undefined) =>
+      names.find((name) => {
+        const { [name]: context } = contexts
+        return context?.url === url && context.username === user && context.quickstart === undefined
+      })
     const { host } = new URL(url)
-    const { [host]: known } = this.list().contexts
-    return known === undefined || known.url === url ? host : url
+    return (
+      known(username) ?? known(undefined) ?? this.#free(host, `${host}-${username}`, `${url}-${username}`)
+    )
   }
 
-  /** A slip must not replace the token of another server. Errors: `conflict`. */
-  refuseForeign(name: string, url: string): void {
+  /** The context of the quickstart with this data; else a new name. */
+  nameForQuickstart(directory: string): string {
+    const known = Object.entries(this.list().contexts).find(([, each]) => each.quickstart === directory)
+    return known?.[0] ?? this.#free('quickstart')
+  }
+
+  #free(...names: string[]): string {
+    const { contexts } = this.list()
+    const last = names.at(-1) ?? ''
+    const isFree = (name: string) => contexts[name] === undefined
+    for (let at = 2; !names.some(isFree); at++) names.push(`${last}-${at}`)
+    return names.find(isFree) ?? last
+  }
+
+  /** A slip must not replace the token of another server or user. Errors: `conflict`. */
+  refuseForeign(name: string, url: string, username?: string): void {
     const { [name]: known } = this.list().contexts
-    if (known === undefined || known.url === url) return
-    throw new RsmError('conflict', `context ${name} is ${known.url} already`, {
+    if (known === undefined) return
+    const isUsers = username === undefined || known.username === undefined || known.username === username
+    if (known.url === url && isUsers) return
+    const whose = known.url === url ? `logged in as ${known.username}` : known.url
+    throw new RsmError('conflict', `context ${name} is ${whose} already`, {
       hint: `choose another with --context NAME, or forget it: rsm context remove ${name}`,
     })
   }
@@ -129,9 +154,12 @@ export class Contexts {
 
   /**
    * The server that a command speaks to: `--url`, `--context`, RSM_URL, RSM_CONTEXT, the current context, in this
-   * order. There is no default server (contract §9).
+   * order. There is no default server (contract §9). A login may not care whose context it gets address and trust from.
    */
-  choose(choice: ServerChoice, env: NodeJS.ProcessEnv = process.env): ChosenServer {
+  choose(
+    choice: ServerChoice & { readonly isLogin?: boolean },
+    env: NodeJS.ProcessEnv = process.env,
+  ): ChosenServer {
     const file = this.list()
     const fromEnv = (name: string) => (env[name] === '' ? undefined : env[name])
     const asked =
@@ -139,13 +167,15 @@ export class Contexts {
         ? choice
         : { url: fromEnv('RSM_URL'), context: fromEnv('RSM_CONTEXT') }
     let name = asked.url === undefined ? (asked.context ?? file.current ?? undefined) : asked.context
+    let strangers: readonly string[] = []
     let url: string
     if (asked.url !== undefined) {
       url = normalUrl(asked.url)
-      const known = (each: string) => file.contexts[each]?.url === url
-      name = [name, file.current, ...Object.keys(file.contexts)].find(
-        (each): each is string => typeof each === 'string' && known(each),
-      )
+      const known = (each: string | null | undefined): each is string =>
+        typeof each === 'string' && file.contexts[each]?.url === url
+      const named = [name, file.current].find(known)
+      if (named === undefined) strangers = Object.keys(file.contexts).filter(known)
+      name = named ?? strangers[0]
     } else if (name === undefined) {
       throw new RsmError('unauthenticated', 'no server is known yet', {
         hint: 'rsm login URL, or try it on this machine: rsm quickstart',
@@ -154,6 +184,11 @@ export class Contexts {
     const stored = name === undefined ? undefined : this.#tokens()[name]
     const tokenFile =
       choice.tokenFile ?? (fromEnv('RSM_TOKEN') === undefined ? fromEnv('RSM_TOKEN_FILE') : undefined)
+    const users = new Set(strangers.map((each) => file.contexts[each]?.username))
+    if (users.size > 1 && tokenFile === undefined && !fromEnv('RSM_TOKEN') && choice.isLogin !== true)
+      throw new RsmError('usage', `${url} is in contexts of several users: ${strangers.join(', ')}`, {
+        hint: `choose one: --context ${strangers[0]}, or rsm context use ${strangers[0]}`,
+      })
     const token =
       tokenFile === undefined
         ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))

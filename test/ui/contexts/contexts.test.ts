@@ -76,6 +76,53 @@ test('a removed context takes its token along', (t) => {
   t.is(contexts.choose({}, {}).token, undefined)
 })
 
+test('a login finds the context of its server and user, and makes a new name rather than take one of another', (t) => {
+  const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
+  const url = 'http://a:1'
+  const quickstart = { url, username: 'admin', quickstart: '/srv/try' }
+  contexts.save('quickstart', quickstart, 'token')
+  t.is(contexts.nameFor(url, 'admin'), 'a:1', 'a server has a name of its own')
+  contexts.save('alice', { url, username: 'alice' }, 'token')
+  contexts.save('a:1', { url, username: 'bob' }, 'token')
+  contexts.save('a:1-admin', { url: 'http://b:1', username: 'admin' }, 'token')
+  t.is(contexts.nameFor(url, 'alice'), 'alice')
+  t.is(contexts.nameFor(url, 'bob'), 'a:1')
+  t.is(contexts.nameFor(url, 'admin'), `${url}-admin`)
+  contexts.save(`${url}-admin`, { url: 'http://b:1', username: 'bob' }, 'token')
+  t.is(contexts.nameFor(url, 'admin'), `${url}-admin-2`)
+  contexts.save('mine', { url, username: 'alice' }, 'token')
+  t.is(contexts.nameFor(url, 'alice'), 'mine', 'the current one first')
+  contexts.save('by hand', { url: 'http://c' }, undefined)
+  t.is(contexts.nameFor('http://c', 'alice'), 'by hand')
+  contexts.refuseForeign('alice', url, 'alice')
+  t.throws(() => contexts.refuseForeign('alice', url, 'admin'), {
+    code: 'conflict',
+    message: 'context alice is logged in as alice already',
+  })
+  t.throws(() => contexts.refuseForeign('alice', 'http://b:1', 'alice'), {
+    message: `context alice is ${url} already`,
+  })
+  t.is(contexts.nameForQuickstart('/srv/try'), 'quickstart')
+  t.is(contexts.nameForQuickstart('/srv/other'), 'quickstart-2')
+})
+
+test('a URL with contexts of several users needs one of them to be named or current, unless a token is given', (t) => {
+  const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
+  const url = 'http://a'
+  contexts.save('alice', { url, username: 'alice' }, 'hers')
+  contexts.save('root', { url, username: 'admin' }, 'his')
+  t.is(contexts.choose({ url }, {}).token, 'his')
+  t.is(contexts.choose({ url, context: 'alice' }, {}).token, 'hers')
+  contexts.save('b', { url: 'http://b', username: 'alice' }, 'token')
+  t.throws(() => contexts.choose({ url }, {}), {
+    code: 'usage',
+    message: 'http://a is in contexts of several users: alice, root',
+  })
+  t.is(contexts.choose({ url }, { RSM_TOKEN: 'x' }).token, 'x')
+  t.is(contexts.choose({ url, isLogin: true }, {}).url, url)
+  t.is(contexts.choose({ url, context: 'alice' }, {}).token, 'hers')
+})
+
 test('logins at one time are all kept', async (t) => {
   const home = temporaryDirectory(t)
   const module = new URL('../../../src/ui/contexts/contexts.js', import.meta.url).href
