@@ -45,6 +45,7 @@ import { createTerminalRetention } from './terminals/retention.ts'
 import { serverVersion } from './version.ts'
 
 export { checkBackup, writeCheckedFile } from './embedded/keep/checked-file.ts'
+export { restoreKeys } from './embedded/keep/restore.ts'
 
 /** What `rsm server` commands do themselves on a data directory where no server runs: they take its lock, as a server does. */
 

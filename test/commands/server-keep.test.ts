@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readdir, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
+import { backupAlone, restoreKeys } from '../../src/server/offline.ts'
 import type { ServerOptions } from '../../src/server/options.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
@@ -151,6 +152,53 @@ test('a command on a directory that another process holds says who has it', asyn
   t.is(refused.exit, 6)
   t.regex(refused.stderr, new RegExp(`is in use by pid ${process.pid} since`))
   t.is((await rsm('compact')).exit, 0)
+})
+
+test('a backup says that the keys are not in it, and those of another can be added to what was restored without', async (t) => {
+  const { server, rsm } = await place(t)
+  const home = temporaryDirectory(t)
+  const at = (name: string) => join(home, name)
+  await writeFile(at('passphrase'), 'a long passphrase\n', { mode: 0o600 })
+  const keys = ['--passphrase-file', at('passphrase')]
+  const plain = await rsm('backup', [at('plain')])
+  const copied = `copy ${server.dataDir}/keys once, or use --with-keys --passphrase-file FILE`
+  t.is(plain.stderr, `rsm: the keys are not in it: ${copied}\n`)
+  t.is((await rsm('backup', [at('sealed'), '--with-keys', ...keys])).stderr, '')
+  const restore = (...argv: string[]) =>
+    runRsm(['server', 'restore', ...argv, '--data-dir', at('back')], cleanEnv(home))
+  t.regex((await restore(at('plain'))).stderr, /the keys are not there: rsm server start refuses/)
+  const added = await restore(at('sealed'), '--keys-only', ...keys)
+  t.regex(`${added.exit} ${added.stdout}`, /^0 .*back\/keys: the keys of the backup of 20\S+\n$/)
+  for (const name of ['seal.key', 'signing.key'])
+    t.deepEqual(
+      await readFile(join(at('back'), 'keys', name)),
+      await readFile(join(server.dataDir, 'keys', name)),
+    )
+  await startTestServer(t, { dataDir: at('back') })
+})
+
+test('keys of a backup are added only to a directory of the same store that has none and that nothing runs on', async (t) => {
+  const passphrase = 'a long passphrase'
+  const backup = async (server: TestServer, withKeys: boolean) => {
+    const options = { withOutput: true, ...(withKeys && { passphrase }) }
+    const { stream } = await backupAlone(server.dataDir, undefined, options)
+    return stream
+  }
+  const [{ server }, { server: other }] = [await place(t), await place(t)]
+  await other.stop()
+  const add = async (from: TestServer, withKeys = true) =>
+    restoreKeys(await backup(from, withKeys), server.dataDir, passphrase)
+  await t.throwsAsync(add(other), { code: 'conflict', message: /is in use by pid/ })
+  await server.stop()
+  await t.throwsAsync(add(server), { code: 'conflict', message: /keys holds \S+ already$/ })
+  const keys = join(server.dataDir, 'keys')
+  const sealed = await backup(server, true)
+  await rename(keys, `${keys}.away`)
+  await t.throwsAsync(add(other, false), { code: 'conflict', message: 'the backup holds no keys' })
+  await t.throwsAsync(add(other), { message: /are not those of/ })
+  t.false(existsSync(keys))
+  await restoreKeys(sealed, server.dataDir, passphrase)
+  await server.restart()
 })
 
 test('a backup removes what a killed one left beside it, and leaves what another may still be writing', async (t) => {

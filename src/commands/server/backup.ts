@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -9,6 +10,7 @@ import { keysFlag } from '../../ui/flags/keys.ts'
 import { mayReplace } from '../../ui/input/may-replace.ts'
 import { readNewPassphrase } from '../../ui/input/passphrase.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class ServerBackup extends BaseCommand {
   static override summary = 'Write a backup of a server to a file, also while it runs'
@@ -57,6 +59,8 @@ export default class ServerBackup extends BaseCommand {
       given === undefined ? {} : { passphrase: readNewPassphrase(given, '--passphrase-file') }
     if (!isStdout) await mayReplace(args.file, flags.yes)
     const dataDir = dataDirectory('server', flags['data-dir'])
+    const keys = flags.keys ?? join(dataDir, 'keys')
+    const withoutKeys = `the keys are not in it: copy ${shellWord(keys)} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
     const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
     const backup = await controlStream(dataDir, 'backup', options).catch(async (error: unknown) => {
@@ -68,13 +72,13 @@ export default class ServerBackup extends BaseCommand {
         if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
       })
       this.#warn(end.damaged)
+      if (given === undefined) this.notice(withoutKeys)
       return undefined
     }
     const { header, end, bytes } = await writeCheckedFile(args.file, backup)
     this.#warn(end.damaged)
     this.done(`${args.file}: ${showBytes(bytes)}, ${end.files} files, checked`)
-    if (!header.hasKeys)
-      this.hint('the keys are not in it: keep a copy of keys/ apart, or use --with-keys --passphrase-file')
+    if (!header.hasKeys) this.notice(withoutKeys)
     const { createdAt, storeId, sequence, hasOutput, hasKeys } = header
     return {
       file: args.file,

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
@@ -23,7 +23,8 @@ export default class ServerRestore extends BaseCommand {
     'Verifies the whole file before it creates the directory: a backup that is incomplete, altered or made by a ' +
     'newer rsm leaves nothing behind. Everything that happened since the backup is missing. Work that was waiting ' +
     'in the backup may have run since, so the server holds it until `rsm server confirm-restore`. Without ' +
-    '--passphrase-file no keys are restored, and the server does not start until you put keys/ there.'
+    '--passphrase-file no keys are restored, and the server does not start until you put keys/ there, or add them with ' +
+    '--keys-only.'
   static override examples = [
     '$ rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm',
     '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',
@@ -36,6 +37,10 @@ export default class ServerRestore extends BaseCommand {
       helpValue: 'FILE',
       description: 'file with the passphrase of the keys in the backup',
     }),
+    'keys-only': boolean({
+      dependsOn: ['passphrase-file'],
+      description: 'add the keys to a directory restored without them',
+    }),
     'data-dir': serverDirectoryFlag,
   }
 
@@ -44,16 +49,23 @@ export default class ServerRestore extends BaseCommand {
     const given = flags['passphrase-file']
     const passphrase = given === undefined ? undefined : readSecretFile(given, '--passphrase-file')
     const dataDir = dataDirectory('server', flags['data-dir'])
-    const { restore } = await import('../../server/offline.ts')
-    const { header, end, directory, hasKeys } = await restore(bytesOf(args.file), dataDir, passphrase)
+    const { restore, restoreKeys } = await import('../../server/offline.ts')
+    const isKeysOnly = flags['keys-only'] && passphrase !== undefined
+    const { header, end, directory, hasKeys } = isKeysOnly
+      ? await restoreKeys(bytesOf(args.file), dataDir, passphrase)
+      : await restore(bytesOf(args.file), dataDir, passphrase)
     const { createdAt, storeId, sequence, hasOutput } = header
+    if (isKeysOnly) {
+      this.done(`${directory}/keys: the keys of the backup of ${createdAt}`)
+      return { directory, createdAt, storeId, sequence, hasOutput, hasKeys, files: 0, damaged: [] }
+    }
     for (const sentence of end.damaged)
       this.notice(`warning: it was damaged when the backup was made: ${sentence}`)
     this.done(`${directory}: the backup of ${createdAt}, ${end.files} files, checked`)
     if (!hasOutput) this.done('it has no output of tasks and no recordings')
     if (!hasKeys)
       this.notice(
-        `the keys are not there: rsm server start refuses until ${shellWord(`${directory}/keys`)} is put back${header.hasKeys ? ' (they are in the backup: --passphrase-file)' : ''}`,
+        `the keys are not there: rsm server start refuses until ${shellWord(`${directory}/keys`)} is put back${header.hasKeys ? ` (they are in the backup: rsm server restore ${shellWord(args.file)} --data-dir ${shellWord(directory)} --keys-only --passphrase-file FILE)` : ''}`,
       )
     this.notice(
       'what was waiting in the backup is held until rsm server confirm-restore; whoever was revoked or disabled since has the old rights again',

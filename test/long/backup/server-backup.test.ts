@@ -292,5 +292,8 @@ test('keys are sealed: a short or wrong passphrase is refused, and nothing is th
   t.false(existsSync(at('r')))
   const without = await restore()
   t.is(without.exit, 0)
-  t.regex(without.stderr, /the keys are not there: .*\(they are in the backup: --passphrase-file\)/)
+  t.regex(
+    without.stderr,
+    /the keys are not there: .*\(they are in the backup: rsm server restore .* --keys-only /,
+  )
 })
