@@ -17,7 +17,7 @@ async function lackOfRoom(dataDir: string): Promise<string | null> {
     return files > 0 && ffree === 0 ? `no inodes are free on the disk of ${dataDir}` : null
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : ''
-    return `its data directory ${dataDir} can not be read${code}`
+    return `the data directory ${dataDir} cannot be read${code}`
   }
 }
 

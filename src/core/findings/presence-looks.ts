@@ -129,6 +129,33 @@ export function lookAtIdentity(facts: HostFacts): Look {
   ]
 }
 
+/** By the agent's reason, which names the error code where its data directory cannot be read. */
+function healthAdvice(reason: string): string {
+  const [, code] = /can ?not be read \((E[A-Z0-9]+)\)/.exec(reason) ?? []
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'the directory was removed: on HOST stop the agent, then enroll it again with `rsm hosts join --replace HOST`'
+    case 'EACCES':
+    case 'EPERM':
+      return 'on HOST: give the directory, and the way to it, back to the user of the agent (`namei -l` shows each owner and mode)'
+    case 'EROFS':
+    case 'EIO':
+      return diskAdvice
+    case undefined:
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return reason.includes(' read-only')
+        ? diskAdvice
+        : "make room on the disk of the agent's data directory: output of scripts waits there"
+    default:
+      return 'on HOST: look at the file system of the directory (`findmnt`, `dmesg | tail -50`), then restart the agent'
+  }
+}
+
+const diskAdvice =
+  'on HOST: `dmesg | tail -50` may say why; check the disk before you mount it read-write again'
+
 /** What the agent says of itself: its data directory's disk, and disks that have become read-only. */
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
@@ -140,9 +167,7 @@ export function lookAtHealth(facts: HostFacts): Look {
       'degraded',
       agent.status === 'UNHEALTHY' ? 'error' : 'warning',
       `the agent is ${agent.status}${why}`,
-      agent.statusReason?.includes(' read-only') === true
-        ? 'on HOST: `dmesg | tail -50` may say why; check the disk before you mount it read-write again'
-        : "make room on the disk of the agent's data directory: output of scripts waits there",
+      healthAdvice(agent.statusReason ?? ''),
       `the agent is ${agent.status}`,
     ),
   ]

@@ -176,6 +176,23 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     },
     [/^warning degraded: the agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → make room/],
   ],
+  ...(
+    [
+      ['ENOENT', 'the directory was removed: on web1 stop the agent, .*rsm hosts join --replace web1'],
+      ['EACCES', 'on web1: give the directory, .* back to the user of the agent'],
+      ['EROFS', 'on web1: dmesg'],
+      ['EIO', 'on web1: dmesg'],
+      ['ENOSPC', 'make room on the disk'],
+      ['ESTALE', 'on web1: look at the file system of the directory'],
+    ] as const
+  ).map(([code, advice]): (typeof cases)[number] => [
+    `the advice for a data directory that cannot be read follows the error: ${code}`,
+    {
+      host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
+      agent: { status: 'DEGRADED', statusReason: `the data directory /d cannot be read (${code})` },
+    },
+    [new RegExp(`^warning degraded: .*\\(${code}\\) → ${advice}`)],
+  ]),
   [
     'disks that fill are warned of, full ones are errors, fullest first',
     {
