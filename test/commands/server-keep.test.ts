@@ -160,6 +160,8 @@ test('a backup says that the keys are not in it, and those of another can be add
   const at = (name: string) => join(home, name)
   await writeFile(at('passphrase'), 'a long passphrase\n', { mode: 0o600 })
   const keys = ['--passphrase-file', at('passphrase')]
+  const { hostId } = await server.enroll('web1')
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '192.0.2.2' })
   const plain = await rsm('backup', [at('plain')])
   const copied = `copy ${server.dataDir}/keys once, or use --with-keys --passphrase-file FILE`
   t.is(plain.stderr, `rsm: the keys are not in it: ${copied}\n`)
@@ -174,7 +176,10 @@ test('a backup says that the keys are not in it, and those of another can be add
       await readFile(join(at('back'), 'keys', name)),
       await readFile(join(server.dataDir, 'keys', name)),
     )
-  await startTestServer(t, { dataDir: at('back') })
+  const back = await startTestServer(t, { dataDir: at('back') })
+  const reasonOf = async (host: number) => (await back.data('GET', `/api/hosts/${host}`)).statusReason
+  t.is(await reasonOf(hostId), 'not heard since the restore')
+  t.is(await reasonOf(id), 'never heard')
 })
 
 test('keys of a backup are added only to a directory of the same store that has none and that nothing runs on', async (t) => {

@@ -46,6 +46,15 @@ function lookAtReadiness({ notReady }: ServerFacts): Look {
 function lookAtRestore({ status }: ServerFacts): Look {
   if (!status?.restore) return null
   const { tasks, executions, reason } = status.restore
+  if (executions === 0)
+    return [
+      finding(
+        'restored',
+        'note',
+        `it was restored from a backup and holds no executions: ${reason}`,
+        'schedules, and webhook deliveries of before, go on after `rsm server confirm-restore` on its machine',
+      ),
+    ]
   const held = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
   return [
     finding(

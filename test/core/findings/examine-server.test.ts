@@ -60,6 +60,27 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     'error restored: it was restored from a backup and holds 3 executions of 1 task, which may have run since: the agent of web1 says so',
   ],
   [
+    'a server that was restored from a backup and holds nothing',
+    {
+      status: {
+        version: '1.2.0',
+        serverTime: '2026-03-02T09:30:20.000Z',
+        startedAt: '2026-03-02T09:30:00.000Z',
+        run: { run: 'r', sequence: 7 },
+        restore: {
+          noticedAt: '2026-03-02T09:30:10.000Z',
+          reason: 'the agent of web1 says so',
+          hostId: 1,
+          agentId: 'agent-web1',
+          tasks: 0,
+          executions: 0,
+        },
+        clock: null,
+      },
+    },
+    'note restored: it was restored from a backup and holds no executions: the agent of web1 says so',
+  ],
+  [
     'A03 a server whose clock has jumped',
     {
       status: {

@@ -9,6 +9,7 @@ import type { RestoreNote } from '../../seams/records/run.ts'
 import { deliveryOf, restoreData, wantsIt } from '../../webhooks/events.ts'
 import { openFileAuditLog } from '../audit/file-audit-log.ts'
 import { createNotedHead } from '../audit/noted-head.ts'
+import { keepStatus } from '../presence/kept-status.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
 import type { BackupHeader } from './format.ts'
 
@@ -51,6 +52,19 @@ async function mark(store: JsonStore, { createdAt }: BackupHeader, now: number):
   })
 }
 
+/** Hosts with an agent were heard before, though the backup does not say when. */
+async function noteHosts(directory: string, store: JsonStore, log: Log): Promise<void> {
+  const hosts = (await store.query('hosts')).items.filter(({ agent }) => agent !== null)
+  const kept = hosts.map(({ id }) => ({
+    hostId: id,
+    status: 'OFFLINE' as const,
+    reason: 'not heard since the restore',
+    lastHeartbeatAt: null,
+    agentStatus: null,
+  }))
+  await keepStatus(join(directory, 'presence.json'), kept, log)
+}
+
 /** Opens the store and the audit log of an unpacked backup as a server would, and notes in both that they are restored. */
 export async function markRestored(
   directory: string,
@@ -66,6 +80,7 @@ export async function markRestored(
     if (store.sequence !== header.sequence)
       throw unfit(`its store ends at ${store.sequence}, not at ${header.sequence}`)
     await mark(store, header, clock.now())
+    await noteHosts(directory, store, log)
   } finally {
     await store.close()
   }
