@@ -169,9 +169,9 @@ It is up. In another terminal:
   ${rsm} hosts list${choose}
   ${rsm} exec${choose} -w ${hostname} -- df -h /
   ${rsm} terminal${choose} ${hostname}
-  ${rsm} hosts join${choose}        (another host)
 
 Or in a browser: ${url}
+For other hosts, which cannot reach this server: ${rsm} server start --host 0.0.0.0 --tls-self-signed
 
 The password of user admin is in ${passwordFile}
 Ctrl-C stops it; the next ${rsm} quickstart goes on where it stood.`)

@@ -137,12 +137,17 @@ test('A16 a token file that every user can read is warned of, by login too; not 
   t.is(await said(0o640, whoami), '')
 })
 
-test('A16 hosts join says that a loopback address leads nowhere from another host', async (t) => {
+test('A16 hosts join says that a loopback address leads nowhere from another host, and that its line needs rsm there', async (t) => {
   const made = { id: 3, token: 'rsm_enr_x', expiresAt: '2026-11-22T00:00:00.000Z' }
   const server = await startFakeServer(t, { 'POST /api/enrollment-tokens': () => made })
   const [ran] = await runLines(t, { url: server.url, token: 'secret' }, [{ argv: ['hosts', 'join'] }])
   t.regex(ran?.stdout ?? '', /^RSM_AGENT_ENROLL_TOKEN=rsm_enr_x rsm agent run --url http:\/\/127/)
-  t.is(ran?.stderr, `rsm: ${new URL(server.url).host} is only this machine: another host needs its address\n`)
+  const { host, port } = new URL(server.url)
+  t.is(
+    ran?.stderr,
+    `rsm: this line works on this machine only (${host}); for other hosts: rsm server start --host 0.0.0.0 --tls-self-signed --public-url https://NAME:${port}\n` +
+      'rsm: the host needs rsm for this line; for one that has none, give the server an executable first: rsm server releases add FILE\n',
+  )
 })
 
 test("A16 the URL of a page is told for what it is, before a password goes there; a server's own path is taken", async (t) => {

@@ -115,6 +115,11 @@ export default class HostsJoin extends BaseCommand {
     const line = made.line ?? runLine({ url, token: made.token, ...given({ fingerprint }) })
     this.print(line)
     this.#warn(made)
+    // The other kind of line fetches the server's executable.
+    if (!line.includes('install.sh'))
+      this.notice(
+        'the host needs rsm for this line; for one that has none, give the server an executable first: rsm server releases add FILE',
+      )
     const next = `run this line on the host, before ${showTime(made.expiresAt, this.globals.utc)}; then: \`rsm hosts list\``
     this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
     return made
@@ -129,6 +134,8 @@ export default class HostsJoin extends BaseCommand {
       )
     const named = new URL(join ? readJoin(join).url : url)
     if (isLoopback(named.hostname))
-      this.notice(`${named.host} is only this machine: another host needs its address`)
+      this.notice(
+        `this line works on this machine only (${named.host}); for other hosts: rsm server start --host 0.0.0.0 --tls-self-signed --public-url https://NAME:${named.port || 443}`,
+      )
   }
 }
