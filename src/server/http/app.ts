@@ -83,11 +83,12 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   })
 
   const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
-    const { id, client: ip, method, route, startedAt } = request
+    const { id, client: ip, method, route, startedAt, caller } = request
     const elapsed = performance.now() - startedAt
     deps.answered({ method, route, status, seconds: elapsed / 1000 })
     const ms = Math.round(elapsed * 10) / 10
-    deps.log[levelOf(route, status)]({ requestId: id, ip, method, route, status, ms }, 'request')
+    const user = caller === undefined ? undefined : caller.type === 'user' ? caller.username : nameOf(caller)
+    deps.log[levelOf(route, status)]({ requestId: id, user, ip, method, route, status, ms }, 'request')
   }
   const checkAccepting = () => {
     if (!deps.accepting())

@@ -71,7 +71,8 @@ export function createAgentDoor(
       const ofOurs = ws.protocol === subprotocol
       const link = new AgentSocket(ws, { ...identity, ofOurs }, parts)
       open.add(link)
-      log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
+      const { hostId, agentId } = identity
+      log.info({ hostId, agentId, protocol: ofOurs ? subprotocol : 'base' }, 'agent linked')
       holds.take(link).catch((error: unknown) => {
         log[levelOf(error)]({ err: error }, 'a link could not be claimed')
         link.close(closeCodes.overloaded, 'the server can not take this just now')

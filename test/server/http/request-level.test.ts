@@ -9,7 +9,7 @@ test('checks of readiness are logged when their answer changes only', (t) => {
   )
 })
 
-test('what monitors and agents ask each few seconds is logged at DEBUG, unless it is refused or fails', (t) => {
+test('requests are logged at DEBUG, unless they are refused or fail; refusals of agents are many', (t) => {
   const levelOf = createRequestLevel()
   for (const [route, status, level] of [
     ['/api/health', 200, 'debug'],
@@ -20,7 +20,9 @@ test('what monitors and agents ask each few seconds is logged at DEBUG, unless i
     ['/api/agent/heartbeat', 200, 'debug'],
     ['/api/agent/heartbeat', 401, 'debug'],
     ['/api/agent/heartbeat', 500, 'warn'],
-    ['/api/tasks', 200, 'info'],
+    ['/api/tasks', 200, 'debug'],
+    ['/api/tasks', 202, 'debug'],
+    ['/api/tasks', 401, 'info'],
     ['/api/tasks', 404, 'info'],
     ['/api/tasks', 500, 'warn'],
   ] as const)
