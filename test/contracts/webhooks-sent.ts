@@ -21,8 +21,7 @@ interface Sent {
 const sent = (got: readonly Received[]): Sent[] => got.map(({ body }) => body as Sent)
 const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 
-/** What a server tells webhooks, on every store (contract §16). */
-export function webhooksSentContract(test: TestFn, name: string, start: Start): void {
+function stepsOf(start: Start) {
   async function open(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
     const server = await start(t, { ...toReceivers, ...options })
     const receiver = await startReceiver(t)
@@ -38,13 +37,27 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     return (await server.data('POST', '/api/tasks', { script, target: { hostIds }, async: false })).taskId
   }
 
-  async function serving(t: ExecutionContext, server: TestServer, hostname: string): Promise<number> {
+  async function serving(
+    t: ExecutionContext,
+    server: TestServer,
+    hostname: string,
+    exitCode?: number,
+  ): Promise<number> {
     const identity = await server.enroll(hostname)
     const agent = await ScriptedAgent.link(server, identity)
-    agent.serve(({ script }) => ({ exitCode: Number(/exit (\d+)/.exec(String(script))?.[1] ?? 0) }))
+    agent.serve(({ script }) => ({
+      exitCode: exitCode ?? Number(/exit (\d+)/.exec(String(script))?.[1] ?? 0),
+    }))
     t.teardown(() => agent.cut())
     return identity.hostId
   }
+
+  return { open, run, serving }
+}
+
+/** What a server tells webhooks of tasks, on every store (contract §16). */
+export function webhooksOfTasksContract(test: TestFn, name: string, start: Start): void {
+  const { open, run, serving } = stepsOf(start)
 
   test(`${name} the end of a task is told, signed, with its status and nothing that it ran`, async (t) => {
     const { server, receiver, webhook } = await open(t)
@@ -74,6 +87,77 @@ export function webhooksSentContract(test: TestFn, name: string, start: Start): 
     t.is(of('rsm_webhook_deliveries_total{outcome="delivered"}'), 3)
     t.is(of('rsm_webhook_deliveries_waiting'), 0)
   })
+
+  test(`${name} the failure of a schedule names the schedule, the hosts that failed and a page to look at`, async (t) => {
+    const { server, receiver, webhook } = await open(t, { publicUrl: 'https://rsm.example.org/ops/' })
+    for (const hostname of ['web1', 'web2', 'db1'])
+      await serving(t, server, hostname, hostname === 'db1' ? 0 : 4)
+    const order = {
+      name: 'nightly',
+      everySeconds: 86_400,
+      script: { content: 'exit' },
+      target: { selector: '*' },
+    }
+    const schedule = await server.data('POST', '/api/schedules', order)
+    await webhook({ events: ['task.failed', 'schedule.suspended'] })
+    await webhook({ events: ['task.failed'], format: 'SLACK' })
+    const { taskId } = await server.data('POST', `/api/schedules/${schedule.id}/run`)
+    const got = await receiver.first(2)
+    const url = `https://rsm.example.org/ops/#/tasks/${taskId}`
+    t.like(got.find(({ body }) => body.type)?.body.data, {
+      taskId,
+      scheduleId: schedule.id,
+      schedule: 'nightly',
+      script: null,
+      hostCount: 3,
+      nodes: 'web[1-2]',
+      count: 2,
+      url,
+    })
+    const text = `rsm: schedule nightly FAILED on web[1-2] (2 of 3 hosts): ${url}`
+    t.is(got.find(({ body }) => body.text)?.body.text, text)
+  })
+
+  test(`${name} filters narrow events to a schedule, to any schedule, to a script and to a user`, async (t) => {
+    const { server, receiver, webhook } = await open(t)
+    const hostId = await serving(t, server, 'web1')
+    const target = { hostIds: [hostId] }
+    const failing = { script: { content: 'exit 1' }, target }
+    const schedule = (scheduleName: string) =>
+      server.data('POST', '/api/schedules', { name: scheduleName, everySeconds: 86_400, ...failing })
+    const [nightly, weekly] = [await schedule('nightly'), await schedule('weekly')]
+    const script = await server.data('POST', '/api/scripts', {
+      name: 'deploy',
+      type: 'BASH',
+      content: 'exit 1',
+    })
+    await server.data('POST', '/api/users', { username: 'ann', password: 'correct horse', role: 'OPERATOR' })
+    const hook = (path: string, filters: object) =>
+      webhook({ events: ['task.failed'], url: `${receiver.url}/${path}`, ...filters })
+    await hook('nightly', { schedule: 'nightly' })
+    await hook('any', { schedule: '*' })
+    await hook('deploy', { script: 'deploy' })
+    await hook('admin', { createdBy: 'admin' })
+    await hook('ann', { createdBy: 'ann' })
+    await hook('both', { createdBy: 'admin', script: 'deploy', schedule: '*' })
+    // A schedule keeps its filters when it is renamed, and when it is made again under the name.
+    await server.data('PATCH', `/api/schedules/${nightly.id}`, { name: 'nocturnal' })
+    await server.data('POST', `/api/schedules/${nightly.id}/run`)
+    await server.data('DELETE', `/api/schedules/${nightly.id}`)
+    const again = await schedule('nightly')
+    await server.data('POST', `/api/schedules/${again.id}/run`)
+    await server.data('POST', `/api/schedules/${weekly.id}/run`)
+    await run(server, [hostId], 1)
+    await server.data('POST', '/api/tasks', { scriptId: script.id, target, async: false })
+    const paths = (await receiver.first(11)).map(({ path }) => path.replace('/hook/', ''))
+    const wanted = [...Array(5).fill('admin'), ...Array(3).fill('any'), 'deploy', 'nightly', 'nightly']
+    t.deepEqual(paths.toSorted(), wanted)
+  })
+}
+
+/** How and when a server sends, on every store (contract §16). */
+export function webhooksSentContract(test: TestFn, name: string, start: Start): void {
+  const { open, run, serving } = stepsOf(start)
 
   test(`${name} what waits is sent after a restart, in its order, and what was tried keeps its id`, async (t) => {
     const { server, receiver, webhook } = await open(t)

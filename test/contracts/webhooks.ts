@@ -73,6 +73,40 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     t.is((await webhooks.get(made.id)).url, url)
   })
 
+  test(`${name} webhooks: filters are names, shown as they are called now, or were when they were deleted`, async (t) => {
+    const { webhooks, scripts, schedules, users, hosts } = await open(t)
+    await hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
+    const target = { selector: 'web1' }
+    const nightly = await schedules.create({
+      name: 'nightly',
+      cron: '0 3 * * *',
+      script: { content: 'x' },
+      target,
+    })
+    const deploy = await scripts.create({ name: 'deploy', type: 'BASH', content: 'x' })
+    const ann = await users.create({ username: 'ann', password: 'correct horse', role: 'OPERATOR' })
+    const filters = { schedule: 'Nightly', script: 'DEPLOY', createdBy: 'ann' }
+    const made = await webhooks.create({ name: 'a', url, events: ['task.failed'], ...filters })
+    t.like(made, { schedule: 'nightly', script: 'deploy', createdBy: 'ann' })
+    await schedules.update(nightly.id, { name: 'weekly' })
+    await scripts.remove(deploy.id)
+    await users.update(ann.id, { username: 'anna' })
+    const kept = { schedule: 'weekly', script: 'deploy', createdBy: 'anna' }
+    t.like(await webhooks.get(made.id), kept)
+    t.like(await webhooks.update(made.id, { name: 'b' }), kept)
+    const any = { schedule: '*', script: null, createdBy: null }
+    t.like(await webhooks.update(made.id, any), any)
+    t.like((await webhooks.list({})).content[0], any)
+    const bad = { schedule: 'wekly', script: 'deploy', createdBy: 'nobody' }
+    t.deepEqual(
+      await rejectsUnknown(t, webhooks.create({ name: 'c', url, events: ['task.failed'], ...bad })),
+      ['createdBy', 'schedule', 'script'],
+    )
+    await t.throwsAsync(webhooks.update(made.id, { schedule: 'wekly' }), {
+      message: /no such schedule: wekly \(did you mean weekly\?\)/,
+    })
+  })
+
   test(`${name} webhooks: there are a hundred at most`, async (t) => {
     const { webhooks } = await open(t)
     for (let count = 0; count < 100; count++)

@@ -100,13 +100,15 @@ test('a preview has the slots and the faults of the server', (t) => {
 test('the form becomes the body of a webhook; a change takes an empty selector away and keeps the secret', (t) => {
   const typed = { name: 'on call', url: 'https://x.example', format: 'JSON', 'event task.failed': 'on' }
   const body = { name: 'on call', url: 'https://x.example', format: 'JSON', events: ['task.failed'] } as const
-  t.deepEqual(webhookOf(form({ ...typed, selector: 'web*', secret: 'whsec_x' })), {
+  t.deepEqual(webhookOf(form({ ...typed, selector: 'web*', schedule: ' * ', secret: 'whsec_x' })), {
     ...body,
     events: ['task.failed'],
     selector: 'web*',
+    schedule: '*',
     secret: 'whsec_x',
   })
-  t.deepEqual(webhookPatchOf(form(typed)), { ...body, events: ['task.failed'], selector: null })
+  const none = { selector: null, schedule: null, script: null, createdBy: null }
+  t.deepEqual(webhookPatchOf(form(typed)), { ...body, events: ['task.failed'], ...none })
   t.like(
     t.throws(() => webhookOf(form({ ...typed, 'event task.failed': '' }))),
     { fields: [{ field: 'events' }] },

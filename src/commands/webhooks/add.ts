@@ -12,6 +12,7 @@ export default class WebhooksAdd extends BaseCommand {
     'Prints the secret on stdout, if the server made it. The receiver uses it to verify the signature.'
   static override examples = [
     "$ rsm webhooks add 'on call' https://alerts.example.org/rsm --event task.failed,host.offline",
+    "$ rsm webhooks add nightly https://alerts.example.org/rsm --event task.failed --schedule '*'",
     '$ rsm webhooks add chat https://hooks.slack.com/services/T0/B0/x --event host.offline,host.online --format slack -w @production',
   ]
   static override args = {

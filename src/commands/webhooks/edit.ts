@@ -9,20 +9,17 @@ import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 export default class WebhooksEdit extends BaseCommand {
   static override summary = 'Change a webhook (for administrators)'
-  static override description = 'Prints a new secret on stdout, if the server made it.'
+  static override description =
+    "Prints a new secret on stdout, if the server made it. '' removes a selector or a filter."
   static override examples = [
     "$ rsm webhooks edit 'on call' --event task.failed",
+    "$ rsm webhooks edit 'on call' --schedule nightly",
     "$ rsm webhooks edit 'on call' --new-secret",
     "$ rsm webhooks edit 'on call' --disable",
   ]
   static override args = { webhook: needed('name of the webhook') }
   static override flags = {
     ...webhookFlags,
-    selector: string({
-      char: 'w',
-      helpValue: 'SELECTOR',
-      description: "only events about these hosts; '' removes it",
-    }),
     name: string({ description: 'new name' }),
     url: string({ description: 'new URL' }),
     enable: boolean({ exclusive: ['disable'], description: 'send again, including events that have waited' }),
@@ -35,13 +32,17 @@ export default class WebhooksEdit extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(WebhooksEdit)
-    const { selector, ...rest } = readWebhook(flags)
+    const { selector, schedule, script, createdBy, ...rest } = readWebhook(flags)
+    const orNone = (filter: string | undefined) => (filter === '' ? null : filter)
     const patch: WebhookPatch = {
       ...rest,
       ...given({
         name: flags.name,
         url: flags.url,
-        selector: selector === '' ? null : selector,
+        selector: orNone(selector),
+        schedule: orNone(schedule),
+        script: orNone(script),
+        createdBy: orNone(createdBy),
         enabled: flags.enable || flags.disable ? !flags.disable : undefined,
         ...(flags['new-secret'] ? { secret: null } : {}),
       }),

@@ -1,6 +1,15 @@
 import { allPages } from '../../client/http/pages.ts'
+import type { Webhook } from '../../core/protocol/http/webhooks.ts'
+import { anySchedule } from '../../core/webhooks/webhook.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
+
+/** `schedule nightly, by ann`; null: none. */
+function filtersOf({ schedule, script, createdBy }: Webhook): string | null {
+  const filters = { schedule: schedule === anySchedule ? 'any' : schedule, script, by: createdBy }
+  const said = Object.entries(filters).flatMap(([name, value]) => (value ? [`${name} ${value}`] : []))
+  return said.length === 0 ? null : said.join(', ')
+}
 
 export default class WebhooksList extends BaseCommand {
   static override summary = 'List webhooks (for administrators)'
@@ -20,6 +29,7 @@ export default class WebhooksList extends BaseCommand {
         { heading: 'NAME', value: (webhook) => webhook.name, keep: true },
         { heading: 'EVENTS', value: (webhook) => webhook.events.join(', ') },
         { heading: 'SELECTOR', value: (webhook) => webhook.selector },
+        { heading: 'FILTERS', value: filtersOf },
         { heading: 'FORMAT', value: (webhook) => webhook.format },
         { heading: 'ENABLED', value: (webhook) => (webhook.enabled ? 'yes' : 'no') },
         { heading: 'URL', value: (webhook) => webhook.url },

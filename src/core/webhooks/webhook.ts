@@ -8,8 +8,6 @@ export const webhookEvents = [
   'host.online',
   'agent.revoked',
   'server.restore',
-  'approval.requested',
-  'approval.decided',
 ] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 
@@ -17,6 +15,13 @@ export type WebhookEvent = (typeof webhookEvents)[number]
 export type EventData = Readonly<
   Record<string, string | number | boolean | null | string[] | Record<string, number>>
 >
+
+/** Value of the filter `schedule` that matches every schedule. */
+export const anySchedule = '*'
+
+/** Filters of a webhook beside its selector: names, or null for any. */
+export const webhookFilters = ['schedule', 'script', 'createdBy'] as const
+export type WebhookFilter = (typeof webhookFilters)[number]
 
 /** What a receiver gets: the event itself, or a text in the shape that a chat takes. */
 export const webhookFormats = ['JSON', 'SLACK', 'TEAMS', 'DISCORD'] as const

@@ -13,6 +13,8 @@ export interface HandedOut {
   readonly installer: Installer
   readonly releases: Releases
   readonly joining: Joining
+  /** `--public-url`; null where it was not given. */
+  readonly publicUrl: string | null
   /** From now on the server listens there. */
   listensOn(port: number): void
   /** Whether it comes to this request unchanged: over TLS, or on loopback (contract §10). */
@@ -36,12 +38,13 @@ export async function openHandedOut(
   { host, publicUrl }: { readonly host: string; readonly publicUrl?: string | undefined },
 ): Promise<HandedOut> {
   const isSafe = tls !== null || isLoopback(host)
+  const normalPublicUrl = publicUrl === undefined ? undefined : normalUrl(publicUrl)
   const installer = readInstaller()
   const releases = await openReleases(path, log)
   let ownUrl: string | null = null
   const joining = createJoining({
     ownUrl: () => ownUrl,
-    publicUrl: publicUrl === undefined ? undefined : normalUrl(publicUrl),
+    publicUrl: normalPublicUrl,
     certificate: () => tls?.certificate ?? null,
     isHandedOut: isSafe || clients.hasProxies,
     releases,
@@ -51,6 +54,7 @@ export async function openHandedOut(
     installer,
     releases,
     joining,
+    publicUrl: normalPublicUrl ?? null,
     listensOn(port) {
       if (isWildcard(host)) return
       const named = host.includes(':') ? `[${host}]` : host

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
 import type { Delivery, Webhook, WebhookCreate, WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { WebhookService } from '../../core/services.ts'
-import { secretFault } from '../../core/webhooks/webhook.ts'
+import { webhookEvents as knownEvents, secretFault } from '../../core/webhooks/webhook.ts'
 import { only } from '../only.ts'
 import type { DeliveryRecord, WebhookRecord } from '../seams/records/webhook.ts'
 import { inTurns } from '../slices.ts'
+import { readFilters, showFilters } from '../webhooks/filters.ts'
 import { offlineNow } from '../webhooks/hosts.ts'
 import { eventIdOf, queueOf } from '../webhooks/queue.ts'
 import { secretContext } from '../webhooks/sender.ts'
@@ -20,20 +21,16 @@ import { stillAllowed } from './still-allowed.ts'
 /** Each has a queue of its own, and may take one connection at a time. */
 const mostWebhooks = 100
 
-const show = (record: WebhookRecord): Webhook =>
-  only(
-    record,
-    'id',
-    'name',
-    'url',
-    'events',
-    'selector',
-    'format',
-    'enabled',
-    'owner',
-    'createdAt',
-    'updatedAt',
-  )
+async function show(store: Context['store'], record: WebhookRecord): Promise<Webhook> {
+  return {
+    ...only(record, 'id', 'name', 'url'),
+    // Older servers took events that no server sends.
+    events: record.events.filter((event) => knownEvents.includes(event)),
+    selector: record.selector,
+    ...(await showFilters(store, record)),
+    ...only(record, 'format', 'enabled', 'owner', 'createdAt', 'updatedAt'),
+  }
+}
 
 /** Whether it hears of something else than before. */
 function listensAnew(former: WebhookRecord, next: WebhookRecord): boolean {
@@ -60,8 +57,9 @@ function showDelivery(record: DeliveryRecord): Delivery {
 export function createWebhooks(context: Context): ForCallers<WebhookService> {
   const { store, fleet, keys, judge, webhookEvents, deliveries } = context
 
-  async function check({ url, selector, secret }: WebhookCreate | WebhookPatch): Promise<void> {
-    const faults: FieldFault[] = []
+  async function check(input: WebhookCreate | WebhookPatch) {
+    const { url, selector, secret } = input
+    const { filters, faults } = await readFilters(store, input)
     const note = (field: string, message: string | null) => {
       if (message !== null) faults.push({ field, message })
     }
@@ -79,6 +77,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
         faults.push(...error.fields)
       }
     if (faults.length > 0) throw invalid(faults)
+    return filters
   }
 
   async function found(id: number): Promise<Readonly<WebhookRecord>> {
@@ -90,11 +89,13 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
   return {
     async list(_, query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
-      return storePage(store, 'webhooks', query, { where }, (items) => items.map(show))
+      return storePage(store, 'webhooks', query, { where }, (items) =>
+        Promise.all(items.map((item) => show(store, item))),
+      )
     },
-    get: async (_, id) => show(await found(id)),
+    get: async (_, id) => show(store, await found(id)),
     async create(caller, input) {
-      await check(input)
+      const filters = await check(input)
       const made = input.secret === undefined ? newSecret() : null
       const at = context.time()
       const offline = await offlineNow(context)
@@ -109,6 +110,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
           url: input.url,
           events: input.events,
           selector: input.selector ?? null,
+          ...filters,
           secret: keys.seal(made ?? input.secret ?? '', secretContext(id)),
           format: input.format ?? 'JSON',
           enabled: input.enabled ?? true,
@@ -121,11 +123,11 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
         return created
       })
       await webhookEvents.known()
-      return { ...show(record), secret: made }
+      return { ...(await show(store, record)), secret: made }
     },
     async update(caller, id, patch) {
       await found(id)
-      await check(patch)
+      const filters = await check(patch)
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
       // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
@@ -141,6 +143,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
           url: patch.url ?? current.url,
           events: patch.events ?? current.events,
           selector: patched(patch.selector, current.selector, null),
+          ...filters,
           secret: given === null ? current.secret : keys.seal(given, secretContext(id)),
           format: patched(patch.format, current.format, 'JSON'),
           enabled: patch.enabled ?? current.enabled,
@@ -151,7 +154,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
         return next
       })
       await webhookEvents.known()
-      return { ...show(record), secret: made }
+      return { ...(await show(store, record)), secret: made }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {

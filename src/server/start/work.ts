@@ -55,8 +55,9 @@ export async function startWork(base: Base, options: ServerOptions) {
   const events = recordServerEvents({ audit, outbox, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
-  const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
   const handedOut = await openHandedOut(base, options)
+  const { publicUrl } = handedOut
+  const webhookEvents = await createWebhookEvents({ ...data, fleet, publicUrl, clock, log })
   const maxFileSize = options.maxFileSize ?? defaultMaxFileSize
   const install = createInstaller({ ...data, ...handedOut, facts, clock })
   const carried = createCarried({ ...data, facts, clock })

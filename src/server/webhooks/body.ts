@@ -1,3 +1,4 @@
+import { shortened } from '../../core/text/shortened.ts'
 import type { EventData, WebhookFormat } from '../../core/webhooks/webhook.ts'
 
 /** What happened, as receivers are told; `at`: ISO 8601. */
@@ -10,25 +11,46 @@ export interface Told {
 /** Characters that every chat takes in one message. */
 const longestText = 1_900
 
-const counts = (data: EventData): string =>
-  Object.entries((data['counts'] ?? {}) as Record<string, number>)
-    .map(([status, count]) => `${count} ${status}`)
-    .join(', ')
+/** Characters of a node set in a line of text. */
+const longestNodes = 200
+
+const countsText = (counts: readonly (readonly [status: string, count: number])[]): string =>
+  counts.map(([status, count]) => `${count} ${status}`).join(', ')
+
+/** The value of a field as text; empty where it has none. */
+function fieldOf({ data }: Told, field: string): string {
+  const value = data[field] ?? ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** `schedule nightly FAILED on web1 (1 of 3 hosts)`: which task ended how, and where. */
+function endOfTask(told: Told): string {
+  const said = (field: string) => fieldOf(told, field)
+  const counts = Object.entries((told.data['counts'] ?? {}) as Record<string, number>)
+  const script = said('script') === '' ? '' : ` (${said('script')})`
+  const what =
+    said('scheduleId') === ''
+      ? `task ${said('taskId')}${script} of ${said('createdBy')}`
+      : `schedule ${said('schedule') || said('scheduleId')}`
+  // A delivery that an older server wrote has no nodes.
+  if (said('status') !== 'FAILED' || told.data['nodes'] === undefined)
+    return `${what} ${said('status')} (${countsText(counts)})`
+  const others = counts.filter(([each]) => each !== 'SUCCESS')
+  const kinds = others.every(([each]) => each === 'FAILED') ? '' : `: ${countsText(others)}`
+  const where = said('nodes') === '' ? '' : ` on ${shortened(said('nodes'), longestNodes)}`
+  const hosts = said('hostCount') === '1' ? 'host' : 'hosts'
+  return `${what} FAILED${where} (${said('count')} of ${said('hostCount')} ${hosts}${kinds})`
+}
 
 /** An event in a line for people. */
-function sentence({ type, data }: Told): string {
-  const said = (field: string): string => {
-    const value = data[field] ?? ''
-    return typeof value === 'object' ? JSON.stringify(value) : String(value)
-  }
+function sentence(told: Told): string {
+  const said = (field: string) => fieldOf(told, field)
   const hosts =
     said('count') === '1' ? `host ${said('nodes')} is` : `${said('count')} hosts ${said('nodes')} are`
-  switch (type) {
+  switch (told.type) {
     case 'task.failed':
-    case 'task.ended': {
-      const script = said('script') === '' ? '' : ` (${said('script')})`
-      return `task ${said('taskId')}${script} of ${said('createdBy')} is ${said('status')}: ${counts(data)}`
-    }
+    case 'task.ended':
+      return endOfTask(told)
     case 'host.offline':
       return `${hosts} offline`
     case 'host.online':
@@ -46,13 +68,18 @@ function sentence({ type, data }: Told): string {
     case 'webhook.test':
       return `a test of the webhook ${said('name')}`
     default:
-      return type
+      return told.type
   }
 }
 
-function textOf(told: Told): string {
-  const text = `rsm: ${sentence(told)}`
-  return text.length > longestText ? `${text.slice(0, longestText)}…` : text
+/** The text, and behind it the URL, or the command that shows the task of a schedule; chats get the URL as it is. */
+function textOf(told: Told): { text: string; link: string } {
+  const { url, scheduleId } = told.data
+  const taskId = fieldOf(told, 'taskId')
+  const command = taskId !== '' && typeof scheduleId === 'number' ? `: rsm tasks show ${taskId}` : ''
+  const link = typeof url === 'string' ? url.slice(0, longestText / 2) : ''
+  const text = shortened(`rsm: ${sentence(told)}`, longestText - link.length - command.length)
+  return link === '' ? { text: text + command, link } : { text: `${text}: `, link }
 }
 
 /** Nothing in it is a mention or a link (docs.slack.dev, "Escaping text"). */
@@ -64,17 +91,19 @@ const forDiscord = (text: string) => text.replaceAll(/[\\`*_~|[\]()<>#]/g, '\\$&
 /** The same bytes for every try. */
 export function bodyOf(format: WebhookFormat, told: Told): string {
   const { type, at, data } = told
+  if (format === 'JSON') return JSON.stringify({ type, timestamp: at, data })
+  const { text, link } = textOf(told)
   switch (format) {
-    case 'JSON':
-      return JSON.stringify({ type, timestamp: at, data })
     case 'SLACK':
-      return JSON.stringify({ text: forSlack(textOf(told)) })
+      return JSON.stringify({ text: forSlack(text + link) })
     case 'DISCORD':
       return JSON.stringify({
-        content: forDiscord(textOf(told)).slice(0, 2_000),
+        content: forDiscord(text).slice(0, 2_000 - link.length) + link,
         allowed_mentions: { parse: [] },
       })
-    case 'TEAMS':
+    case 'TEAMS': {
+      const run = { type: 'TextRun', text }
+      const linkRun = { type: 'TextRun', text: link, selectAction: { type: 'Action.OpenUrl', url: link } }
       return JSON.stringify({
         type: 'message',
         attachments: [
@@ -83,11 +112,12 @@ export function bodyOf(format: WebhookFormat, told: Told): string {
             content: {
               type: 'AdaptiveCard',
               version: '1.2',
-              // No Markdown in a run of text.
-              body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: textOf(told) }] }],
+              // No Markdown in a run of text, and no link that is not an action.
+              body: [{ type: 'RichTextBlock', inlines: link === '' ? [run] : [run, linkRun] }],
             },
           },
         ],
       })
+    }
   }
 }

@@ -1,17 +1,22 @@
 import type { Directory } from '../../core/selector/directory.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import { hasId } from '../../core/task/id-set.ts'
+import { isFailure } from '../../core/task/task.ts'
 import type { EventData, WebhookEvent } from '../../core/webhooks/webhook.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { opaqueId } from '../ids.ts'
 import type { Log } from '../log.ts'
+import type { Executions } from '../seams/executions.ts'
 import type { RestoreNote } from '../seams/records/run.ts'
+import type { ScheduleRecord } from '../seams/records/schedule.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 import type { DeliveryRecord, WebhookRecord } from '../seams/records/webhook.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
 import { inTurns } from '../slices.ts'
+import { type Origin, passes } from './filters.ts'
 
 export type Webhook = Readonly<WebhookRecord>
 
@@ -27,19 +32,19 @@ export interface WebhookEvents {
   /** Whom the selectors of all webhooks name now; to be asked before a transaction that writes an event about hosts. */
   reach(): Promise<Reach>
   /**
-   * Adds the event to what the transaction puts, once for each enabled webhook that wants it. `about`: of an event about
-   * hosts, which go before selectors; without it every webhook of the type gets the event.
+   * Adds the event to what the transaction puts, once for each enabled webhook that wants it. `about`: hosts for the
+   * selectors, or the schedule for the other filters; without it every webhook of the type gets the event.
    */
   write(
     tx: Pick<Transaction, 'put'>,
     type: WebhookEvent,
     data: EventData,
-    about?: { reach: Reach; hostIds: readonly number[] },
+    about?: { reach: Reach; hostIds: readonly number[] } | { schedule: ScheduleRecord },
   ): void
   /** Adds the event for this webhook, if it wants it. */
   writeTo(tx: Pick<Transaction, 'put'>, webhook: Webhook, type: WebhookEvent, data: EventData): void
-  /** What is to be written with the end of a task; null where nobody wants to hear of it. */
-  endOfTask(): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
+  /** What is to be written with the end of a task, whose hosts have all ended; null where no webhook wants it. */
+  endOfTask(taskId: string): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
   /** Resolves when what was written before the call is known. */
   known(): Promise<void>
 }
@@ -71,12 +76,17 @@ export function deliveryOf(
 
 export async function createWebhookEvents({
   store,
+  executions,
   fleet,
+  publicUrl = null,
   clock,
   log,
 }: {
   store: Store
+  executions: Pick<Executions, 'ofTask'>
   fleet: Pick<Fleet, 'directory'>
+  /** Where people reach the console (`--public-url`); null: events have no URL. */
+  publicUrl?: string | null
   clock: Clock
   log: Log
 }): Promise<WebhookEvents> {
@@ -139,7 +149,7 @@ export async function createWebhookEvents({
   }
 
   const put = (tx: Pick<Transaction, 'put'>, webhook: Webhook, event: WebhookEvent, data: EventData) =>
-    tx.put('deliveries', deliveryOf(webhook, event, data, clock.now()))
+    tx.put('deliveries', deliveryOf(webhook, event, withUrl(data, publicUrl), clock.now()))
 
   return {
     all: () => webhooks,
@@ -148,22 +158,35 @@ export async function createWebhookEvents({
     known,
     write(tx, type, data, about) {
       for (const webhook of wanting(type)) {
-        const names = about?.reach.get(webhook.id) ?? null
-        if (names === null || about?.hostIds.some((id) => names.has(id))) put(tx, webhook, type, data)
+        if (about && 'schedule' in about) {
+          if (!passes(webhook, originOf(about.schedule))) continue
+        } else {
+          const names = about?.reach.get(webhook.id) ?? null
+          if (names !== null && !about?.hostIds.some((id) => names.has(id))) continue
+        }
+        put(tx, webhook, type, data)
       }
     },
     writeTo(tx, webhook, type, data) {
       if (wantsIt(webhook, type)) put(tx, webhook, type, data)
     },
-    async endOfTask() {
+    async endOfTask(taskId) {
       if (!wants('task.failed', 'task.ended')) return null
+      const task = await store.get('tasks', taskId)
+      const { scheduleId } = task ?? {}
+      const schedule = scheduleId === undefined ? undefined : await store.get('schedules', scheduleId)
+      const failed = (await executions.ofTask(taskId)).flatMap(({ execution: { status, hostname } }) =>
+        isFailure(status) ? [hostname] : [],
+      )
       const sets = await reach()
       return (tx, ended) => {
-        const data = dataOf(ended)
+        const data = dataOf(ended, schedule?.name ?? null, failed)
+        const origin = originOfTask(ended, schedule?.name ?? null)
         const isFailed = ended.status === 'FAILED'
         for (const type of isFailed ? (['task.failed', 'task.ended'] as const) : (['task.ended'] as const))
           for (const webhook of wanting(type))
-            if (concerns(ended, sets.get(webhook.id) ?? null)) put(tx, webhook, type, data)
+            if (concerns(ended, sets.get(webhook.id) ?? null) && passes(webhook, origin))
+              put(tx, webhook, type, data)
       }
     },
   }
@@ -185,9 +208,61 @@ export const restoreData = ({ noticedAt, reason, hostId, agentId, taskIds }: Res
   tasks: taskIds.length,
 })
 
+const originOf = ({ id, name, scriptId, ownerId, owner }: ScheduleRecord): Origin => ({
+  schedule: { id, name },
+  script: scriptId === null ? null : { id: scriptId, name: null },
+  createdBy: { id: ownerId, name: owner },
+})
+
+const originOfTask = (
+  { scheduleId, scriptId, scriptName, createdById, createdBy }: TaskRecord,
+  scheduleName: string | null,
+): Origin => ({
+  schedule: scheduleId === undefined ? null : { id: scheduleId, name: scheduleName },
+  script: scriptId === null ? null : { id: scriptId, name: scriptName },
+  createdBy: { id: createdById, name: createdBy },
+})
+
+/** Characters of the node set in an event of a task. */
+const longestNodes = 1024
+
+/** Node set of all these hosts, or of as many of the first as fit. */
+function nodesOf(hostnames: readonly string[]): string {
+  for (let count = hostnames.length; ; count = Math.floor(count / 2)) {
+    const nodes = foldNodeset(hostnames.slice(0, count))
+    if (nodes.length <= longestNodes || count <= 1) return nodes
+  }
+}
+
 /** What is told of a task; never its text or its params, which may hold secrets. */
-function dataOf(task: TaskRecord): EventData {
+function dataOf(task: TaskRecord, schedule: string | null, failed: readonly string[]): EventData {
   const { id, status, type, scriptName, createdBy, hostCount, completedAt, duration } = task
   const counts = Object.fromEntries(Object.entries(task.counts ?? {}).filter(([, count]) => count > 0))
-  return { taskId: id, status, type, script: scriptName, createdBy, hostCount, counts, completedAt, duration }
+  return {
+    taskId: id,
+    status,
+    type,
+    script: scriptName,
+    createdBy,
+    scheduleId: task.scheduleId ?? null,
+    schedule,
+    hostCount,
+    counts,
+    nodes: nodesOf(failed),
+    count: failed.length,
+    completedAt,
+    duration,
+  }
+}
+
+/** The page of the console about an event. */
+function pageOf({ taskId, scheduleId, hostId, nodes }: EventData): string | null {
+  if (typeof taskId === 'string') return `tasks/${taskId}`
+  if (typeof scheduleId === 'number') return `schedules/${scheduleId}`
+  return typeof hostId === 'number' || typeof nodes === 'string' ? 'hosts' : null
+}
+
+function withUrl(data: EventData, publicUrl: string | null): EventData {
+  const page = publicUrl === null ? null : pageOf(data)
+  return page === null ? data : { ...data, url: `${publicUrl}/#/${page}` }
 }

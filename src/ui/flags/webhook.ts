@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
-import { webhookEvents, webhookFormats } from '../../core/webhooks/webhook.ts'
+import { type WebhookFilter, webhookEvents, webhookFormats } from '../../core/webhooks/webhook.ts'
 import { readNamedFile } from '../input/named-file.ts'
 import type { FlagsOf } from './given.ts'
 import { given, ifGiven } from './given.ts'
@@ -18,6 +18,16 @@ export const webhookFlags = {
     helpValue: 'SELECTOR',
     description: 'only events about hosts that this selector matches',
   }),
+  schedule: string({
+    helpValue: 'NAME',
+    description: "only events of this schedule; '*' for any schedule",
+  }),
+  script: string({ helpValue: 'NAME', description: 'only events of this stored script' }),
+  'created-by': string({
+    aliases: ['by'],
+    helpValue: 'USER',
+    description: 'only tasks that this user started, and schedules of this user',
+  }),
   format: string({
     options: webhookFormats.map((format) => format.toLowerCase()),
     description: 'json (default), or the text format of a chat',
@@ -28,12 +38,17 @@ export const webhookFlags = {
   }),
 }
 
-export function readWebhook(
-  flags: FlagsOf<typeof webhookFlags>,
-): Pick<WebhookPatch, 'events' | 'format'> & { selector?: string; secret?: string } {
+export function readWebhook(flags: FlagsOf<typeof webhookFlags>): Pick<WebhookPatch, 'events' | 'format'> & {
+  secret?: string
+} & {
+  [F in 'selector' | WebhookFilter]?: string
+} {
   return given({
     events: flags.event as WebhookPatch['events'],
     selector: flags.selector,
+    schedule: flags.schedule,
+    script: flags.script,
+    createdBy: flags['created-by'],
     format: flags.format?.toUpperCase() as Exclude<WebhookPatch['format'], null>,
     secret: ifGiven(flags['secret-file'], (file) => readNamedFile(file, '--secret-file').trim()),
   })

@@ -5,11 +5,10 @@ import { useFault } from '../parts/field.tsx'
 import { eventField } from './webhook-of.ts'
 import { eventsSaid } from './webhook-words.ts'
 
-/** Of which events a webhook is told. Those that this server never tells are there only for a webhook that names them. */
+/** Of which events a webhook is told. */
 export function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
   const fault = useFault('events')
   const labelId = useId()
-  const isOffered = (event: WebhookEvent) => !event.startsWith('approval.') || chosen.includes(event)
   return (
     <div
       class="field"
@@ -22,7 +21,7 @@ export function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
         Events
       </span>
       <div class="event-picker">
-        {webhookEvents.filter(isOffered).map((event) => (
+        {webhookEvents.map((event) => (
           <label key={event}>
             <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
             <span>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts'
-import { webhookFormats } from '../../core/webhooks/webhook.ts'
+import { webhookFilters, webhookFormats } from '../../core/webhooks/webhook.ts'
 import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { FaultsOfForm, Field, useFormFaults } from '../parts/field.tsx'
@@ -9,7 +9,7 @@ import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
 import { EventPicker } from './event-picker.tsx'
 import { webhookOf, webhookPatchOf } from './webhook-of.ts'
-import { formatsSaid } from './webhook-words.ts'
+import { filtersSaid, formatsSaid } from './webhook-words.ts'
 
 interface WebhookFormProps {
   /** Undefined: a new one is made. */
@@ -47,6 +47,20 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
         hint="Of events about tasks and hosts only those about these hosts; empty: all"
         selector={webhook?.selector ?? ''}
       />
+      {webhookFilters.map((filter) => (
+        <Field key={filter} name={filter} label={filtersSaid[filter].label} hint={filtersSaid[filter].hint}>
+          {(given) => (
+            <input
+              {...given}
+              maxLength={128}
+              spellcheck={false}
+              autoCapitalize="off"
+              autoComplete="off"
+              defaultValue={webhook?.[filter] ?? ''}
+            />
+          )}
+        </Field>
+      ))}
       <div class="pair">
         <Field name="format" label="Format">
           {(given) => (

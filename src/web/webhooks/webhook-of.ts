@@ -1,6 +1,12 @@
 import { invalid } from '../../core/errors.ts'
 import type { WebhookCreate, WebhookPatch } from '../../core/protocol/http/webhooks.ts'
-import { type WebhookEvent, type WebhookFormat, webhookEvents } from '../../core/webhooks/webhook.ts'
+import {
+  type WebhookEvent,
+  type WebhookFilter,
+  type WebhookFormat,
+  webhookEvents,
+  webhookFilters,
+} from '../../core/webhooks/webhook.ts'
 
 type Field = (name: string) => string
 
@@ -19,9 +25,21 @@ export function webhookOf(field: Field): WebhookCreate & { format: WebhookFormat
     events,
     format: field('format') as WebhookFormat,
     ...(selector !== '' && { selector }),
+    ...filtersOf(field),
     ...(secret !== '' && { secret }),
   }
 }
 
-/** The body of PATCH: all that the form says, where an empty selector takes it away and an empty secret keeps it. */
-export const webhookPatchOf = (field: Field): WebhookPatch => ({ selector: null, ...webhookOf(field) })
+const filtersOf = (field: Field): Pick<WebhookCreate, WebhookFilter> =>
+  Object.fromEntries(
+    webhookFilters.map((filter) => [filter, field(filter).trim()]).filter(([, name]) => name !== ''),
+  )
+
+/** The body of PATCH: all that the form says, where an empty filter takes it away and an empty secret keeps it. */
+export const webhookPatchOf = (field: Field): WebhookPatch => ({
+  selector: null,
+  schedule: null,
+  script: null,
+  createdBy: null,
+  ...webhookOf(field),
+})

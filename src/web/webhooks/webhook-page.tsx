@@ -46,7 +46,7 @@ async function readView(id: string, status: Status): Promise<View> {
 const choiceSaid = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
 
 function WebhookFacts({
-  webhook: { url, events, selector, format, owner, createdAt },
+  webhook: { url, events, selector, schedule, script, createdBy, format, owner, createdAt },
 }: {
   webhook: Webhook
 }) {
@@ -56,6 +56,9 @@ function WebhookFacts({
         ['URL', <LongName text={url} />],
         ['Events', events.join(', ')],
         ['Selector', selector && <LongName text={selector} />],
+        ['Schedule', schedule && <LongName text={schedule} />],
+        ['Script', script && <LongName text={script} />],
+        ['Created by', createdBy && <LongName text={createdBy} />],
         ['Format', formatsSaid[format]],
         ['Made by', owner],
         ['Created', <Time at={createdAt} />],

@@ -1,4 +1,4 @@
-import type { WebhookEvent, WebhookFormat } from '../../core/webhooks/webhook.ts'
+import type { WebhookEvent, WebhookFilter, WebhookFormat } from '../../core/webhooks/webhook.ts'
 
 /** When each event comes. */
 export const eventsSaid: Record<WebhookEvent, string> = {
@@ -10,8 +10,18 @@ export const eventsSaid: Record<WebhookEvent, string> = {
   'host.online': 'Hosts of which that was told are back',
   'agent.revoked': 'The token of a host’s agent was revoked',
   'server.restore': 'A backup was restored; pending work is held',
-  'approval.requested': 'Not told yet: this server has no approvals',
-  'approval.decided': 'Not told yet: this server has no approvals',
+}
+
+export const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
+  schedule: {
+    label: 'Schedule',
+    hint: 'Only events of this schedule; * for any schedule; empty: all events',
+  },
+  script: { label: 'Script', hint: 'Only events of this stored script' },
+  createdBy: {
+    label: 'Created by',
+    hint: 'Only tasks that this user started, and schedules that this user owns',
+  },
 }
 
 export const formatsSaid: Record<WebhookFormat, string> = {

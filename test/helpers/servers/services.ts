@@ -89,7 +89,7 @@ export async function startInsides(
     { path: directory, tls: null, clients: createClients([]), log },
     { host: '127.0.0.1' },
   )
-  const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
+  const webhookEvents = await createWebhookEvents({ store, executions, fleet, clock, log })
   const judge = createJudge({})
   const sender = createSender({ post: createPost(judge), keys, clock })
   const carried = createCarried({ executions, facts, clock })

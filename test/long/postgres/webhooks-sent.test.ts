@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { ServerOptions } from '../../../src/server/options.ts'
-import { webhooksSentContract } from '../../contracts/webhooks-sent.ts'
+import { webhooksOfTasksContract, webhooksSentContract } from '../../contracts/webhooks-sent.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'
 import { atExit, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
@@ -20,9 +20,10 @@ async function sharedBy(t: ExecutionContext): Promise<Partial<ServerOptions>> {
   return { store: await (await postgres).database(), keysDir }
 }
 
-webhooksSentContract(test, 'on PostgreSQL,', async (t, options) =>
-  startTestServer(t, { ...options, ...(await sharedBy(t)), serverName: 'a' }),
-)
+const start: typeof startTestServer = async (t, options) =>
+  startTestServer(t, { ...options, ...(await sharedBy(t)), serverName: 'a' })
+webhooksOfTasksContract(test, 'on PostgreSQL,', start)
+webhooksSentContract(test, 'on PostgreSQL,', start)
 
 test('of two servers one sends for a webhook; when it stops the other goes on, with the same id', async (t) => {
   t.timeout(110_000)

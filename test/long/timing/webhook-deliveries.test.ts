@@ -20,7 +20,13 @@ test('a server that has lost a webhook and owns it again sends each event once m
     else response.writeHead(204).end()
   })
   const { id } = await services.webhooks.create({ name: 'a', url: 'https://a.example.org/', events: [] })
-  const webhookEvents = await createWebhookEvents({ store, fleet, clock, log })
+  const webhookEvents = await createWebhookEvents({
+    store,
+    executions: { ofTask: async () => [] },
+    fleet,
+    clock,
+    log,
+  })
   await store.transact(async (tx) => {
     const webhook = await tx.get('webhooks', id)
     if (webhook) tx.put('webhooks', { ...webhook, url: receiver.url, events: ['agent.revoked'] })

@@ -21,3 +21,18 @@ test('a webhook that is changed knows what it was told of hosts, unless it is to
   t.is(await changed({ enabled: false }), '')
   t.is(await changed({ selector: '@*' }), '')
 })
+
+test('a webhook of an older server, which took events that are never sent and had no filters, opens and can be edited', async (t) => {
+  const { services, context } = await startInsides(t)
+  const url = 'https://alerts.example.org/rsm'
+  const { id } = await services.webhooks.create({ name: 'a', url, events: ['task.failed'] })
+  await context.store.transact(async (tx) => {
+    const { schedule, script, createdBy, ...record } = (await tx.get('webhooks', id)) ?? t.fail()
+    t.deepEqual([schedule, script, createdBy], [undefined, undefined, undefined])
+    const events = ['approval.requested', 'task.failed'] as (typeof record)['events']
+    tx.put('webhooks', { ...record, events })
+  })
+  const shown = { name: 'b', events: ['task.failed'], schedule: null, script: null, createdBy: null } as const
+  t.like(await services.webhooks.update(id, { name: 'b' }), shown)
+  t.like(await services.webhooks.update(id, { events: ['task.ended'] }), { ...shown, events: ['task.ended'] })
+})

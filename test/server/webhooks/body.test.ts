@@ -10,7 +10,10 @@ const ended = (data: object): Told => ({
     status: 'FAILED',
     script: null,
     createdBy: 'ann',
+    hostCount: 3,
     counts: { SUCCESS: 2, FAILED: 1 },
+    nodes: 'web1',
+    count: 1,
     ...data,
   },
 })
@@ -22,8 +25,10 @@ test('JSON is the event itself', (t) => {
 })
 
 test('chats get a line that says what happened', (t) => {
-  t.is(textOf(ended({})), 'rsm: task t1 of ann is FAILED: 2 SUCCESS, 1 FAILED')
-  t.is(textOf(ended({ script: 'deploy' })), 'rsm: task t1 (deploy) of ann is FAILED: 2 SUCCESS, 1 FAILED')
+  t.is(textOf(ended({})), 'rsm: task t1 of ann FAILED on web1 (1 of 3 hosts)')
+  t.is(textOf(ended({ script: 'deploy' })), 'rsm: task t1 (deploy) of ann FAILED on web1 (1 of 3 hosts)')
+  const done = { status: 'SUCCESS', counts: { SUCCESS: 3 }, nodes: '', count: 0 }
+  t.is(textOf(ended(done)), 'rsm: task t1 of ann SUCCESS (3 SUCCESS)')
   const hosts = (type: string, nodes: string, count: number) => textOf({ type, at, data: { nodes, count } })
   t.is(hosts('host.offline', 'web1', 1), 'rsm: host web1 is offline')
   t.is(hosts('host.online', 'web[1-300]', 300), 'rsm: 300 hosts web[1-300] are back online')
@@ -33,7 +38,7 @@ test('each chat gets the shape that it takes, and no name in it becomes a mentio
   const told = ended({ script: '<!channel> @everyone [x](http://x) *a* & b' })
   t.is(
     JSON.parse(bodyOf('SLACK', told)).text,
-    'rsm: task t1 (&lt;!channel&gt; @everyone [x](http://x) *a* &amp; b) of ann is FAILED: 2 SUCCESS, 1 FAILED',
+    'rsm: task t1 (&lt;!channel&gt; @everyone [x](http://x) *a* &amp; b) of ann FAILED on web1 (1 of 3 hosts)',
   )
   const discord = JSON.parse(bodyOf('DISCORD', told))
   t.deepEqual(discord.allowed_mentions, { parse: [] })
@@ -43,6 +48,29 @@ test('each chat gets the shape that it takes, and no name in it becomes a mentio
   const [{ contentType, content }] = teams.attachments
   t.is(contentType, 'application/vnd.microsoft.card.adaptive')
   t.deepEqual(content.body[0].inlines[0].type, 'TextRun')
+})
+
+test('a schedule that failed is named with its hosts, other ends than FAILED, and where to look', (t) => {
+  const nightly = { scheduleId: 3, schedule: 'nightly' }
+  const counts = { SUCCESS: 1, FAILED: 1, SKIPPED: 1 }
+  const where = 'rsm: schedule nightly FAILED on web1 (1 of 3 hosts'
+  t.is(textOf(ended({ ...nightly, counts })), `${where}: 1 FAILED, 1 SKIPPED): rsm tasks show t1`)
+  t.is(
+    textOf(ended({ scheduleId: 3, schedule: null })),
+    `${where.replace('nightly', '3')}): rsm tasks show t1`,
+  )
+  const url = 'https://rsm_1.example.org/#/tasks/t1'
+  const linked = ended({ ...nightly, url })
+  t.is(textOf(linked), `${where}): ${url}`)
+  t.is(JSON.parse(bodyOf('DISCORD', linked)).content, `${where.replace(/[(]/, '\\$&')}\\): ${url}`)
+  const teams = JSON.parse(bodyOf('TEAMS', linked)).attachments[0].content.body[0].inlines
+  t.deepEqual(teams[1], { type: 'TextRun', text: url, selectAction: { type: 'Action.OpenUrl', url } })
+})
+
+test('an event that an older server wrote is told without hosts', (t) => {
+  const { nodes: _, count: __, ...data } = ended({}).data
+  const old: Told = { type: 'task.failed', at, data }
+  t.is(textOf(old), 'rsm: task t1 of ann FAILED (2 SUCCESS, 1 FAILED)')
 })
 
 test('a text is never longer than a chat takes', (t) => {

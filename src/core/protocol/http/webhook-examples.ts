@@ -7,6 +7,7 @@ export const webhookCreate = {
   url: 'https://alerts.example.org/rsm',
   events: ['task.failed', 'host.offline'],
   selector: '@production',
+  schedule: '*',
 }
 
 export const webhookPatch = { events: ['task.failed'], selector: null }
@@ -14,6 +15,8 @@ export const webhookPatch = { events: ['task.failed'], selector: null }
 export const webhook = {
   id: 3,
   ...webhookCreate,
+  script: null,
+  createdBy: null,
   format: 'JSON',
   enabled: true,
   owner: 'maria',
@@ -35,10 +38,15 @@ export const delivery = {
     type: 'BASH',
     script: 'deploy',
     createdBy: 'maria',
+    scheduleId: 3,
+    schedule: 'nightly',
     hostCount: 2,
     counts: { SUCCESS: 1, FAILED: 1 },
+    nodes: 'web1',
+    count: 1,
     completedAt: '2026-03-02T09:30:12.480Z',
     duration: 4120,
+    url: `https://rsm.example.org/#/tasks/${taskId}`,
   },
   status: 'WAITING',
   tries: 2,

@@ -11,6 +11,7 @@ export const DeliveryStatus = Type.Enum([...deliveryStatuses])
 const Events = Type.Array(WebhookEvent, { minItems: 1, maxItems: webhookEvents.length, uniqueItems: true })
 const Url = Line(2048)
 const Secret = Type.String({ maxLength: 128 })
+const FilterName = Line(128)
 
 export const WebhookCreate = Closed(
   {
@@ -19,6 +20,12 @@ export const WebhookCreate = Closed(
     events: Events,
     /** Of events about hosts only those about hosts that it names. */
     selector: Type.Optional(Selector),
+    /** Of events about tasks and schedules only those of this schedule, or with `*` of any schedule. */
+    schedule: Type.Optional(FilterName),
+    /** Only those of this stored script. */
+    script: Type.Optional(FilterName),
+    /** Only those of tasks that this user started, and of schedules that this user owns. */
+    createdBy: Type.Optional(FilterName),
     /** Made where it is left out. */
     secret: Type.Optional(Secret),
     format: Type.Optional(WebhookFormat),
@@ -34,6 +41,9 @@ export const WebhookPatch = Closed(
     url: Type.Optional(Url),
     events: Type.Optional(Events),
     selector: Type.Optional(Nullable(Selector)),
+    schedule: Type.Optional(Nullable(FilterName)),
+    script: Type.Optional(Nullable(FilterName)),
+    createdBy: Type.Optional(Nullable(FilterName)),
     /** Null: a new one is made. */
     secret: Type.Optional(Nullable(Secret)),
     format: Type.Optional(Nullable(WebhookFormat)),
@@ -51,6 +61,10 @@ export const Webhook = Type.Object(
     url: Type.String(),
     events: Type.Array(WebhookEvent),
     selector: Nullable(Type.String()),
+    /** Absent in answers of older servers. */
+    schedule: Type.Optional(Nullable(Type.String())),
+    script: Type.Optional(Nullable(Type.String())),
+    createdBy: Type.Optional(Nullable(Type.String())),
     format: WebhookFormat,
     enabled: Type.Boolean(),
     /** Who made it. */

@@ -134,7 +134,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   }
 
   async function finish(task: OwnedTask): Promise<void> {
-    const final = await executions.finish(member, task.id, await parts.webhookEvents.endOfTask())
+    const final = await executions.finish(member, task.id, await parts.webhookEvents.endOfTask(task.id))
     if (!final) return
     forget(task)
     await ownership.release(member, [task.id])

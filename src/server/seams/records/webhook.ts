@@ -6,12 +6,22 @@ import type {
 } from '../../../core/webhooks/webhook.ts'
 import type { Sealed } from './sealed.ts'
 
+/** The record that a filter names, by its id and by the name that it had when the filter was set. */
+export interface FilterRecord {
+  id: number
+  name: string
+}
+
 export interface WebhookRecord {
   id: number
   name: string
   url: string
   events: WebhookEvent[]
   selector: string | null
+  /** Filters; null or absent, as in records of older servers: any. */
+  schedule?: FilterRecord | '*' | null
+  script?: FilterRecord | null
+  createdBy?: FilterRecord | null
   /** Null where the key that sealed it is gone: then nothing is sent until a new one is set. */
   secret: Sealed | null
   format: WebhookFormat

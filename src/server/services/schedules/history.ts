@@ -64,14 +64,15 @@ export async function putSlots(
 export async function putTold(
   tx: Transaction,
   { webhookEvents }: Pick<Context, 'webhookEvents'>,
-  { id: scheduleId, name, owner }: ScheduleRecord,
+  schedule: ScheduleRecord,
   slots: readonly SlotRecord[],
 ): Promise<void> {
+  const { id: scheduleId, name, owner } = schedule
   await putSlots(tx, scheduleId, slots)
   for (const { outcome, why, firstAt, plannedAt, count } of slots)
     if (outcome !== 'STARTED') {
       const data = { scheduleId, name, owner, why: why ?? outcome, firstAt, plannedAt, count }
-      webhookEvents.write(tx, 'schedule.skipped', data)
+      webhookEvents.write(tx, 'schedule.skipped', data, { schedule })
     }
 }
 

@@ -116,7 +116,8 @@ export function createSlotTurn(context: Context) {
       tx.put('schedules', next)
       await putTold(tx, context, schedule, slots)
       const { id: scheduleId, name, owner } = schedule
-      webhookEvents.write(tx, 'schedule.suspended', { scheduleId, name, owner, why })
+      const data = { scheduleId, name, owner, why }
+      webhookEvents.write(tx, 'schedule.suspended', data, { schedule })
       return true
     })
     if (!isDone) return 'CHANGED'

@@ -1,0 +1,92 @@
+import type { FieldFault } from '../../core/errors.ts'
+import { unknownName } from '../../core/text/nearest.ts'
+import { anySchedule, type WebhookFilter, webhookFilters } from '../../core/webhooks/webhook.ts'
+import type { FilterRecord, WebhookRecord } from '../seams/records/webhook.ts'
+import type { Store } from '../seams/store.ts'
+
+/** A record as an event knows it. `name`: null where it was deleted. */
+interface Named {
+  readonly id: number
+  readonly name: string | null
+}
+
+/** The schedule, stored script and user of a task or schedule; null: it has none. */
+export type Origin = Readonly<Record<WebhookFilter, Named | null>>
+
+type Names = { readonly [F in WebhookFilter]?: string | null | undefined }
+type Filters = { [F in WebhookFilter]?: NonNullable<WebhookRecord[F]> | null }
+
+/** Names that a hint about an unknown one looks at. */
+const mostForNearest = 100
+
+/** Finds the record with this name, whatever its case, and the names of the first others. */
+async function found(store: Store, filter: WebhookFilter, name: string) {
+  const where = { equals: { name: name.toLowerCase() } }
+  const limit = mostForNearest
+  if (filter === 'schedule' || filter === 'script') {
+    const noun = filter === 'schedule' ? 'schedules' : 'scripts'
+    const [record] = (await store.query(noun, { where, limit: 1 })).items
+    const others = record ? [] : (await store.query(noun, { limit })).items
+    return { record, names: others.map((each) => each.name) }
+  }
+  const username = { equals: { username: name.toLowerCase() } }
+  const [user] = (await store.query('users', { where: username, limit: 1 })).items
+  const others = user ? [] : (await store.query('users', { limit })).items
+  return { record: user && { id: user.id, name: user.username }, names: others.map((each) => each.username) }
+}
+
+/** Filters of a request as they are stored, and what is wrong with them. Fields that it leaves out stay absent. */
+export async function readFilters(
+  store: Store,
+  names: Names,
+): Promise<{ filters: Filters; faults: FieldFault[] }> {
+  const filters: Filters = {}
+  const faults: FieldFault[] = []
+  for (const filter of webhookFilters) {
+    const name = names[filter]
+    if (name === undefined) continue
+    if (name === null) filters[filter] = null
+    else if (filter === 'schedule' && name === anySchedule) filters[filter] = anySchedule
+    else {
+      const { record, names: others } = await found(store, filter, name)
+      if (record) filters[filter] = { id: record.id, name: record.name }
+      else
+        faults.push({
+          field: filter,
+          message: unknownName(filter === 'createdBy' ? 'user' : filter, name, others),
+        })
+    }
+  }
+  return { filters, faults }
+}
+
+/** Filters by their current names; of a deleted record the name that it had when the filter was set. */
+export async function showFilters(
+  store: Pick<Store, 'get'>,
+  { schedule = null, script = null, createdBy = null }: Pick<WebhookRecord, WebhookFilter>,
+): Promise<Record<WebhookFilter, string | null>> {
+  const shown = async (filter: FilterRecord | null, read: (id: number) => Promise<string | undefined>) =>
+    filter && ((await read(filter.id)) ?? filter.name)
+  return {
+    schedule:
+      schedule === anySchedule
+        ? schedule
+        : await shown(schedule, async (id) => (await store.get('schedules', id))?.name),
+    script: await shown(script, async (id) => (await store.get('scripts', id))?.name),
+    createdBy: await shown(createdBy, async (id) => (await store.get('users', id))?.username),
+  }
+}
+
+/**
+ * Whether an event with this origin passes the filters. The id follows a rename; the name finds a schedule again that was
+ * deleted and made anew.
+ */
+export function passes(filters: Pick<WebhookRecord, WebhookFilter>, origin: Origin): boolean {
+  return webhookFilters.every((name) => {
+    const filter = filters[name] ?? null
+    const of = origin[name]
+    if (filter === null) return true
+    if (of === null || filter === anySchedule) return of !== null
+    return filter.id === of.id || filter.name.toLowerCase() === of.name?.toLowerCase()
+  })
+}
