@@ -17,7 +17,7 @@ export interface AuditObject {
   name: string | null
 }
 
-/** Facts about what was done: never a password, key, secret parameter or script text. */
+/** Facts about what was done: never a password, key or secret parameter; of a script its first line. */
 export type AuditDetail = Record<string, string | number | boolean | null | string[]>
 
 /** One entry of the audit log (contract §3); `hash` chains it to the one before. */

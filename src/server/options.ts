@@ -48,6 +48,8 @@ export interface ServerOptions {
   /** Addresses and networks (CIDR) of proxies that say who the client is; none by default. */
   trustedProxies?: readonly string[]
   logLevel: LogLevel
+  /** Whether entries of the audit log have the first line of what runs; true by default. */
+  auditCommands?: boolean
   /** Where the audit log is copied to as it grows, and the certificates (PEM) that syslog over TLS trusts; nowhere by default. */
   auditCopy?: { target: string; ca?: string[] | undefined } | undefined
   /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */

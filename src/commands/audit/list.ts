@@ -15,8 +15,10 @@ function objectOf({ object }: AuditEntry): string | null {
 
 /** The details that people look for; `--json` has all of them. */
 const telling: readonly (readonly [key: string, before: string])[] = [
-  ['selector', ''],
+  ['firstLine', ''],
+  ['command', ''],
   ['scriptName', 'script '],
+  ['selector', 'on '],
   ['runAs', 'as '],
   ['role', ''],
   ['rights', 'may '],
@@ -25,12 +27,17 @@ const telling: readonly (readonly [key: string, before: string])[] = [
   ['maxUses', 'uses '],
   ['force', 'force '],
   ['retryOf', 'retry of '],
+  ['path', 'path '],
+  ['fileName', 'file '],
+  ['verifyFirstLine', 'verify '],
+  ['rollbackFirstLine', 'rollback '],
 ]
 
 function whatOf({ detail, outcome }: AuditEntry): string {
   const told = telling.flatMap(([key, before]) => {
     const value = detail[key] ?? null
-    if (value === null || value === '') return []
+    // The first line of a copy has its path.
+    if (value === null || value === '' || (key === 'path' && 'firstLine' in detail)) return []
     return [before + (Array.isArray(value) ? value.join(', ') : String(value))]
   })
   const { hostCount = null, message = null } = detail

@@ -88,6 +88,9 @@ export default class ServerStart extends BaseCommand {
       'no-record': boolean({
         description: 'record no terminal sessions',
       }),
+      'no-audit-commands': boolean({
+        description: 'leave commands and first lines of scripts out of the audit log',
+      }),
       'record-partly': boolean({
         description: 'keep sessions open when their recording is full',
       }),
@@ -207,6 +210,7 @@ export default class ServerStart extends BaseCommand {
       publicUrl: flags['public-url'],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
+      auditCommands: !flags['no-audit-commands'],
       auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target)),
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined ? {} : { adminPassword }),

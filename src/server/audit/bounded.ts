@@ -1,5 +1,6 @@
 import type { AuditDetail, AuditFacts } from '../../core/audit.ts'
 import type { AuditEvent } from '../seams/audit-log.ts'
+import { commandFields } from './task-facts.ts'
 
 /** Bounds of one entry, so that no request writes more than some KiB into the log. */
 const longestText = 1024
@@ -10,6 +11,13 @@ const longestDetail = 32 * 1024
 const short = (text: string) => (text.length <= longestText ? text : `${text.slice(0, longestText)}…`)
 const shortOrNull = <T extends string | number | null>(value: T) =>
   typeof value === 'string' ? (short(value) as T) : value
+
+/** The event without commands and first lines of scripts (`--no-audit-commands`). */
+export function withoutCommands(event: AuditEvent): AuditEvent {
+  const detail = { ...event.detail }
+  for (const field of commandFields) delete detail[field]
+  return { ...event, detail }
+}
 
 /** The event with every text and list cut to its bound. */
 export function bounded({ at = '', actor, ip, action, object, outcome, detail }: AuditEvent): AuditFacts {

@@ -17,10 +17,13 @@ export interface AuditOutbox extends Pick<AuditLog, 'append' | 'refusal'> {
 
 export function createAuditOutbox({
   audit,
+  kept = (event) => event,
   clock,
   log,
 }: {
   audit: Pick<AuditLog, 'append' | 'refusal'>
+  /** What is written of an event; all of it by default. */
+  kept?: ((event: AuditEvent) => AuditEvent) | undefined
   clock: Pick<Clock, 'now'>
   log: Pick<Log, 'warn' | 'error'>
 }): AuditOutbox {
@@ -57,7 +60,7 @@ export function createAuditOutbox({
 
   return {
     async append(given): Promise<AuditEntry> {
-      const event = { ...given, at: given.at ?? isoTime(clock.now()) }
+      const event = { ...kept(given), at: given.at ?? isoTime(clock.now()) }
       try {
         return await audit.append(event)
       } catch (error) {

@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/audit.ts'
 import { rights } from '../../core/permissions.ts'
-import { webhookEvents } from '../../core/webhooks/webhook.ts'
+import { webhookEvents, webhookFilters } from '../../core/webhooks/webhook.ts'
 import { sha256 } from '../digest.ts'
 import { fetchedId } from '../files/files.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
 import type { Store } from '../seams/store.ts'
-import { fileFacts, gateFacts, taskFacts } from './task-facts.ts'
+import { fileFacts, gateFacts, lineFacts, taskFacts } from './task-facts.ts'
 
 type Fields = Record<string, unknown>
 
@@ -150,9 +150,13 @@ export async function detailOf(
   Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
   const { command, rights: given } = body
   if (Array.isArray(given)) detail['rights'] = rights.filter((right) => given.includes(right))
-  // As of scripts: what runs may hold a password, and the log is kept for good.
   if (typeof command === 'string')
-    Object.assign(detail, { commandSha256: sha256(command), commandLength: command.length })
+    Object.assign(detail, lineFacts('command', command), {
+      commandSha256: sha256(command),
+      commandLength: command.length,
+    })
+  if (operation.audit.object === 'script' && typeof body['content'] === 'string')
+    Object.assign(detail, lineFacts('firstLine', body['content']))
   if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true
@@ -191,7 +195,10 @@ async function orderOf(body: Fields, store: Store): Promise<AuditDetail> {
   const found: AuditDetail = {}
   const textOf = (value: unknown) => textOrNull(asFields(asFields(value)['script'])['content'])
   const content = textOf(body)
-  if (content !== null) found['sha256'] = sha256(content)
+  if (content !== null) Object.assign(found, lineFacts('firstLine', content), { sha256: sha256(content) })
+  const { scriptId: runs } = body
+  const script = typeof runs === 'number' ? await store.get('scripts', runs) : undefined
+  if (script) found['scriptName'] = script.name
   for (const name of ['verify', 'rollback'] as const) {
     const gate = body[name]
     const { scriptId } = asFields(gate)
@@ -219,8 +226,10 @@ async function fetchedFacts(request: FastifyRequest, store: Store): Promise<Audi
 }
 
 /** Of which events, and of which hosts, a webhook tells, and to which server; the rest of its URL may be a secret. */
-function webhookFacts({ events, selector, url }: Fields): AuditDetail {
+function webhookFacts(fields: Fields): AuditDetail {
+  const { events, selector, url } = fields
   return {
+    ...valuesOf(fields, webhookFilters),
     ...(Array.isArray(events) && { events: webhookEvents.filter((event) => events.includes(event)) }),
     ...(typeof selector === 'string' && { selector }),
     ...(typeof url === 'string' && URL.canParse(url) && { origin: new URL(url).origin }),

@@ -1,4 +1,5 @@
 import type { AuditDetail } from '../../core/audit.ts'
+import { firstLine } from '../../core/script/first-line.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { runsScript } from '../../core/task/task.ts'
 import { sha256 } from '../digest.ts'
@@ -10,12 +11,26 @@ type Copy = Pick<
   'path' | 'kind' | 'mode' | 'owner' | 'group' | 'backup' | 'check'
 >
 
-/** What a task runs, or which file goes where, and as whom; never a text, a content or a value of a param. */
+/** Characters of a script's first line in an entry. */
+const longestLine = 200
+
+/** First lines of what runs, by the name that the fields of an entry begin with. */
+export const commandFields = ['firstLine', 'verifyFirstLine', 'rollbackFirstLine', 'command'] as const
+
+/** First line of a script or command, bounded; without it where there is none. */
+export function lineFacts(field: (typeof commandFields)[number], text: string): AuditDetail {
+  const line = firstLine(text, longestLine)
+  return line === null ? {} : { [field]: line }
+}
+
+/** What a task runs, or which file goes where, and as whom; of a text its first line, and never a value of a param. */
 export function taskFacts(task: TaskRecord): AuditDetail {
   const { id: taskId, hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   const { script = task.content, verify, rollback } = task.gates ?? {}
+  const isScript = script !== null && runsScript(type)
   return {
-    ...(script !== null && runsScript(type) && { sha256: sha256(script) }),
+    ...(typeof task.firstLine === 'string' && { firstLine: task.firstLine }),
+    ...(isScript && { ...(scriptId === null && lineFacts('firstLine', script)), sha256: sha256(script) }),
     ...(verify && gateFacts('verify', verify)),
     ...(rollback && gateFacts('rollback', rollback)),
     ...(limits && { limits: showLimits(limits) }),
@@ -37,7 +52,10 @@ export function gateFacts(
 ): AuditDetail {
   return {
     ...(scriptId !== null && { [`${name}ScriptId`]: scriptId }),
-    ...(content !== null && { [`${name}Sha256`]: sha256(content) }),
+    ...(content !== null && {
+      ...(scriptId === null && lineFacts(`${name}FirstLine`, content)),
+      [`${name}Sha256`]: sha256(content),
+    }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { createCredentials } from '../access/credentials.ts'
 import { lastKnown } from '../access/last-known.ts'
 import { createPasswords } from '../access/passwords.ts'
+import { withoutCommands } from '../audit/bounded.ts'
 import { openAuditCopy } from '../audit/copy/open-audit-copy.ts'
 import { createAuditOutbox } from '../audit/outbox.ts'
 import { createRefusals } from '../audit/refusals.ts'
@@ -47,11 +48,12 @@ export type Work = Awaited<ReturnType<typeof startWork>>
 export async function startWork(base: Base, options: ServerOptions) {
   const { data, clients, facts, clock, log } = base
   const { store, presence, agreed, audit, notedHead: noted } = data
+  const kept = options.auditCommands === false ? withoutCommands : undefined
   const membership = await joinServers(data.ownership, options.serverName ?? nameAlone, { clock, log })
   const { member } = membership
   const reaches = (milliseconds: number) => data.shared === null || membership.sinceRenewed() < milliseconds
-  const refusals = createRefusals((event) => audit.append(event), clock)
-  const outbox = createAuditOutbox({ audit, clock, log })
+  const refusals = createRefusals((event) => audit.append(kept?.(event) ?? event), clock)
+  const outbox = createAuditOutbox({ audit, kept, clock, log })
   const events = recordServerEvents({ audit, outbox, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet

@@ -37,6 +37,51 @@ function declaredActions(): string[] {
   return [...found].sort()
 }
 
+/** What runs in these calls, refused ones too; answers what the log has of it. */
+async function commandsOf(server: TestServer): Promise<string[]> {
+  const { hostId } = await server.enroll('web1')
+  const long = `echo ${'x'.repeat(300)}`
+  const verify = { script: { content: 'true' } }
+  const task = {
+    script: { content: `# a comment\n${long}\nsecond line` },
+    verify,
+    target: { hostIds: [hostId] },
+  }
+  await server.data('POST', '/api/tasks', task)
+  await server.api('POST', '/api/tasks', {
+    ...task,
+    script: { content: 'refused' },
+    target: { hostIds: [99] },
+  })
+  await server.data('POST', '/api/scripts', { name: 'a', type: 'BASH', content: 'uptime' })
+  await server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24, command: 'top' })
+  return (await onDisk(server)).flatMap(({ action, detail: { firstLine, verifyFirstLine, command } }) =>
+    [firstLine, verifyFirstLine, command].flatMap((line) =>
+      line === undefined ? [] : [`${action} ${String(line)}`],
+    ),
+  )
+}
+
+test('entries say what ran by its first line, bounded, also of what was refused', async (t) => {
+  const found = await commandsOf(await startTestServer(t))
+  t.deepEqual(found.toSorted(), [
+    'script.create uptime',
+    `task.create echo ${'x'.repeat(195)}…`,
+    'task.create refused',
+    'task.create true',
+    'task.create true',
+    'terminal.open top',
+  ])
+})
+
+test('a server that is to leave commands out of its audit log keeps their digests only', async (t) => {
+  const server = await startTestServer(t, { auditCommands: false })
+  t.deepEqual(await commandsOf(server), [])
+  const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
+  t.notRegex(text, /echo x|refused"|uptime|"top"/)
+  t.is((await last(server, 'script.create')).detail['sha256'], sha256('uptime'))
+})
+
 test('every audited operation leaves an entry on disk before its answer: who, from where, what, outcome', async (t) => {
   const server = await startTestServer(t)
   const admin = { type: 'user', id: 1, name: 'admin' }
@@ -206,7 +251,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     { object: { type: 'script', id: 1, name: 'uptime' } },
     'POST',
     '/api/scripts',
-    { name: 'uptime', type: 'BASH', content: 'echo hidden content' },
+    { name: 'uptime', type: 'BASH', content: '#!/bin/sh\necho first line\necho hidden content' },
   )
   await leaves(
     'script.update',
@@ -273,13 +318,16 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   const { id: schedule } = await leaves(
     'schedule.create',
-    { object: { type: 'schedule', id: 1, name: 'nightly' }, detail: { cron: '0 3 29 2 *', selector: 'db1' } },
+    {
+      object: { type: 'schedule', id: 1, name: 'nightly' },
+      detail: { cron: '0 3 29 2 *', selector: 'db1', firstLine: 'echo first line' },
+    },
     'POST',
     '/api/schedules',
     {
       name: 'nightly',
       cron: '0 3 29 2 *',
-      script: { content: 'echo hidden content' },
+      script: { content: '#!/bin/sh\necho first line\necho hidden content' },
       target: { selector: 'db1' },
       secretParams: { KEY: 'hidden secret' },
     },
@@ -293,7 +341,10 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   await leaves(
     'schedule.run',
-    { object: { type: 'schedule', id: schedule, name: 'nightly' }, detail: { hostCount: 1 } },
+    {
+      object: { type: 'schedule', id: schedule, name: 'nightly' },
+      detail: { hostCount: 1, firstLine: 'echo first line' },
+    },
     'POST',
     `/api/schedules/${schedule}/run`,
   )
@@ -324,6 +375,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
       detail: {
         selector: 'db1',
         hostCount: 1,
+        firstLine: 'id',
         sha256: sha256('id'),
         runAs: 'nobody',
         limits: 'memory 64 MB, processes 10',
@@ -383,7 +435,16 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   await leaves(
     'schedule.update',
-    { detail: { fileId, fileSize: 0, sha256: sha256('cat'), verifySha256: sha256('true') } },
+    {
+      detail: {
+        fileId,
+        fileSize: 0,
+        firstLine: 'cat',
+        sha256: sha256('cat'),
+        verifyFirstLine: 'true',
+        verifySha256: sha256('true'),
+      },
+    },
     'PATCH',
     '/api/schedules/2',
     { script: { content: 'cat' }, stdin: { fileId }, verify: { script: { content: 'true' } } },
@@ -393,6 +454,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     {
       detail: {
         type: 'COPY',
+        firstLine: 'copy to /srv/%h',
         ...copied,
         hostIds: [String(identity.hostId)],
         hostCount: 1,
@@ -413,7 +475,13 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'terminal.open',
     {
       object: { type: 'terminal', name: 'web1' },
-      detail: { hostId: identity.hostId, runAs: 'nobody', commandSha256: sha256('id'), commandLength: 2 },
+      detail: {
+        hostId: identity.hostId,
+        runAs: 'nobody',
+        command: 'id',
+        commandSha256: sha256('id'),
+        commandLength: 2,
+      },
     },
     'POST',
     '/api/terminals',
