@@ -55,6 +55,29 @@ test('the question names the context, and of a long script the beginning', async
   t.deepEqual(started(server), [])
 })
 
+test('audit list at 80 columns has whole times and the ends of ids, and says what ran; the address goes first', async (t) => {
+  const at = new Date().toISOString()
+  const admin = { type: 'user', id: 1, name: 'admin', tokenId: 1 }
+  const entry = (id: number, action: string, detail: object) => {
+    const object = { type: 'task', id: '01M8EDHDP9PKMNCYAQJZH73ZGD', name: null }
+    const actor = action === 'task.end' ? { ...admin, type: 'system', name: null } : admin
+    return { id, at, actor, ip: '192.0.2.111', action, object, outcome: 'SUCCESS', detail, hash: '' }
+  }
+  const ran = { firstLine: 'systemctl restart nginx', selector: 'web1', hostCount: 1 }
+  const entries = [entry(222, 'task.end', { hostCount: 1 }), entry(221, 'task.create', ran)]
+  const server = await startFakeServer(t, { 'GET /api/audit': () => pageOf(entries) })
+  const time = at.slice(11, 19)
+  const shell = onTerminal(t, server, `stty cols 80; ${rsm} audit list --utc; echo exit $?`, {
+    NO_COLOR: '1',
+  })
+  await shell.shows(/exit 0/)
+  t.true(shell.shown.includes(`222  ${time}  system  task.end     task H73ZGD  SUCCESS  1 host`), shell.shown)
+  t.true(
+    shell.shown.includes(`221  ${time}  admin   task.create  task H73ZGD  SUCCESS  systemctl restart`),
+    shell.shown,
+  )
+})
+
 test('cancel and retry of latest ask, whatever its size; no changes nothing', async (t) => {
   const failed = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 })], { firstLine: 'deploy' })
   const running = taskOf([resultOf('web1', { status: 'RUNNING' })], {

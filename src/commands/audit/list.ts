@@ -4,8 +4,11 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { auditFilter, auditFlags } from '../../ui/flags/audit.ts'
 import { counted } from '../../ui/text/counted.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 import { toneOf } from '../../ui/text/tones.ts'
+
+/** A task, file or session without a name; commands know it by its last characters. */
+const opaqueId = /\b[0-9A-Z]{20}([0-9A-Z]{6})$/
 
 function objectOf({ object }: AuditEntry): string | null {
   if (object === null) return null
@@ -70,11 +73,15 @@ export default class AuditList extends BaseCommand {
       none: '',
       columns: [
         { heading: 'ID', value: (entry) => entry.id, keep: true },
-        { heading: 'TIME', value: (entry) => showTime(entry.at, utc) },
+        { ...timeColumn('TIME', ({ at }) => at, utc), keep: true },
         { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
-        { heading: 'IP', value: (entry) => entry.ip },
-        { heading: 'ACTION', value: (entry) => entry.action },
-        { heading: 'OBJECT', value: objectOf },
+        { heading: 'IP', value: (entry) => entry.ip, spare: true },
+        { heading: 'ACTION', value: (entry) => entry.action, keep: true },
+        {
+          heading: 'OBJECT',
+          value: objectOf,
+          short: (entry) => objectOf(entry)?.replace(opaqueId, '$1') ?? null,
+        },
         { heading: 'OUTCOME', value: (entry) => entry.outcome, tone: (entry) => toneOf(entry.outcome) },
         { heading: 'WHAT', value: whatOf },
       ],

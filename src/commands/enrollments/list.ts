@@ -3,7 +3,7 @@ import { allPages } from '../../client/http/pages.ts'
 import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class EnrollmentsList extends BaseCommand {
   static override summary = 'List the enrollment tokens that `rsm hosts join` has made (for administrators)'
@@ -28,7 +28,7 @@ export default class EnrollmentsList extends BaseCommand {
         { heading: 'CLUSTER', value: ({ clusterId }) => clusters.get(clusterId) ?? clusterId },
         { heading: 'TAGS', value: (enrollment) => showTags(enrollment.tags) },
         { heading: 'BY', value: (enrollment) => enrollment.createdBy },
-        { heading: 'EXPIRES', value: (enrollment) => showTime(enrollment.expiresAt, flags.utc) },
+        timeColumn('EXPIRES', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
     return page

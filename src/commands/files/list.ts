@@ -6,7 +6,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given } from '../../ui/flags/given.ts'
 import { refuseUnknownUser } from '../../ui/names/names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class FilesList extends BaseCommand {
   static override summary = 'List uploads on the server, largest first'
@@ -40,7 +40,7 @@ export default class FilesList extends BaseCommand {
         },
         { heading: 'SIZE', value: ({ offset }) => showBytes(offset), keep: true },
         { heading: 'USER', value: ({ user }) => user, keep: true },
-        { heading: 'UPLOADED', value: ({ createdAt }) => showTime(createdAt, flags.utc) },
+        timeColumn('UPLOADED', ({ createdAt }) => createdAt, flags.utc),
         { heading: 'STATE', value: ({ isComplete }) => (isComplete ? 'complete' : 'partial') },
         { heading: 'NAME', value: ({ name }) => name },
       ],

@@ -6,7 +6,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { findHost, refuseUnknownUser } from '../../ui/names/names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
-import { showDuration, showTime } from '../../ui/text/time.ts'
+import { showDuration, timeColumn } from '../../ui/text/time.ts'
 
 /** How it ended, in a word: exit code, signal, or that the shell did not end by itself. */
 function endOf({ status, exitCode, signal, reason }: Terminal): string {
@@ -60,7 +60,7 @@ export default class RecordingsList extends BaseCommand {
         },
         { heading: 'HOST', value: (session) => session.hostname, keep: true },
         { heading: 'USER', value: (session) => session.user },
-        { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
+        timeColumn('STARTED', ({ startedAt }) => startedAt, flags.utc),
         { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
         { heading: 'EXIT', value: endOf, keep: true },
         { heading: 'RUN-AS', value: (session) => session.runAs, spare: true },

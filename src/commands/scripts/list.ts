@@ -5,7 +5,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given } from '../../ui/flags/given.ts'
 import { scriptTypeNames } from '../../ui/input/script-file.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class ScriptsList extends BaseCommand {
   static override summary = 'List stored scripts'
@@ -33,7 +33,7 @@ export default class ScriptsList extends BaseCommand {
         { heading: 'NAME', value: (script) => script.name, keep: true },
         { heading: 'TYPE', value: (script) => script.type },
         { heading: 'VERSION', value: (script) => script.version, keep: true },
-        { heading: 'CHANGED', value: (script) => showTime(script.updatedAt, flags.utc) },
+        timeColumn('CHANGED', ({ updatedAt }) => updatedAt, flags.utc),
         { heading: 'DESCRIPTION', value: (script) => script.description },
       ],
     })

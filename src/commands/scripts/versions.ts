@@ -6,7 +6,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { needed, wholeNumber } from '../../ui/flags/checks.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 /** Digits of a SHA-256 that tell versions apart at a glance. */
 const shortDigest = 12
@@ -49,7 +49,7 @@ export default class ScriptsVersions extends BaseCommand {
       none: '',
       columns: [
         { heading: 'VERSION', value: (version) => version.version, keep: true },
-        { heading: 'CHANGED', value: (version) => showTime(version.changedAt, flags.utc) },
+        timeColumn('CHANGED', ({ changedAt }) => changedAt, flags.utc),
         { heading: 'BY', value: (version) => version.changedBy },
         { heading: 'NAME', value: (version) => version.name, keep: true },
         { heading: 'TYPE', value: (version) => version.type },

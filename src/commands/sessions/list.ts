@@ -1,7 +1,7 @@
 import { allPages } from '../../client/http/pages.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class SessionsList extends BaseCommand {
   static override summary = 'List your sessions: where you are logged in, and when each was last used'
@@ -20,12 +20,14 @@ export default class SessionsList extends BaseCommand {
         { heading: 'ID', value: ({ id }) => id, keep: true },
         { heading: 'FROM', value: ({ address }) => address, keep: true },
         { heading: 'CLIENT', value: ({ userAgent }) => userAgent },
-        { heading: 'LOGGED IN', value: ({ createdAt }) => showTime(createdAt, flags.utc) },
-        {
-          heading: 'LAST USED',
-          value: ({ current, lastUsedAt }) => (current ? 'now' : showTime(lastUsedAt, flags.utc)),
-        },
-        { heading: 'ENDS', value: ({ expiresAt }) => showTime(expiresAt, flags.utc) },
+        timeColumn('LOGGED IN', ({ createdAt }) => createdAt, flags.utc),
+        timeColumn(
+          'LAST USED',
+          ({ lastUsedAt }) => lastUsedAt,
+          flags.utc,
+          ({ current }) => (current ? 'now' : undefined),
+        ),
+        timeColumn('ENDS', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
     return page

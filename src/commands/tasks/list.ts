@@ -8,7 +8,7 @@ import { findCluster, findHost, findSchedule, findScript, refuseUnknownUser } fr
 import { tallyOf } from '../../ui/task/task-state.ts'
 import { countsText } from '../../ui/text/counts.ts'
 import { withOwnMark } from '../../ui/text/screen.ts'
-import { showDuration, showShortTime, showTime } from '../../ui/text/time.ts'
+import { showDuration, timeColumn } from '../../ui/text/time.ts'
 import { toneOf } from '../../ui/text/tones.ts'
 
 /** The last characters of an id, by which commands know the task. */
@@ -78,11 +78,7 @@ export default class TasksList extends BaseCommand {
           value: (task) => task.scriptName ?? withOwnMark(task.firstLine ?? '(ad hoc)'),
         },
         { heading: 'BY', value: (task) => task.createdBy, spare: true },
-        {
-          heading: 'CREATED',
-          value: (task) => showTime(task.createdAt, flags.utc),
-          short: (task) => showShortTime(task.createdAt, flags.utc),
-        },
+        timeColumn('CREATED', ({ createdAt }) => createdAt, flags.utc),
         { heading: 'TOOK', value: (task) => showDuration(task.duration) },
       ],
     })

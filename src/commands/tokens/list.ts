@@ -2,7 +2,7 @@ import { allPages } from '../../client/http/pages.ts'
 import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class TokensList extends BaseCommand {
   static override summary = 'List your own personal access tokens'
@@ -21,13 +21,13 @@ export default class TokensList extends BaseCommand {
         { heading: 'ID', value: (token) => token.id, keep: true },
         { heading: 'NAME', value: (token) => token.name, keep: true },
         { heading: 'ROLE', value: showTokenRole },
-        { heading: 'CREATED', value: (token) => showTime(token.createdAt, flags.utc) },
-        {
-          heading: 'LAST USED',
-          value: ({ createdAt, lastUsedAt }) =>
-            lastUsedAt === createdAt ? null : showTime(lastUsedAt, flags.utc),
-        },
-        { heading: 'EXPIRES', value: (token) => showTime(token.expiresAt, flags.utc) },
+        timeColumn('CREATED', ({ createdAt }) => createdAt, flags.utc),
+        timeColumn(
+          'LAST USED',
+          ({ createdAt, lastUsedAt }) => (lastUsedAt === createdAt ? null : lastUsedAt),
+          flags.utc,
+        ),
+        timeColumn('EXPIRES', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
     return page

@@ -5,7 +5,7 @@ import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given } from '../../ui/flags/given.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class UsersList extends BaseCommand {
   static override summary = 'List users (for administrators)'
@@ -33,7 +33,7 @@ export default class UsersList extends BaseCommand {
         { heading: 'ROLE', value: showUserRole },
         { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
         { heading: 'EMAIL', value: (user) => user.email },
-        { heading: 'LAST LOGIN', value: (user) => showTime(user.lastLoginAt, flags.utc) },
+        timeColumn('LAST LOGIN', ({ lastLoginAt }) => lastLoginAt, flags.utc),
       ],
     })
     return page

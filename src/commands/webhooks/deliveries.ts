@@ -8,7 +8,7 @@ import { needed } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
 import { findWebhook } from '../../ui/names/names.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { timeColumn } from '../../ui/text/time.ts'
 
 export default class WebhooksDeliveries extends BaseCommand {
   static override summary = 'List what waits for a webhook, and the last of what has ended, newest first'
@@ -34,12 +34,17 @@ export default class WebhooksDeliveries extends BaseCommand {
       filtered: flags.status !== undefined,
       none: `no deliveries yet: rsm webhooks test ${shellWord(args.webhook)}`,
       columns: [
-        { heading: 'ID', value: (delivery) => delivery.id, keep: true },
-        { heading: 'TIME', value: (delivery) => showTime(delivery.at, utc) },
+        {
+          heading: 'ID',
+          value: ({ id }) => id,
+          keep: true,
+          shortest: ({ id }) => id.slice(-6),
+        },
+        timeColumn('TIME', ({ at }) => at, utc),
         { heading: 'EVENT', value: (delivery) => delivery.event, keep: true },
         { heading: 'STATUS', value: (delivery) => delivery.status, keep: true },
         { heading: 'TRIES', value: (delivery) => delivery.tries },
-        { heading: 'NEXT', value: ({ nextAt }) => (nextAt === null ? null : showTime(nextAt, utc)) },
+        timeColumn('NEXT', ({ nextAt }) => nextAt, utc),
         { heading: 'ERROR', value: (delivery) => delivery.lastError },
       ],
     })

@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
-import { showShortTime, showTime, withLocalTimes } from '../text/time.ts'
+import { showTime, timeColumn, withLocalTimes } from '../text/time.ts'
 import { toneOf } from '../text/tones.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */
@@ -44,11 +44,7 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
       value: (host) => (host.metrics === null ? null : `${host.metrics.cpu.usagePercent} %`),
     },
     { heading: 'AGENT', value: (host) => host.agent?.agentVersion ?? null },
-    {
-      heading: 'HEARD',
-      value: (host) => showTime(host.agent?.lastHeartbeatAt ?? null, utc),
-      short: (host) => showShortTime(host.agent?.lastHeartbeatAt ?? null, utc),
-    },
+    timeColumn('HEARD', (host) => host.agent?.lastHeartbeatAt ?? null, utc),
   ]
 }
 

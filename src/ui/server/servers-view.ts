@@ -1,6 +1,6 @@
 import type { Server } from '../../core/protocol/http/servers.ts'
 import type { Column } from '../text/table.ts'
-import { showTime } from '../text/time.ts'
+import { timeColumn } from '../text/time.ts'
 
 /** The servers of a store, a row each. */
 export function serverColumns(utc: boolean): readonly Column<Server>[] {
@@ -8,8 +8,8 @@ export function serverColumns(utc: boolean): readonly Column<Server>[] {
     { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), keep: true },
     { heading: 'VERSION', value: ({ version }) => version },
     { heading: 'ADDRESS', value: ({ address }) => address },
-    { heading: 'STARTED', value: ({ startedAt }) => showTime(startedAt, utc), spare: true },
-    { heading: 'LEASE UNTIL', value: ({ leaseUntil }) => showTime(leaseUntil, utc), spare: true },
+    { ...timeColumn('STARTED', ({ startedAt }) => startedAt, utc), spare: true },
+    { ...timeColumn('LEASE UNTIL', ({ leaseUntil }) => leaseUntil, utc), spare: true },
     { heading: 'LINKS', value: ({ links }) => links },
     { heading: 'TASKS', value: ({ tasks }) => tasks },
     {

@@ -9,6 +9,8 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | null
   /** Identifies the row: on a narrow terminal the other columns give way first. */
   readonly keep?: boolean
+  /** Left out rather than cut: a part of it says nothing. */
+  readonly uncut?: boolean
   /** The same in fewer characters, for where the rows don't fit otherwise. */
   readonly short?: (row: Row) => string | number | null
   /** Left out where the rows don't fit without being cut. */
@@ -69,7 +71,9 @@ const totalOf = (laid: readonly { readonly width: number }[]) =>
  * column.
  */
 function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
-  const least = laid.map(({ column, width }) => ({ width: column.keep ? width : Math.min(width, narrowest) }))
+  const least = laid.map(({ column, width }) => ({
+    width: column.keep || column.uncut ? width : Math.min(width, narrowest),
+  }))
   const last = laid.findLastIndex(({ column }) => column.keep !== true)
   if (last < 1 || totalOf(least) <= width) return laid
   return withoutLast(
@@ -128,13 +132,14 @@ export function renderTable<Row>(
   const laid = roomFor(rows, columns, width)
   const natural = laid.map((each) => each.width)
   const kept = (at: number) => laid[at]?.column.keep === true
+  const mayCut = (at: number) => laid[at]?.column.uncut !== true
   const widths =
     width === undefined
       ? natural
       : fit(
-          fit(natural, width, (at) => !kept(at)),
+          fit(natural, width, (at) => !kept(at) && mayCut(at)),
           width,
-          kept,
+          (at) => kept(at) && mayCut(at),
         )
   const none = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' }
   const noneElse = { 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '' }

@@ -1,3 +1,5 @@
+import type { Column } from './table.ts'
+
 const two = (value: number) => String(Math.abs(Math.trunc(value))).padStart(2, '0')
 
 /** Local time with its offset, or UTC (contract §9): `2026-11-21 03:25:15+01:00`, `2026-11-21 02:25:15Z`. */
@@ -34,6 +36,21 @@ export function showShortTime(iso: string | null, utc: boolean, now: Date = new 
   )
   if (days === 0) return whole.slice(11, 19)
   return days > 0 && days <= countedDays ? `${days}d ago` : day
+}
+
+/** A column of times, short where the rows do not fit; for `null` a dash, and `text` may stand in for a time. */
+export function timeColumn<Row>(
+  heading: string,
+  at: (row: Row) => string | null,
+  utc: boolean,
+  text: (row: Row) => string | undefined = () => undefined,
+): Column<Row> {
+  return {
+    heading,
+    value: (row) => text(row) ?? showTime(at(row), utc),
+    short: (row) => text(row) ?? showShortTime(at(row), utc),
+    uncut: true,
+  }
 }
 
 /** `350 ms`, `1.2 s`, `2 min 5 s`, `3 h 4 min`. */

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
 import { type Column, columnsThatFit, renderFields, renderTable } from '../../../src/ui/text/table.ts'
-import { showShortTime } from '../../../src/ui/text/time.ts'
+import { showShortTime, timeColumn } from '../../../src/ui/text/time.ts'
 import { toneOf } from '../../../src/ui/text/tones.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
 
@@ -95,6 +95,26 @@ test('a short time is that of the day, or how many days ago, in at most 10 chara
     [null, '-'],
   ]
   for (const [iso, shown] of cases) t.is(showShortTime(iso, true, now), shown)
+})
+
+test('a time is shown whole, short or not at all, and never cut', (t) => {
+  const row = { name: 'a-long-name-of-a-thing', at: new Date().toISOString() }
+  const all: Column<typeof row>[] = [
+    { heading: 'NAME', value: ({ name }) => name, keep: true },
+    timeColumn('CREATED', ({ at }) => at, true),
+    timeColumn(
+      'ENDS',
+      () => null,
+      true,
+      () => 'never',
+    ),
+  ]
+  const line = (width: number) => renderTable([row], all, width).split('\n')[1] ?? ''
+  const time = row.at.slice(11, 19)
+  t.is(line(51), `${row.name}  ${row.at.slice(0, 10)} ${time}Z  never`)
+  t.is(line(50), `${row.name}  ${time}  never`)
+  t.is(line(38), `${row.name}  ${time}`)
+  t.is(line(31), row.name)
 })
 
 test('data of hosts has no control sequences and stays in its row', (t) => {

@@ -3,7 +3,7 @@ import { control } from '../../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
 import { showBytes } from '../../../ui/text/bytes.ts'
 import { renderTable } from '../../../ui/text/table.ts'
-import { showTime } from '../../../ui/text/time.ts'
+import { timeColumn } from '../../../ui/text/time.ts'
 
 const signatureWords = { VALID: 'yes', UNCHECKED: 'not checked', NONE: 'no' }
 
@@ -26,10 +26,12 @@ export default class ServerReleasesList extends BaseCommand {
         renderTable(releases, [
           { heading: 'NAME', value: ({ name }) => name, keep: true },
           { heading: 'SIZE', value: ({ size }) => showBytes(size) },
-          {
-            heading: 'ADDED',
-            value: ({ addedAt }) => (addedAt ? showTime(addedAt, flags.utc) : "the server's own"),
-          },
+          timeColumn(
+            'ADDED',
+            ({ addedAt }) => addedAt,
+            flags.utc,
+            ({ addedAt }) => (addedAt ? undefined : "the server's own"),
+          ),
           { heading: 'VERSION', value: ({ version }) => version ?? '-' },
           { heading: 'SIGNED', value: ({ signature }) => signatureWords[signature ?? 'NONE'] },
           { heading: 'SHA256', value: ({ sha256 }) => sha256, keep: true },
