@@ -37,7 +37,7 @@ export interface ServerOptions {
   adminPassword?: string
   /** Plain HTTP by default. */
   tls?: TlsOptions
-  /** How hosts reach the server, in what they are told to join by; as the caller reaches it by default. */
+  /** How hosts reach the server, in what they are told to join by (as the caller reaches it by default), and links in webhooks. */
   publicUrl?: string | undefined
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean

@@ -125,7 +125,7 @@ export default class ServerStart extends BaseCommand {
       'public-url': string({
         helpValue: 'URL',
         description:
-          'URL at which hosts reach this server, for rsm hosts join (default: as the caller reaches it)',
+          'URL at which hosts and browsers reach this server, for rsm hosts join (default: as the caller reaches it) and links in webhooks',
       }),
       'webhook-allow': string({
         helpValue: 'CIDR',
