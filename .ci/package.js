@@ -1,8 +1,6 @@
 #!/usr/bin/env node
-// Makes what people install, into packages/ or `--out DIR`: all of it, or what is named: `npm`, `single`, `deb`, `rpm`, `sbom`. Needs
-// `npm run build`. What a tool is missing for is left out, with a line that says so. `--no-code-cache` makes the same bytes
-// every time; executables then start in twice the time until a user's first command has kept the code. For tests: `--machine x64`
-// makes what is for one machine only, `--fast` compresses little.
+// Makes what people install, as `usage` says. Needs `npm run build`. `--no-code-cache` makes the same bytes every time;
+// executables then start in twice the time until a user's first command has kept the code.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,27 +19,56 @@ import { makeSingle } from './packaging/single.js'
 import { signSums, writeSbom, writeSums } from './packaging/sums.js'
 import { layOut } from './packaging/tree.js'
 
-const kinds = ['npm', 'single', 'deb', 'rpm', 'sbom']
+const kinds = ['executable', 'deb', 'rpm', 'npm', 'sbom']
+const usage = `Usage: npm run package -- [NAME…] [--machine x64|arm64] [--out DIR]
+
+Makes the packages NAME (${kinds.join(', ')}; default: all) and prints their paths.
+A package whose tools are missing is left out, with a line on stderr.
+
+  --machine ARCH   for one architecture only
+  --out DIR        directory to write to (default: packages)
+  --fast           compress little
+  --no-code-cache  make the same bytes each time; the first start takes longer
+`
 const machines = [
   { machine: 'x64', debian: 'amd64', redHat: 'x86_64' },
   { machine: 'arm64', debian: 'arm64', redHat: 'aarch64' },
 ]
-const { values, positionals } = parseArgs({
-  options: {
-    out: { type: 'string', default: 'packages' },
-    'no-code-cache': { type: 'boolean' },
-    machine: { type: 'string' },
-    fast: { type: 'boolean' },
-  },
-  allowPositionals: true,
-})
-for (const name of positionals)
-  if (!kinds.includes(name)) throw new Error(`nothing is called ${name}; there are ${kinds.join(', ')}`)
+
+function exitWithUsage(message) {
+  process.stderr.write(`${message}\n\n${usage}`)
+  process.exit(2)
+}
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        out: { type: 'string', default: 'packages' },
+        'no-code-cache': { type: 'boolean' },
+        machine: { type: 'string' },
+        fast: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+      allowPositionals: true,
+    })
+  } catch (error) {
+    return exitWithUsage(error.message)
+  }
+}
+const { values, positionals } = readArguments()
+if (values.help) {
+  process.stdout.write(usage)
+  process.exit(0)
+}
+for (const name of positionals) if (!kinds.includes(name)) exitWithUsage(`unknown package: ${name}`)
+if (values.machine !== undefined && !machines.some(({ machine }) => machine === values.machine))
+  exitWithUsage(`unknown architecture: ${values.machine}`)
 const preset = values.fast ? 0 : 6
 const isWanted = (kind) => positionals.length === 0 || positionals.includes(kind)
 const { version } = published
 const out = resolve(values.out)
 
+const isOurs = (name) => /^(rsm[-_]|SHA256SUMS)/.test(name)
 const leaveOut = (name, why) => process.stderr.write(`left out: ${name}: ${why}\n`)
 /** Whether a program is there, and a line for what is left out if not. */
 function has(program, name) {
@@ -90,8 +117,8 @@ function compress(file, name) {
 
 async function makeAll(work) {
   const made = []
-  const executables = ['single', 'deb', 'rpm'].some(isWanted) ? await makeExecutables(work) : []
-  if (isWanted('single')) {
+  const executables = ['executable', 'deb', 'rpm'].some(isWanted) ? await makeExecutables(work) : []
+  if (isWanted('executable')) {
     for (const { name, file } of executables) {
       spawnSync('cp', [file, join(out, name)])
       made.push(name)
@@ -128,12 +155,13 @@ async function makeAll(work) {
   writeSums(out, made)
   const key = process.env['RSM_RELEASE_KEY']
   if (key && has('ssh-keygen', 'SHA256SUMS.sig')) signSums(out, key)
+  for (const name of readdirSync(out).filter(isOurs)) process.stdout.write(`${join(values.out, name)}\n`)
 }
 
 const signingKey = readSigningKey()
 mkdirSync(out, { recursive: true })
-// What lies there is of one release only.
-for (const name of readdirSync(out)) if (/^(rsm[-_]|SHA256SUMS)/.test(name)) rmSync(join(out, name))
+// Files of an earlier run may belong to another release.
+for (const name of readdirSync(out).filter(isOurs)) rmSync(join(out, name))
 const work = mkdtempSync(join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'rsm-package-'))
 try {
   await makeAll(work)

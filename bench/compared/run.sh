@@ -65,7 +65,7 @@ started+=($!)
 until [ -s "$work/ready" ]; do sleep 0.1; done
 url=$(jq -r .url "$work/ready")
 printf %s "$RSM_ADMIN_PASSWORD" | rsm login "$url" --username admin --password-stdin 2>/dev/null
-rsm hosts join --max-uses 4 --json | jq -r .token >"$work/token"
+rsm hosts join --max-uses 4 --token >"$work/token"
 
 host() {
   local name=web$1 own=$work/hosts/web$1 home box=()

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { readJoin } from '../../src/core/join/join-string.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
@@ -103,6 +104,31 @@ test('hosts revoke closes the link; the host joins again with --replace', async 
   const joined = await rsm(['hosts', 'join', '--replace', 'web1', '--yes'])
   t.is(joined.exit, 0, joined.stderr)
   t.regex(joined.stdout, /^RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
+})
+
+test('hosts join --token and --join-string print nothing else on stdout', async (t) => {
+  const server = await startTestServer(t)
+  const rsm = commandLine(t, server)
+  const token = await rsm(['hosts', 'join', '--max-uses', '3', '--token'])
+  t.regex(token.stdout, /^rsm_enr_\S+\n$/)
+  t.is(token.stderr, '')
+  const { stdout } = await rsm(['hosts', 'join', '--join-string'])
+  t.regex(stdout, /^rsm-join:\S+\n$/)
+  t.regex(readJoin(stdout).token, /^rsm_enr_/)
+  t.is((await rsm(['hosts', 'join', '--token', '--join-string'])).exit, 2)
+  t.is((await rsm(['hosts', 'join', '--token', '--ssh', 'web1'])).exit, 2)
+
+  const older = await startFakeServer(t, {
+    'POST /api/enrollment-tokens': () => ({
+      id: 9,
+      token: 'rsm_enr_x',
+      expiresAt: '2026-11-22T03:25:15.000Z',
+    }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: older.url, RSM_TOKEN: 'x' })
+  const refused = await runRsm(['hosts', 'join', '--join-string'], env)
+  t.is(refused.stderr, 'rsm: the server is too old to make a join string\n     rsm hosts join --token\n')
+  t.is(refused.stdout, '')
 })
 
 test('hosts join --replace takes no agent away where no token is made, and leaves no token where the agent stays', async (t) => {

@@ -32,6 +32,11 @@ const flags = {
   expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
   tag: tagFlag('tag of the hosts'),
   cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
+  token: boolean({ exclusive: ['ssh'], description: 'print only the token' }),
+  'join-string': boolean({
+    exclusive: ['ssh', 'token'],
+    description: 'print only the join string, for rsm agent install',
+  }),
   yes: boolean({ char: 'y', description: 'do not ask' }),
   ...sshFlags,
 }
@@ -111,6 +116,19 @@ export default class HostsJoin extends BaseCommand {
         await client.enrollments.remove(made.id).catch(() => {})
         throw error
       })
+    if (flags.token) {
+      this.print(made.token)
+      return made
+    }
+    if (flags['join-string']) {
+      if (!made.join)
+        throw new RsmError('usage', 'the server is too old to make a join string', {
+          hint: 'rsm hosts join --token',
+        })
+      this.print(made.join)
+      this.#warn(made)
+      return made
+    }
     const { url } = client.api
     const line = made.line ?? runLine({ url, token: made.token, ...given({ fingerprint }) })
     this.print(line)

@@ -12,8 +12,12 @@ const ran = (program: string, argv: readonly string[], env: Record<string, strin
 /** Where the npm package and the list of what is in it are, made from what is built. */
 const out = mkdtempSync(join(tmpdir(), 'rsm-test-'))
 const file = join(out, `rsm-${version}.tgz`)
+let printed = ''
 test.before(() => {
-  execFileSync(process.execPath, ['.ci/package.js', 'npm', 'sbom', '--out', out], { stdio: 'pipe' })
+  printed = execFileSync(process.execPath, ['.ci/package.js', 'npm', 'sbom', '--out', out], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  })
 })
 test.after.always(() => rmSync(out, { recursive: true, force: true }))
 
@@ -21,7 +25,9 @@ test.after.always(() => rmSync(out, { recursive: true, force: true }))
 const whereTar = spawnSync('tar', ['--version']).status === 0 ? test : test.skip
 
 whereTar('the npm package holds the bundles and their licences, and names nothing to install', (t) => {
-  t.deepEqual(readdirSync(out), ['SHA256SUMS', `rsm-${version}.cdx.json`, `rsm-${version}.tgz`])
+  const made = ['SHA256SUMS', `rsm-${version}.cdx.json`, `rsm-${version}.tgz`]
+  t.deepEqual(readdirSync(out), made)
+  t.is(printed, made.map((name) => `${join(out, name)}\n`).join(''))
   const names = execFileSync('tar', ['-tzf', file], { encoding: 'utf8' })
     .trim()
     .split('\n')
@@ -55,6 +61,20 @@ whereTar('the npm package holds the bundles and their licences, and names nothin
     t.regex(read('dist/THIRD-PARTY.txt'), new RegExp(`\\n${name} \\d+\\.\\d+\\.\\d+[^\\n]* \\(`))
   t.true(statSync(file).size < 3.5e6, `${statSync(file).size} bytes`)
 })
+
+for (const [words, code, told] of [
+  [['--help'], 0, ''],
+  [['single'], 2, 'unknown package: single\n\n'],
+  [['--machine', 'mips'], 2, 'unknown architecture: mips\n\n'],
+  [['--lout', 'x'], 2, "Unknown option '--lout'"],
+] as const)
+  test(`npm run package -- ${words.join(' ')} prints the usage`, (t) => {
+    const { status, stdout, stderr } = ran(process.execPath, ['.ci/package.js', ...words], cleanEnv(out))
+    t.is(status, code)
+    t.true(stderr.startsWith(told), stderr)
+    t.regex(stdout + stderr, /^Usage: npm run package -- \[NAME…\][^]*executable, deb, rpm, npm, sbom/m)
+    t.notRegex(stderr, / at .*\.js:/)
+  })
 
 test('the list of what is inside has what the notices of the licences name, with Node', (t) => {
   const bill = JSON.parse(readFileSync(join(out, `rsm-${version}.cdx.json`), 'utf8')) as {
