@@ -7,11 +7,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { cleanEnv } from '../../fixtures/rsm.ts'
 
-/** The commands of a page's console blocks in their order, behind one of these prompts: a line that goes on begins with `>` or with blanks. */
+/**
+ * The commands of a page's blocks in their order. In `console` they stand behind one of these prompts, and a continuation
+ * begins with `>` or with blanks. In `sh` every line is a command, up to the `done` of a loop.
+ */
 export function commandsOf(text: string, prompts: readonly string[] = ['$ ']): string[] {
   const found: string[] = []
-  for (const [, block = ''] of text.matchAll(/^```console\n([\s\S]*?)^```$/gm)) {
+  for (const [, kind, block = ''] of text.matchAll(/^```(console|sh)\n([\s\S]*?)^```$/gm)) {
     for (const line of block.split('\n')) {
+      if (kind === 'sh') {
+        if (/^( |done\b)/.test(line)) found.push(`${found.pop()}\n${line}`)
+        else if (line !== '') found.push(line)
+        continue
+      }
       const prompt = prompts.find((each) => line.startsWith(each))
       if (prompt !== undefined) found.push(line.slice(prompt.length))
       else if (/^(> | {4})/.test(line) && found.length > 0)
@@ -65,7 +73,14 @@ export function startShell(t: ExecutionContext, home: string) {
       if (match !== null) return match
       if (shell.exitCode !== null || shell.signalCode !== null)
         throw new Error(`the shell ended before it showed ${pattern}: ${shown.slice(-2000)}`)
-      await Promise.race([once(shell.stdout, 'data'), once(shell.stderr, 'data'), once(shell, 'close')])
+      const heard = new AbortController()
+      const options = { signal: heard.signal }
+      await Promise.race([
+        once(shell.stdout, 'data', options),
+        once(shell.stderr, 'data', options),
+        once(shell, 'close', options),
+      ])
+      heard.abort()
     }
   }
   let count = 0
