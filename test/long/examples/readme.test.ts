@@ -44,6 +44,8 @@ test('every command of the README does what it says, one after the other', async
   t.true(existsSync(join(home, 'report.xml')))
   // Agents print to their logs, not into the prompt of the reader.
   for (const [written, text] of shown) t.notRegex(text, /rsm agent agt-/, written)
+  // On a terminal they ask, and the next line of a pasted block would be the answer.
+  for (const written of shown.keys()) t.notRegex(written, /rsm exec.* (--all|-a) /)
 
   const backup = await shell.run(
     `for i in 1 2 3 4 5 6 7 8; do rsm exec -q -w web1 --script backup.sh -p DIR='${home}/first-steps'; sleep 1; done
