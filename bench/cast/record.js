@@ -30,7 +30,7 @@ const panes = [
   { title: 'the server', columns: 92, rows: 7 },
 ]
 /** Longest time without a change that is shown, in seconds. */
-const longestRest = 1.5
+const longestRest = 1.2
 const patience = 40_000
 
 async function freePort(wanted) {
@@ -141,8 +141,7 @@ async function setUp() {
   for (const [pane, { columns, rows }] of panes.entries())
     tmux('resize-window', '-t', `p${pane}`, '-x', String(columns), '-y', String(rows))
   tmux('send-keys', '-t', 'p1', 'rsm server start &', 'Enter')
-  await until(1, /next: /)
-  tmux('send-keys', '-t', 'p1', 'Enter')
+  await until(1, /listening on/)
   const login = spawnSync('rsm', ['login', url, '--username', 'admin', '--password-stdin'], {
     env,
     input: password,
@@ -158,6 +157,7 @@ async function setUp() {
     )
   rsm(['hosts', 'wait', '--new', 'web[1-4],db1'])
   rsm(['clusters', 'add', 'web', '--hosts', 'web[1-4]'])
+  tmux('send-keys', '-t', 'p1', 'Enter')
 }
 
 const deploy = '--script deploy.sh --verify check.sh --rollback rollback.sh'
@@ -174,20 +174,24 @@ async function play() {
   await until(0, /\n>\n/)
   await type(0, `  ${deploy}`)
   await until(0, /SKIPPED in [^]*\n\$\n/)
-  hold(5)
+  hold(4)
   clear(0)
   await until(0, /^\$\n/)
   await type(0, '# A job runs while the server is killed.')
   await type(0, "rsm exec -w 'web[1-2]' --script long-job.sh")
   await until(0, /web2: step 3 /)
   await type(1, 'kill -9 %1')
-  await until(0, /lost the connection/)
+  await until(0, /connection/)
   tmux('send-keys', '-t', 'p1', 'Enter')
   await until(1, /Killed/)
   hold(2)
   await type(1, 'rsm server start')
   await until(0, /2 SUCCESS[^]*\n\$\n/)
-  hold(5)
+  hold(3)
+  clear(0)
+  await type(0, 'rsm tui')
+  await until(0, /SUCCESS.*long-job/)
+  hold(4)
 }
 
 try {

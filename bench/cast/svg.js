@@ -3,6 +3,7 @@
 const cell = { width: 8.4, height: 18, size: 14 }
 const padding = 14
 const titleHeight = 26
+const background = '#0d1117'
 const colors = {
   text: '#d6dde6',
   30: '#484f58',
@@ -38,6 +39,7 @@ function styled(style, sequence) {
     const code = codes[at]
     if (code === 0) next = {}
     else if (code === 1) next = { ...next, weight: 'bold' }
+    else if (code === 7) next = { ...next, inverse: true }
     else if (code === 2) next = { ...next, fill: colors[90] }
     else if (code === 38 && codes[at + 1] === 5) {
       next = { ...next, fill: paletteColor(codes[at + 2]) }
@@ -54,19 +56,24 @@ function drawRow(row, x, y) {
   let style = {}
   let columns = 0
   let spans = ''
+  let bars = ''
   for (const [index, part] of row.trimEnd().split('\u001b[').entries()) {
     const end = index === 0 ? 0 : part.indexOf('m') + 1
     if (end > 0) style = styled(style, part.slice(0, end - 1))
     const text = part.slice(end)
     if (text === '') continue
-    columns += [...text].length
-    const fill = style.fill === undefined ? '' : ` fill="${style.fill}"`
+    const width = [...text].length
+    if (style.inverse)
+      bars += `<rect x="${rounded(x + columns * cell.width)}" y="${y - 14}" width="${rounded(width * cell.width)}" height="${cell.height}" fill="${style.fill ?? colors.text}"/>`
+    columns += width
+    const color = style.inverse ? background : style.fill
+    const fill = color === undefined ? '' : ` fill="${color}"`
     const weight = style.weight === undefined ? '' : ' font-weight="bold"'
     spans += fill + weight === '' ? escaped(text) : `<tspan${fill}${weight}>${escaped(text)}</tspan>`
   }
-  if (spans.trim() === '') return ''
+  if (spans.trim() === '' && bars === '') return ''
   // Fonts of other machines have other widths; the columns stay where they are.
-  return `<text x="${rounded(x)}" y="${y}" textLength="${rounded(columns * cell.width)}">${spans}</text>`
+  return `${bars}<text x="${rounded(x)}" y="${y}" textLength="${rounded(columns * cell.width)}">${spans}</text>`
 }
 
 /** The contents of one row with the seconds at which each began. */
@@ -112,7 +119,7 @@ export function drawCast(frames, panes, seconds) {
 svg{fill:${colors.text}}
 g{animation:${seconds}s step-end infinite}
 ${moves}</style>
-<rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+<rect width="100%" height="100%" rx="8" fill="${background}"/>
 ${drawn}
 </svg>
 `
