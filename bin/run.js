@@ -14,6 +14,14 @@ const agentProcesses = {
   __facts: ['agent/reports/facts-process.js', 'printDiskSize'],
 }
 
+/** The words of a command line from its command on, behind global flags. */
+function fromCommand(argv) {
+  const takesValue = /^--(url|context|token-file|ca-file|tls-fingerprint)$/
+  let at = 0
+  while (/^(--(?!version|help)|-q)/.test(argv[at])) at += takesValue.test(argv[at]) ? 2 : 1
+  return argv.slice(at)
+}
+
 /** What rsm is bundled into: an agent neither holds nor reads what a server needs. */
 function partOf([word]) {
   if (word === 'agent' || Object.hasOwn(agentProcesses, word)) return 'agent'
@@ -39,7 +47,7 @@ async function carryOut(argv) {
     const [file, name] = agentProcesses[word]
     return (await load('agent', file))[name](...words)
   }
-  return (await load(partOf(argv), 'cli.js')).main(argv)
+  return (await load(partOf(fromCommand(argv)), 'cli.js')).main(argv)
 }
 
 /** What a command may open at once as it is loaded; a server that has fewer fails in ways that tell of anything else. */
@@ -67,12 +75,13 @@ async function run(argv) {
     process.exitCode = 6
   })
   Error.prepareStackTrace = (error, sites) => require('./stack-traces.js').stackOf(error, sites)
-  if (partOf(argv) === 'agent') require('./sparing.js')
+  const words = fromCommand(argv)
+  if (partOf(words) === 'agent') require('./sparing.js')
   // Node's own choice is a directory of /tmp; and what quickstart tries has to leave nothing behind.
   // Nothing of ours is loaded before it is known: this is base-directory.ts again.
   const { HOME, XDG_CACHE_HOME } = process.env
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
-  const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
+  const cacheDirectory = caches && words[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   // `sudo -E` and `su` leave HOME with the user who typed them.
   const trusted = cacheDirectory && require('./trusted-directory.js').trustedDirectory(cacheDirectory)
   if (trusted) require('./from-files.js').keepCompiled(trusted)
@@ -81,7 +90,8 @@ async function run(argv) {
 }
 
 const argv = process.argv.slice(2)
-if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
+const [first, ...more] = fromCommand(argv)
+if (more.length === 0 && (first === '--version' || first === '-V' || first === 'version')) {
   // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
   // What is packaged knows of which commit it is.
   const { name, version, gitHead } = JSON.parse(require('./from-files.js').readOwn('package.json'))
@@ -93,8 +103,8 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   process.stdout.write(
     `${name}/${version} ${process.platform}-${process.arch} node-${process.version}${commit}\n`,
   )
-} else if (openFilesAllowed() < leastOpenFiles(argv)) {
-  const [has, needs] = [openFilesAllowed(), leastOpenFiles(argv)]
+} else if (openFilesAllowed() < leastOpenFiles([first, ...more])) {
+  const [has, needs] = [openFilesAllowed(), leastOpenFiles([first, ...more])]
   process.stderr.write(`rsm: too many open files: it may have ${has} at once, and needs ${needs} to start
      raise the limit: ulimit -n 4096, or LimitNOFILE=4096 in a unit\n`)
   process.exitCode = 6

@@ -30,6 +30,8 @@ function option({ name, char, type, description = '', helpValue, options, defaul
   return ['.TP', bold(shown), roff(description + otherwise)]
 }
 
+const isGlobal = ({ helpGroup }) => helpGroup === 'GLOBAL'
+
 function commandPage({ id, summary, description, usage, args, flags, examples = [] }) {
   const words = Object.values(args)
   const places = words.map(({ name, required }) =>
@@ -44,7 +46,12 @@ function commandPage({ id, summary, description, usage, args, flags, examples = 
       'ARGUMENTS',
       words.flatMap(({ name, description: about = '' }) => ['.TP', bold(name.toUpperCase()), roff(about)]),
     ),
-    ...section('OPTIONS', Object.values(flags).flatMap(option)),
+    ...section(
+      'OPTIONS',
+      Object.values(flags)
+        .filter((flag) => !isGlobal(flag))
+        .flatMap(option),
+    ),
     ...section(
       'EXAMPLES',
       examples.flatMap((line) => ['.PP', '.nf', roff(line), '.fi']),
@@ -58,17 +65,23 @@ export function manPages() {
   const all = Object.values(commands).filter(({ hidden }) => hidden !== true)
   const main = [
     ...head('rsm', 'run shell scripts on many hosts and trust the result'),
-    ...section('SYNOPSIS', [`${bold('rsm')} COMMAND [ARGUMENTS] [OPTIONS]`]),
+    ...section('SYNOPSIS', [`${bold('rsm')} [GLOBAL OPTIONS] COMMAND [ARGUMENTS] [OPTIONS]`]),
     ...section('DESCRIPTION', [
       roff(
         'Server, agent and command line in one program. The agent of a host connects to the server, runs what it signs, and keeps the output until it is stored.',
       ),
-      roff('Every command has a page of its own, as rsm-exec(1), and --help.'),
+      roff('Every command has its own page, such as rsm-exec(1), and --help.'),
     ]),
     ...section(
       'COMMANDS',
       all.flatMap(({ id, summary }) => ['.TP', bold(typed(id)), roff(summary)]),
     ),
+    ...section('GLOBAL OPTIONS', [
+      roff(
+        'They may come before the command. Those that choose a server do not apply to commands of this machine.',
+      ),
+      ...Object.values(commands.whoami.flags).filter(isGlobal).flatMap(option),
+    ]),
     ...section('FILES', [
       '.TP',
       bold('/etc/rsm/server.env, /etc/rsm/agent.env'),

@@ -1,5 +1,5 @@
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
+import { LocalCommand } from '../ui/command/base-command.ts'
 import { needed } from '../ui/flags/checks.ts'
 
 const scripts = {
@@ -8,7 +8,7 @@ const scripts = {
   fish: async () => (await import('../ui/completion/fish.ts')).fishScript,
 }
 
-export default class Completion extends BaseCommand {
+export default class Completion extends LocalCommand {
   static override summary =
     'Print the completion script of a shell: commands, options, names of hosts and more'
   static override description = `For this shell only:

@@ -6,7 +6,7 @@ import { boolean, string } from '@oclif/core/flags'
 import { type Client, openClient } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
+import { LocalCommand } from '../ui/command/base-command.ts'
 import { stateDirectory } from '../ui/command/directories.ts'
 import { ownCommand } from '../ui/command/own-command.ts'
 import { aborted, endSoon, stopSignal } from '../ui/command/until-stopped.ts'
@@ -24,7 +24,7 @@ const look = 50
 
 type Undo = (() => Promise<void> | void)[]
 
-export default class Quickstart extends BaseCommand {
+export default class Quickstart extends LocalCommand {
   static override summary = 'Try rsm: start a server and an agent on this machine and run a first command'
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {

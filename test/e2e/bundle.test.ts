@@ -127,6 +127,25 @@ test('what the bundle loads late is whole once it is wanted: errors are wrapped,
   t.regex(stack, /^Error: many words .*\n +at /)
 })
 
+test('a command behind a global flag is loaded from the bundle of its part', (t) => {
+  const env = cleanEnv(temporaryDirectory(t))
+  const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
+    commands: Record<string, { flags: Record<string, { type: string; helpGroup?: string }> }>
+  }
+  const globals = Object.entries(commands['whoami']?.flags ?? {})
+  t.true(globals.length > 8)
+  for (const [name, { type }] of globals) {
+    const value = type === 'option' ? ['http://127.0.0.1:1'] : []
+    const ran = spawnSync(
+      process.execPath,
+      ['bin/run.js', `--${name}`, ...value, 'server', 'status', '--data-dir', '/nosuch'],
+      { env, encoding: 'utf8' },
+    )
+    t.notRegex(ran.stderr, /internal error|unknown/, name)
+    t.not(ran.status, 0, name)
+  }
+})
+
 test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {
   const root = temporaryDirectory(t)
   for (const directory of ['bin', 'dist/src', 'dist/cli'])

@@ -21,7 +21,7 @@ import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { trustOptions } from '../../net/trust.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { givenDirectory } from '../../ui/command/directories.ts'
 import { baseDirectory } from '../../ui/contexts/base-directory.ts'
 import { optional } from '../../ui/flags/checks.ts'
@@ -36,7 +36,7 @@ const linkWithin = 60_000
 
 const { url: _url, 'enroll-token': _token, 'enroll-token-file': tokenFile, ...settings } = AgentRun.flags
 
-export default class AgentInstall extends BaseCommand {
+export default class AgentInstall extends LocalCommand {
   static override summary = 'Install the agent of this host as a service, and wait until it is linked'
   static override description =
     'Writes /etc/rsm/agent.env and a unit, starts rsm-agent, and ends with 0 once the server says that the agent is ' +
@@ -70,7 +70,7 @@ export default class AgentInstall extends BaseCommand {
     const dataDir = typed.get(service.dataVariable)
     if (dataDir !== undefined)
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))
-    const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE'] ?? ''
+    const caFile = flags['ca-file'] ?? ''
     if (caFile !== '') {
       // A running agent only warns of a damaged one, so that its host stays reachable. A missing file may come later.
       if (existsSync(caFile)) trustOptions(caFile)

@@ -3,7 +3,7 @@ import type { AgentOptions } from '../../agent/agent-options.ts'
 import type { LogLevel } from '../../agent/log.ts'
 import type { SandboxMode } from '../../core/host.ts'
 import { normalUrl } from '../../core/server-url.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
@@ -14,7 +14,7 @@ import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 import { jsonText } from '../../ui/text/json.ts'
 
-export default class AgentRun extends BaseCommand {
+export default class AgentRun extends LocalCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
   static override examples = [
     '$ RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org',
@@ -80,9 +80,14 @@ export default class AgentRun extends BaseCommand {
     'no-terminal': boolean({
       description: 'open no terminals on this host',
     }),
+    'ca-file': string({
+      env: 'RSM_CA_FILE',
+      helpValue: 'FILE',
+      description: 'extra certificates to trust',
+    }),
     'tls-fingerprint': string({
       helpValue: 'PIN',
-      description: 'trust only this key of the server (sha256//…), or certificate (sha256:HEX)',
+      description: 'trust only this key or certificate of the server',
     }),
     'log-level': string({
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
@@ -101,10 +106,9 @@ export default class AgentRun extends BaseCommand {
     closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
-    const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
+    const caFile = flags['ca-file']
     // The agent reads it again, but does not know which option or variable named it.
-    if (caFile !== undefined && caFile !== '')
-      readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
+    if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
     const dataDir = dataDirectory('agent', flags['data-dir'])
     const { follow } = await import('../../agent/upgrade/follow.ts')
     const { installedFile } = await import('../../agent/processes/own-process.ts')

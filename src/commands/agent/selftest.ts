@@ -1,6 +1,6 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 
-export default class AgentSelftest extends BaseCommand {
+export default class AgentSelftest extends LocalCommand {
   static override summary =
     'Test whether this rsm works as an agent on this host; an upgrade runs this test before it changes anything'
   static override examples = ['$ rsm agent selftest']

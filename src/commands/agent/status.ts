@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { examineAgent, isReachable } from '../../core/findings/examine-agent.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
 import { findingData } from '../../ui/hosts/findings-view.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
-export default class AgentStatus extends BaseCommand {
+export default class AgentStatus extends LocalCommand {
   static override summary = 'Show the state of the agent on this host; exit 0 if scripts reach it, 1 if not'
   static override description =
     'Faults are listed at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +

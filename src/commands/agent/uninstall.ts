@@ -1,11 +1,11 @@
 import { boolean } from '@oclif/core/flags'
 import { systemService, userService } from '../../install/service.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { baseDirectory } from '../../ui/contexts/base-directory.ts'
 import { uninstallFlags } from '../../ui/flags/install.ts'
 import { uninstall } from '../server/uninstall.ts'
 
-export default class AgentUninstall extends BaseCommand {
+export default class AgentUninstall extends LocalCommand {
   static override summary = 'Stop the agent of this host and remove what rsm agent install has installed'
   static override description =
     'Its data stays unless you add --remove-data: identity, and output that the server does not have yet. An agent that ' +

@@ -1,7 +1,7 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
 
-export default class ContextList extends BaseCommand {
+export default class ContextList extends LocalCommand {
   static override summary = 'List the known servers'
   static override examples = ['$ rsm context list']
 

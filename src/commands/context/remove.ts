@@ -1,12 +1,12 @@
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
-export default class ContextRemove extends BaseCommand {
+export default class ContextRemove extends LocalCommand {
   static override summary = 'Forget a known server and its token'
   static override examples = ['$ rsm context remove old --yes']
   static override args = { name: needed('name of the context') }

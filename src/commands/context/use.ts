@@ -1,8 +1,8 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
 import { needed } from '../../ui/flags/checks.ts'
 
-export default class ContextUse extends BaseCommand {
+export default class ContextUse extends LocalCommand {
   static override summary = 'Use another known server from now on'
   static override examples = ['$ rsm context use production']
   static override args = { name: needed('name of the context') }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlStream, isWithoutServer } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
@@ -12,7 +12,7 @@ import { readNewPassphrase } from '../../ui/input/passphrase.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
-export default class ServerBackup extends BaseCommand {
+export default class ServerBackup extends LocalCommand {
   static override summary = 'Write a backup of a server to a file, also while it runs'
   static override description =
     'The file holds users, hosts, scripts, tasks and their results as of one moment, output, recordings and the ' +

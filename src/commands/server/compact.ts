@@ -1,9 +1,9 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
-export default class ServerCompact extends BaseCommand {
+export default class ServerCompact extends LocalCommand {
   static override summary = 'Rewrite the store of a server without obsolete records'
   static override description =
     'A server does this by itself when the journal of its changes has grown; a start is fastest right after it. A server ' +

@@ -1,8 +1,8 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 
-export default class ServerConfirmClock extends BaseCommand {
+export default class ServerConfirmClock extends LocalCommand {
   static override summary = "Confirm that a server's clock is right after a jump"
   static override description =
     'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired tokens ' +

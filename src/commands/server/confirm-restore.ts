@@ -1,10 +1,10 @@
 import { boolean } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { counted } from '../../ui/text/counted.ts'
 
-export default class ServerConfirmRestore extends BaseCommand {
+export default class ServerConfirmRestore extends LocalCommand {
   static override summary = 'Let a server that was restored from a backup continue the tasks that it holds'
   static override description =
     'When a server notices that its data directory is older than what its agents have seen, it holds every execution ' +

@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { control, isWithoutServer } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { keysFlag } from '../../ui/flags/keys.ts'
 
-export default class ServerDoctor extends BaseCommand {
+export default class ServerDoctor extends LocalCommand {
   static override summary = 'Look for damage in the data of a server and suggest fixes; exit 1 on errors'
   static override description =
     'It reads the store, keys, output, recordings, script versions and the audit log, and looks at permissions, disk, clock ' +

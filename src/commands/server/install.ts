@@ -21,7 +21,7 @@ import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService } from '../../install/service.ts'
 import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/pinned.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
 import { ifGiven } from '../../ui/flags/given.ts'
 import { installFlags, typedSettings } from '../../ui/flags/install.ts'
@@ -37,7 +37,7 @@ const passwordVariable = 'RSM_ADMIN_PASSWORD'
 
 const { 'new-keys': _newKeys, ...settings } = ServerStart.flags
 
-export default class ServerInstall extends BaseCommand {
+export default class ServerInstall extends LocalCommand {
   static override summary = 'Install the server of this machine as a service, and wait until it answers'
   static override description =
     'Makes the user rsm, /etc/rsm/server.env and a unit, starts rsm-server, and prints where it is, the fingerprint to ' +
@@ -58,6 +58,7 @@ export default class ServerInstall extends BaseCommand {
       'RSM_STORE_PASSWORD_FILE',
       'RSM_TLS_CERT',
       'RSM_TLS_KEY',
+      'RSM_CA_FILE',
     ]) {
       const path = typed.get(name)
       if (path !== undefined) typed.set(name, resolve(path))

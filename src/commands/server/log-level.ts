@@ -1,10 +1,10 @@
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
 
-export default class ServerLogLevel extends BaseCommand {
+export default class ServerLogLevel extends LocalCommand {
   static override summary = 'Change the log level of a running server, until it stops'
   static override description = 'Run it on the machine of the server, as its user or root; it needs no token.'
   static override examples = [

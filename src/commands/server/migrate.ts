@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { insecureStore } from '../../ui/flags/insecure-store.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
@@ -26,7 +26,7 @@ function endsOf({ from, store, to }: { from: string; store?: string | undefined;
   return isBack ? { isBack, store: from, directory: end } : { isBack, store: end, directory: from }
 }
 
-export default class ServerMigrate extends BaseCommand {
+export default class ServerMigrate extends LocalCommand {
   static override summary = 'Move a stopped server from its data directory to PostgreSQL, or back'
   static override description =
     'All that a server keeps moves as it is: users, hosts, scripts, tasks that run and that have ended, output with its ' +

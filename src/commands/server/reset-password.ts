@@ -1,12 +1,12 @@
 import { boolean } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { counted } from '../../ui/text/counted.ts'
 
-export default class ServerResetPassword extends BaseCommand {
+export default class ServerResetPassword extends LocalCommand {
   static override summary = "Set a new password for a user, on the server's machine"
   static override description =
     'For a password that nobody knows any more. All sessions and personal access tokens of the user end, and logins take no code of an authenticator app. Run it as the ' +

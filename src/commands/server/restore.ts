@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { readSecretFile } from '../../ui/input/named-file.ts'
@@ -17,7 +17,7 @@ async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-export default class ServerRestore extends BaseCommand {
+export default class ServerRestore extends LocalCommand {
   static override summary = 'Restore a backup into an empty directory'
   static override description =
     'Verifies the whole file before it creates the directory: a backup that is incomplete, altered or made by a ' +

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
@@ -33,7 +33,7 @@ function lines({ byAge, bySize, terminals, kept, ...limits }: OldData): string[]
 const isEmpty = ({ byAge, bySize, terminals }: OldData) =>
   byAge.tasks + bySize.tasks + terminals.sessions === 0
 
-export default class ServerRetention extends BaseCommand {
+export default class ServerRetention extends LocalCommand {
   static override summary = 'Show what is past its retention by age or size, and remove it'
   static override description =
     'A server does this by itself every hour. It says what goes and asks before it removes it. Run it on the machine of ' +

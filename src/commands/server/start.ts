@@ -3,7 +3,7 @@ import { boolean, string } from '@oclif/core/flags'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 import { proxySetting } from '../../net/proxy.ts'
 import { trustOptions } from '../../net/trust.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, startedBefore, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
@@ -16,7 +16,7 @@ import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { parseBytes, parseTimer } from '../../ui/input/values.ts'
 import { jsonText } from '../../ui/text/json.ts'
 
-export default class ServerStart extends BaseCommand {
+export default class ServerStart extends LocalCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
   static override examples = [
     '$ rsm server start',
@@ -152,6 +152,10 @@ export default class ServerStart extends BaseCommand {
         description:
           'copy each entry of the audit log to file:PATH, syslog:, syslog+tcp://HOST:PORT or syslog+tls://HOST[:PORT]',
       }),
+      'ca-file': string({
+        helpValue: 'FILE',
+        description: 'extra certificates to trust, for --audit-copy',
+      }),
       'log-level': string({
         default: 'INFO',
         options: [...logLevels],
@@ -211,7 +215,7 @@ export default class ServerStart extends BaseCommand {
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       auditCommands: !flags['no-audit-commands'],
-      auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target)),
+      auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target, flags['ca-file'])),
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined ? {} : { adminPassword }),
     })
@@ -237,9 +241,8 @@ export default class ServerStart extends BaseCommand {
     if (server.fault !== null) throw server.fault
   }
 
-  #copyTo(target: string) {
+  #copyTo(target: string, caFile: string | undefined) {
     if (!target.startsWith('syslog+tls:')) return { target }
-    const caFile = this.globals['ca-file'] ?? (process.env['RSM_CA_FILE'] || undefined)
     return { target, ca: trustOptions(caFile).ca }
   }
 }

@@ -4,7 +4,7 @@ import { needRoot } from '../../install/plan.ts'
 import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
 import { findSystemd } from '../../install/systemd.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { type BaseCommand, LocalCommand } from '../../ui/command/base-command.ts'
 import { uninstallFlags } from '../../ui/flags/install.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
@@ -42,7 +42,7 @@ export async function uninstall(command: BaseCommand, service: Service, flags: U
   return { removed: paths, kept }
 }
 
-export default class ServerUninstall extends BaseCommand {
+export default class ServerUninstall extends LocalCommand {
   static override summary = 'Stop the server of this machine and remove what rsm server install has installed'
   static override description =
     'Its data stays unless you add --remove-data: users, hosts, tasks, keys, audit log. The user rsm stays; userdel rsm ' +

@@ -11,7 +11,7 @@ import { formerOf } from '../../install/upgrade/exchange.ts'
 import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
 import { upgradeServer } from '../../install/upgrade/upgrade-server.ts'
 import { isApart, isForsaken, runApart, undisturbed } from '../../ui/command/apart.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../ui/command/base-command.ts'
 import { control, controlStream } from '../../ui/command/control.ts'
 import { cutFault } from '../../ui/command/cut-fault.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
@@ -61,7 +61,7 @@ function mayBecome(from: string, { version }: Candidate, allowDowngrade: boolean
   })
 }
 
-export default class ServerUpgrade extends BaseCommand {
+export default class ServerUpgrade extends LocalCommand {
   static override summary = 'Replace the executable of the running server, and roll back if it does not start'
   static override description =
     'Checks the file first: its signature (FILE.sig) if this build of rsm has a release key, otherwise its sha256 ' +

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 import { RsmError } from '../../core/errors.ts'
 
 /** What the manifest and the command classes both say of a flag. */
-interface FlagShape {
+export interface FlagShape {
   readonly type: string
   readonly char?: string | undefined
   readonly aliases?: readonly string[] | undefined
   readonly charAliases?: readonly string[] | undefined
+  readonly helpGroup?: string | undefined
 }
 
 /**

@@ -16,9 +16,16 @@ import { blameVariables } from './failure.ts'
 
 const helpGroup = 'GLOBAL'
 
-/** The options that every command knows (contract §9). */
+const json = boolean({ helpGroup, description: 'print only the data, as JSON' })
+const displayFlags = {
+  quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
+  utc: boolean({ helpGroup, description: 'show times in UTC' }),
+  'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
+}
+
+/** The global flags (contract §9). */
 const globalFlags = {
-  json: boolean({ helpGroup, description: 'print only the data, as JSON' }),
+  json,
   url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
   context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
   'token-file': string({
@@ -34,11 +41,9 @@ const globalFlags = {
   'tls-fingerprint': string({
     helpGroup,
     helpValue: 'PIN',
-    description: 'trust only this key of the server (sha256//…), or certificate (sha256:HEX)',
+    description: 'trust only this key or certificate of the server',
   }),
-  quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
-  utc: boolean({ helpGroup, description: 'show times in UTC' }),
-  'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
+  ...displayFlags,
 }
 
 type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
@@ -173,4 +178,10 @@ export abstract class BaseCommand extends Command {
     if (this.globals.json && data !== undefined) process.stdout.write(`${jsonText(data, 2)}\n`)
     return data
   }
+}
+
+/** A command that works on this machine: a server cannot be chosen for it. */
+export abstract class LocalCommand extends BaseCommand {
+  // The flags that are missing are optional, so their values are undefined.
+  static override baseFlags = { json, ...displayFlags } as typeof globalFlags
 }

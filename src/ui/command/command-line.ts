@@ -1,11 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
-import { splitOptions } from './argv.ts'
-import { findCommand } from './find-command.ts'
+import { type FlagShape, splitOptions } from './argv.ts'
+import { findCommand, globalFlags, splitGlobals } from './find-command.ts'
 import { commandMeant } from './suggestion.ts'
 
 interface ManifestCommand {
-  readonly flags: Record<string, { readonly type: string; readonly char?: string }>
+  readonly flags: Record<string, FlagShape>
   /** False where the options end at the first other word. */
   readonly strict?: boolean
   readonly relativePath: readonly string[]
@@ -34,13 +34,27 @@ function verbsOf(manifest: Manifest, topic: string): string[] {
     .map((id) => id.slice(topic.length + 1))
 }
 
+const usage = (message: string, hint = 'rsm --help') => new RsmError('usage', message, { hint })
+
+/** An option before the command that is not a global one. */
+function misplacedOption(option: string, globals: readonly string[]): RsmError {
+  const known = ['--version', '--help', ...globals.map((name) => `--${name}`)]
+  const meant = /^-[vV]$/.test(option) ? '--version' : nearest(option.replace(/=.*$/s, ''), known)
+  return meant === undefined
+    ? usage(`${option} comes before the command, where only global flags may be`, 'rsm help flags')
+    : usage(`unknown option: ${option} (did you mean rsm ${meant}?)`)
+}
+
+/** A global flag before a command that does not have it. */
+function refusedGlobal(name: string, { words, command }: { words: string[]; command: ManifestCommand }) {
+  const typed = words.join(' ')
+  return Object.hasOwn(command.flags, name)
+    ? usage(`rsm ${typed} has a --${name} of its own: write it after the command`, `rsm ${typed} --help`)
+    : usage(`rsm ${typed} has no --${name}, because it works on this machine only`, `rsm ${typed} --help`)
+}
+
 function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
   const [first = '', second] = argv
-  const usage = (message: string, hint = 'rsm --help') => new RsmError('usage', message, { hint })
-  const ownOption = /^-[vV]$/.test(first) ? '--version' : nearest(first, ['--version', '--help'])
-  if (first.startsWith('-') && ownOption !== undefined)
-    return usage(`unknown option: ${first} (did you mean rsm ${ownOption}?)`)
-  if (first.startsWith('-')) return usage(`a command comes before its options: ${first}`)
   const meaning = commandMeant(Object.keys(manifest.commands), argv)
   const meant = meaning === undefined ? '' : ` (did you mean rsm ${meaning}?)`
   const isTopic = second !== undefined && verbsOf(manifest, first).length > 0
@@ -69,17 +83,25 @@ function asksJson(options: readonly string[]): boolean {
 
 /** Reads a command line; an unknown command rejects with `usage` and the nearest verb (contract §9). */
 export function readCommandLine(manifest: Manifest, argv: readonly string[]): Asked {
-  const found = findCommand(manifest.commands, argv)
+  const flags = argv[0]?.startsWith('-') ? globalFlags(manifest.commands) : {}
+  const { globals, words: typed, names, pending } = splitGlobals(flags, argv)
+  if (pending !== undefined) throw usage(`${globals.at(-1)} needs a value`, 'rsm help flags')
+  const found = findCommand(manifest.commands, typed)
   if (found !== undefined) {
-    const options = ownOptions(found.command, found.rest)
-    if (options.some(isHelpFlag)) return { kind: 'help', words: found.words }
     const { id, command } = found
-    return { kind: 'run', id, argv: found.rest, command, json: asksJson(options) }
+    const options = ownOptions(command, found.rest)
+    if (options.some(isHelpFlag)) return { kind: 'help', words: found.words }
+    const refused = names.find((name) => command.flags[name]?.helpGroup !== 'GLOBAL')
+    if (refused !== undefined) throw refusedGlobal(refused, found)
+    const json = asksJson([...globals, ...options])
+    return { kind: 'run', id, argv: [...globals, ...found.rest], command, json }
   }
-  const words = argv.filter((word, at) => !isHelpFlag(word) && !(at === 0 && word === 'help'))
-  if (words.length === 0) return { kind: 'help', words: [] }
-  if (words.length === 1 && verbsOf(manifest, words[0] ?? '').length > 0) return { kind: 'help', words }
-  const about = argv[0] === 'help' ? findCommand(manifest.commands, words) : undefined
+  const words = typed.filter((word, at) => !isHelpFlag(word) && !(at === 0 && word === 'help'))
+  const [first] = words
+  if (first === undefined || (typed[0] === 'help' && first === 'flags')) return { kind: 'help', words }
+  if (first.startsWith('-')) throw misplacedOption(first, Object.keys(flags))
+  if (words.length === 1 && verbsOf(manifest, first).length > 0) return { kind: 'help', words }
+  const about = typed[0] === 'help' ? findCommand(manifest.commands, words) : undefined
   if (about !== undefined) return { kind: 'help', words: about.words }
   throw unknownCommand(manifest, words)
 }

@@ -1,9 +1,89 @@
 import { Config } from '@oclif/core/config'
-import { Help } from '@oclif/core/help'
+import { CommandHelp, Help } from '@oclif/core/help'
 import { ownPackage } from '../../disk/own-files.ts'
 import type { Manifest } from './command-line.ts'
 
 type Plugins = NonNullable<Parameters<typeof Config.load>[0] & object>
+
+/** The first commands and topics that help shows, each with its summary. */
+const common = ['exec', 'cp', 'logs', 'tasks', 'hosts', 'terminal', 'tui']
+/** The others by use, without summaries, so that all fit one screen of 80x24. */
+const others: [use: string, names: string[]][] = [
+  ['Automate', ['scripts', 'schedules', 'webhooks', 'events', 'api', 'completion']],
+  ['Organize', ['clusters', 'enrollments', 'users', 'files', 'recordings', 'audit']],
+  ['Log in', ['login', 'logout', 'whoami', 'passwd', 'totp', 'context', 'sessions', 'tokens']],
+  ['Set up', ['quickstart', 'server', 'agent']],
+]
+const examples = [
+  ["$ rsm exec -w 'web[1-3]' uptime", 'run a command on three hosts'],
+  ['$ rsm cp ./app.conf web1:/etc/app.conf', 'copy a file to a host'],
+  ['$ rsm logs -f latest', 'follow the output of your last task'],
+  ['$ rsm hosts list --status OFFLINE', 'list the hosts that are down'],
+  ['$ rsm terminal web1', 'open a terminal'],
+] satisfies [string, string][]
+
+/** The page of a command, without the global flags: they would be half of it. */
+class CommandPage extends CommandHelp {
+  override generate(): string {
+    const { flags } = this.command
+    const shown = ['json', 'quiet', 'url', 'context']
+      .filter((name) => flags[name]?.helpGroup === 'GLOBAL')
+      .map((name) => `--${name}`)
+      .join(', ')
+    this.command.flags = Object.fromEntries(
+      Object.entries(flags).filter(([, { helpGroup }]) => helpGroup !== 'GLOBAL'),
+    )
+    return `${super.generate()}\n\nGlobal flags, such as ${shown}: rsm help flags`
+  }
+
+  protected override defaultUsage(): string {
+    const { flags } = this.command
+    const needed = Object.entries(flags).filter(([, { required }]) => required)
+    this.command.flags = Object.fromEntries(needed)
+    const usage = super.defaultUsage()
+    this.command.flags = flags
+    return needed.length === Object.keys(flags).length ? usage : `${usage} [OPTIONS]`
+  }
+
+  /** The summary is above it already. */
+  protected override description(): string | undefined {
+    const { description } = this.command
+    return description && this.wrap(description)
+  }
+
+  protected override examples(lines: Parameters<CommandHelp['examples']>[0]): string | undefined {
+    return super.examples(lines)?.replaceAll('\n\n', '\n')
+  }
+}
+
+class Pages extends Help {
+  protected override CommandHelpClass = CommandPage
+
+  protected override async showRootHelp(): Promise<void> {
+    const { commands, topics, pjson } = this.config
+    const about = new Map([
+      // A topic ends with the list of its commands.
+      ...topics.map(({ name, description = '' }) => [name, description.replace(/: [^:]*$/, '')] as const),
+      ...commands.map(({ id, summary = '' }) => [id, summary] as const),
+    ])
+    const body = common.map((name): [string, string] => [name, about.get(name) ?? ''])
+    const rest = others.map(([use, names]): [string, string] => [use, names.join(', ')])
+    this.log(`${pjson.description}\n`)
+    this.log(`${this.section('EXAMPLES', examples)}\n`)
+    this.log(`${this.section('COMMANDS', body)}\n`)
+    this.log(this.indent(this.renderList(rest, { indentation: 2, spacer: '\n' })))
+    this.log('Help: rsm COMMAND --help. Flags of every command: rsm help flags')
+  }
+
+  showGlobalFlags(): void {
+    // It has no other flags.
+    const whoami = this.config.findCommand('whoami', { must: true })
+    this.log(new CommandHelp(whoami, this.config, { ...this.opts, sections: ['flags'] }).generate())
+    this.log(`
+All may also come before the command. Commands that work on this machine only,
+such as rsm agent status, have none of those that choose a server.`)
+  }
+}
 
 /**
  * Shows the help of these words as oclif writes it. oclif would look for package.json, manifest and plugins on disk: it is
@@ -29,5 +109,7 @@ export async function showHelp(words: readonly string[], manifest: Manifest): Pr
     topics: Object.entries(pjson.oclif.topics).map(([name, topic]) => ({ name, ...topic })),
   }
   const config = await Config.load({ root: '/', plugins: new Map([['rsm', rsm]]) } as unknown as Plugins)
-  await new Help(config).showHelp([...words])
+  const pages = new Pages(config)
+  if (words[0] === 'flags') pages.showGlobalFlags()
+  else await pages.showHelp([...words])
 }

@@ -35,7 +35,12 @@ function optionNear(typed: string, flags: readonly string[]): string | undefined
   return optionMeant(word, flags) ?? (found === undefined ? undefined : `--${found}`)
 }
 
+/** Options that choose a server: only commands of this machine lack them. */
+const choosesServer = /^--(?:url|context|token-file|ca-file|tls-fingerprint)(?:=|$)/
+
 function unknownOptions(typed: readonly string[], flags: readonly string[]): string {
+  if (typed.every((word) => choosesServer.test(word)))
+    return `unknown option ${typed.join(', ')}: this command works on this machine only`
   const meant = optionNear(typed[0] ?? '', flags)
   return `unknown option ${typed.join(', ')}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`
 }

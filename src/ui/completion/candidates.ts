@@ -194,6 +194,8 @@ function commandOffers(
     else if (!offers.has(name)) offers.set(name, { name, about: about(start + name) })
   }
   if (words.length === 0) offers.set('help', { name: 'help', about: 'Show what a command does' })
+  if (words[0] === 'help' && words.length === 1)
+    offers.set('flags', { name: 'flags', about: 'The flags that may come before a command' })
   return [...offers.values()]
 }
 
@@ -211,7 +213,8 @@ function optionOffers({ command, given }: Extract<Wanted, { is: 'option' }>): Of
       name: `--${name}`,
       about: char === undefined ? description : `-${char}, ${description}`,
     }))
-  return [...offers, { name: '--help', about: 'Show what it does' }]
+  const version = { name: '--version', about: 'Show the version' }
+  return [...offers, { name: '--help', about: 'Show what it does' }, ...(command.id === '' ? [version] : [])]
 }
 
 /** What the word under the cursor can become; `topic` says what a topic is about. */
@@ -225,17 +228,8 @@ export async function candidatesFor(
   switch (wanted.is) {
     case 'nothing':
       return none
-    case 'command': {
-      const offers = commandOffers(manifest, wanted.words, topic)
-      const options = ['--help', '--version'].map((name) => ({ name }))
-      return {
-        candidates: fitting(
-          current.startsWith('-') && wanted.words.length === 0 ? options : offers,
-          '',
-          current,
-        ),
-      }
-    }
+    case 'command':
+      return { candidates: fitting(commandOffers(manifest, wanted.words, topic), '', current) }
     case 'option':
       return { candidates: fitting(optionOffers(wanted), '', current) }
     case 'value': {

@@ -1,4 +1,4 @@
-import { findCommand } from '../command/find-command.ts'
+import { findCommand, globalFlags, splitGlobals } from '../command/find-command.ts'
 import { type Kind, kindOf } from './kinds.ts'
 import type { Command, Flag, Manifest } from './manifest.ts'
 
@@ -106,8 +106,14 @@ function wantedOf(command: Command, words: readonly string[], current: string): 
 
 /** What can stand at the end of these words of a command line, `current` being the word there as far as it is typed. */
 export function whatIsWanted(manifest: Manifest, words: readonly string[], current: string): Wanted {
-  const named = words[0] === 'help' ? words.slice(1) : words
+  const isGlobal = (words[0] ?? current).startsWith('-')
+  const flags = isGlobal ? globalFlags(manifest.commands) : {}
+  const { globals, words: typed, pending } = splitGlobals(flags, words)
+  if (pending !== undefined || (typed.length === 0 && current.startsWith('-')))
+    return wantedOf({ id: '', flags, args: {} }, words, current)
+  const named = typed[0] === 'help' ? typed.slice(1) : typed
   const found = findCommand(manifest.commands, named)
-  if (found !== undefined) return words === named ? wantedOf(found.command, found.rest, current) : nothing
-  return isTopic(manifest, named) ? { is: 'command', words } : nothing
+  if (found !== undefined)
+    return typed === named ? wantedOf(found.command, [...globals, ...found.rest], current) : nothing
+  return isTopic(manifest, named) ? { is: 'command', words: typed } : nothing
 }

@@ -130,7 +130,7 @@ test('the npm package installs offline as one package, and all parts of rsm work
     shown.stderr,
   )
   const help = rsm('--help')
-  t.regex(help.stdout, /TOPICS\n[\s\S]*COMMANDS\n[\s\S]* exec /, help.stderr)
+  t.regex(help.stdout, /COMMANDS\n +exec /, help.stderr)
   const tried = rsm('quickstart', '--once')
   t.is(tried.status, 0, tried.stderr)
   t.regex(tried.stdout, /hello from/)

@@ -3,14 +3,14 @@ import { basename } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../../core/errors.ts'
 import { buildOf } from '../../../core/join/builds.ts'
-import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { LocalCommand } from '../../../ui/command/base-command.ts'
 import { control } from '../../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
 import { withIncoming } from '../../../ui/command/incoming.ts'
 import { needed } from '../../../ui/flags/checks.ts'
 import { readNamedFile } from '../../../ui/input/named-file.ts'
 
-export default class ServerReleasesAdd extends BaseCommand {
+export default class ServerReleasesAdd extends LocalCommand {
   static override summary = 'Let the server hand out an executable of rsm to hosts'
   static override description =
     'A server that is one executable hands out itself. For hosts of another architecture, or where the server runs from ' +

@@ -1,4 +1,4 @@
-import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { LocalCommand } from '../../../ui/command/base-command.ts'
 import { control } from '../../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
 import { showBytes } from '../../../ui/text/bytes.ts'
@@ -7,7 +7,7 @@ import { timeColumn } from '../../../ui/text/time.ts'
 
 const signatureWords = { VALID: 'yes', UNCHECKED: 'not checked', NONE: 'no' }
 
-export default class ServerReleasesList extends BaseCommand {
+export default class ServerReleasesList extends LocalCommand {
   static override summary = 'List the executables of rsm that the server hands out to hosts'
   static override examples = [
     '$ rsm server releases list',

@@ -1,11 +1,11 @@
 import { boolean } from '@oclif/core/flags'
-import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { LocalCommand } from '../../../ui/command/base-command.ts'
 import { control } from '../../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
 import { needed } from '../../../ui/flags/checks.ts'
 import { confirmRemoval } from '../../../ui/input/prompt.ts'
 
-export default class ServerReleasesRemove extends BaseCommand {
+export default class ServerReleasesRemove extends LocalCommand {
   static override summary = 'Stop handing out an added executable and its .xz'
   static override examples = [
     '$ rsm server releases remove rsm-linux-arm64 --yes',
