@@ -45,7 +45,7 @@ export default class ApiCommand extends BaseCommand {
     `$ rsm api PATCH /api/hosts/1 -d '{"tags":{"role":"web"}}'`,
   ]
   static override args = {
-    method: needed('GET (may be left out), POST, PATCH, DELETE'),
+    method: needed('GET (default), POST, PATCH or DELETE'),
     path: optional('path, like /api/hosts'),
   }
   static override flags = {

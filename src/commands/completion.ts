@@ -9,17 +9,16 @@ const scripts = {
 }
 
 export default class Completion extends LocalCommand {
-  static override summary =
-    'Print the completion script of a shell: commands, options, names of hosts and more'
+  static override summary = 'Print the completion script of a shell'
   static override description = `For this shell only:
   bash        source <(rsm completion bash)
   zsh         source <(rsm completion zsh)
   fish        rsm completion fish | source
-For every new one:
+For all new shells:
   bash        rsm completion bash > ~/.local/share/bash-completion/completions/rsm, or the line above in ~/.bashrc
   zsh         rsm completion zsh > "\${fpath[1]}/_rsm", or the line above in ~/.zshrc
   fish        rsm completion fish > ~/.config/fish/completions/rsm.fish
-Names come from the server in use, and are cached for some seconds in ~/.cache/rsm.`
+Names come from the current server, and are cached for some seconds in ~/.cache/rsm.`
   static override examples = [
     '$ source <(rsm completion bash)',
     '$ source <(rsm completion zsh)',

@@ -11,8 +11,8 @@ import { jsonText } from '../ui/text/json.ts'
 export default class Events extends BaseCommand {
   static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'
   static override description =
-    'With --json, one line of JSON per event; --after resumes after its "id". "reset" says that the events in between ' +
-    'are no longer known.'
+    'With --json, one line of JSON per event; --after resumes after its "id". "reset" means that the events in ' +
+    'between are no longer known.'
   static override examples = [
     '$ rsm events',
     '$ rsm events --type host,cluster',

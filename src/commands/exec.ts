@@ -45,7 +45,7 @@ function isTornShell([program = '', option = '', text = '']: readonly string[]):
 export default class Exec extends BaseCommand {
   static override summary = 'Run a command or a script on hosts and watch its output'
   static override description =
-    `Options end at the first word that is not an option. bash runs the words, joined by spaces as ssh does.
+    `Everything after the first word that is not an option is the command: bash runs it on each host, joined with spaces (as ssh does).
 Each host has RSM_HOST, RSM_HOST_ID, RSM_CLUSTERS, RSM_TAGS and RSM_TAG_... (each tag) in its environment.
 Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unreachable); for several, 1 if any did not succeed.`
   static override examples = [

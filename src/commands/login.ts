@@ -31,16 +31,16 @@ export default class Login extends BaseCommand {
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
     '$ rsm login https://rsm.example.org --context production --token-file ~/rsm-token',
   ]
-  static override args = { url: optional('server (default: the one in use)') }
+  static override args = { url: optional('server (default: the current one)') }
   static override flags = {
     username: string({ char: 'u', description: 'username (asked if not given)' }),
     'password-stdin': boolean({ description: 'read the password from stdin' }),
     code: string({
-      description: 'code from the authenticator app, or a recovery code (asked if needed)',
+      description: 'authenticator or recovery code (default: asked if needed)',
     }),
     'token-stdin': boolean({
       exclusive: ['username', 'password-stdin', 'code', 'token-file'],
-      description: 'read a token from stdin instead of a password; or use --token-file FILE',
+      description: 'read a token from stdin instead of a password',
     }),
   }
 

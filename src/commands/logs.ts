@@ -60,7 +60,7 @@ export default class Logs extends BaseCommand {
       min: 0,
       max: mostTailLines,
       helpValue: 'N',
-      description: 'only the last N lines of all chosen hosts together; with -f also what follows',
+      description: 'only the last N lines of all chosen hosts together',
       exclusive: ['after'],
     }),
     timestamps: boolean({ description: 'show when each line came' }),

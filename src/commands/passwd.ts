@@ -8,8 +8,8 @@ import { logIn } from '../ui/log-in.ts'
 export default class Passwd extends BaseCommand {
   static override summary = 'Change your own password'
   static override description =
-    'All your sessions and personal access tokens end; a stored login is renewed. With --password-stdin the first line of ' +
-    'stdin is the present password, the second the new one.'
+    'All your sessions and personal access tokens end; a stored login is renewed. With --password-stdin the ' +
+    'first line of stdin is the current password, the second the new one.'
   static override examples = ['$ rsm passwd', '$ rsm passwd --password-stdin < both-passwords']
   static override flags = {
     'password-stdin': boolean({ description: 'read both passwords from stdin' }),

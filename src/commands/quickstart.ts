@@ -25,7 +25,7 @@ const look = 50
 type Undo = (() => Promise<void> | void)[]
 
 export default class Quickstart extends LocalCommand {
-  static override summary = 'Try rsm: start a server and an agent on this machine and run a first command'
+  static override summary = 'Try rsm: start a server and an agent, and run a first command'
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {
     once: boolean({ description: 'stop after the first command and remove everything' }),

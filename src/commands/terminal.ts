@@ -33,8 +33,8 @@ export default class Terminal extends BaseCommand {
   static override description =
     `A login shell, or COMMAND in one. It survives a lost network for 60 s. The server records it.
 At the beginning of a line ~. leaves, ~? helps, ~^Z suspends and ~~ is one ~.
-Exit code: the shell's own; 128 + the number of the signal that ended it; 255 if the session is lost or was left, or the host is away.
-Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdin is not read.`
+Exit code: the shell's own; 128 + the number of the signal that ended it; 255 if the session is lost or was left, or the host is unreachable.
+Without a terminal on stdin, the shell runs the commands on stdin; with COMMAND, stdin is not read.`
   static override usage = 'terminal HOST [OPTIONS] [-- COMMAND...]'
   static override examples = [
     '$ rsm terminal web1',
@@ -45,10 +45,10 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
   static override args = {
     host: optional('hostname, or @id:17'),
     // What ssh would take as a command: here options may follow the host, so it comes after `--`.
-    word: optional('a command, as ssh takes it', { hidden: true }),
+    word: optional('command to run instead of a login shell', { hidden: true }),
   }
   static override flags = {
-    'run-as': string({ char: 'l', helpValue: 'USER', description: 'open it as this user of the host' }),
+    'run-as': string({ char: 'l', helpValue: 'USER', description: 'user of the host to open it as' }),
     shell: string({ helpValue: 'SHELL', description: "shell to run (default: the user's login shell)" }),
     escape: string({
       char: 'e',
@@ -59,7 +59,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     watch: string({
       helpValue: 'SESSION',
       exclusive: ['run-as', 'shell'],
-      description: 'watch this session without typing; q leaves (for administrators)',
+      description: 'watch this session; q leaves (for administrators)',
     }),
   }
 

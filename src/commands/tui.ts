@@ -2,7 +2,6 @@ import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { optional } from '../ui/flags/checks.ts'
-import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
@@ -13,12 +12,12 @@ import { isColorless } from '../ui/text/screen.ts'
 const sessionLost = 255
 
 export default class Tui extends BaseCommand {
-  static override summary = 'Show the fleet, or a task, on the full screen'
+  static override summary = 'Show the fleet, or a task, full screen'
   static override description =
-    `Hosts on the left, failures first; on the right the log of the chosen host, or of all. The task may be running
-or finished. ? shows the keys; q leaves, and a running task goes on.`
+    'Hosts on the left, failures first; on the right the log of the chosen host, or of all hosts. The task may ' +
+    'be running or finished. ? shows the keys; q leaves, and a running task continues.'
   static override examples = ['$ rsm tui', '$ rsm tui TASK', '$ rsm tui latest']
-  static override args = { task: optional(`${taskDescription}; without it, the fleet`) }
+  static override args = { task: optional('task id or latest (default: the fleet)') }
 
   async run() {
     const { args, flags } = await this.parse(Tui)

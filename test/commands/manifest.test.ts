@@ -3,9 +3,15 @@ import { resolve } from 'node:path'
 import { Config } from '@oclif/core/config'
 import test from 'ava'
 
+interface Described {
+  readonly description?: string
+}
+
 interface Shown {
   readonly examples?: readonly string[]
   readonly summary?: string
+  readonly flags: Readonly<Record<string, Described>>
+  readonly args: Readonly<Record<string, Described>>
 }
 
 test('oclif.manifest.json is what the commands say; npm run manifest makes it anew', async (t) => {
@@ -51,5 +57,16 @@ test('every command has a summary and an example', (t) => {
   for (const [id, command] of Object.entries(commands)) {
     t.truthy(command.summary, id)
     t.true((command.examples?.length ?? 0) > 0, id)
+  }
+})
+
+test('flags and arguments are described in at most 60 characters, commands in at most 80', (t) => {
+  const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
+    commands: Record<string, Shown>
+  }
+  for (const [id, { summary = '', flags, args }] of Object.entries(commands)) {
+    t.true(summary.length <= 80, `${id}: ${summary}`)
+    for (const [name, { description = '' }] of [...Object.entries(flags), ...Object.entries(args)])
+      t.true(description !== '' && description.length <= 60, `${id} ${name}: ${description}`)
   }
 })

@@ -40,8 +40,8 @@ export default class AgentInstall extends LocalCommand {
   static override summary = 'Install the agent of this host as a service, and wait until it is linked'
   static override description =
     'Writes /etc/rsm/agent.env and a unit, starts rsm-agent, and ends with 0 once the server says that the agent is ' +
-    'linked. A join string is what `rsm hosts join` makes; with - it comes from stdin, where nobody sees it. Run it ' +
-    'again to change settings: what is not given stays. With --user it needs no root, and the agent is yours alone.'
+    'linked. `rsm hosts join` makes the join string; with - it comes from stdin, where other users cannot see it. Run it ' +
+    'again to change settings: those that are not given stay. With --user it needs no root, and the agent runs as you.'
   static override examples = [
     '$ rsm agent install - < join-string',
     '$ rsm agent install --join-file join-string --run-as deploy --dry-run',
@@ -52,11 +52,11 @@ export default class AgentInstall extends LocalCommand {
   }
   static override flags = {
     'join-file': string({ helpValue: 'FILE', description: 'file with the join string' }),
-    url: string({ env: 'RSM_AGENT_URL', helpValue: 'URL', description: 'the server' }),
+    url: string({ env: 'RSM_AGENT_URL', helpValue: 'URL', description: 'URL of the server' }),
     'enroll-token-file': { ...tokenFile, exclusive: [] },
     ...settings,
     user: boolean({
-      description: 'install for your own user, without root: a user unit, or a line for cron',
+      description: 'install for your own user, without root',
     }),
     ...installFlags,
   }

@@ -16,17 +16,19 @@ import { jsonText } from '../../ui/text/json.ts'
 
 export default class AgentRun extends LocalCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
+  static override description =
+    '--sandbox user never runs scripts as root or as the user of the agent. --sandbox strict runs each in bubblewrap, ' +
+    'with its own processes and /tmp, a read-only system and no network.'
   static override examples = [
     '$ RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org',
     '$ rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy',
     '$ rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G',
   ]
   static override flags = withVariables('RSM_AGENT_', {
-    url: string({ required: true, helpValue: 'URL', description: 'the server' }),
+    url: string({ required: true, helpValue: 'URL', description: 'URL of the server' }),
     'enroll-token': string({
       helpValue: 'TOKEN',
-      description:
-        'token from rsm hosts join; safer in the environment or a file, because every user can see arguments',
+      description: 'token from rsm hosts join; other users can see it',
     }),
     'enroll-token-file': string({
       helpValue: 'FILE',
@@ -41,7 +43,7 @@ export default class AgentRun extends LocalCommand {
     hostname: string({ description: 'name of this host (default: its own hostname)' }),
     'data-dir': string({
       helpValue: 'DIR',
-      description: `directory for identity, journal and output; ${dataDirectoryHelp('agent')}`,
+      description: dataDirectoryHelp('agent'),
     }),
     'run-as': string({
       helpValue: 'USER',
@@ -55,8 +57,7 @@ export default class AgentRun extends LocalCommand {
     sandbox: string({
       options: ['none', 'user', 'strict'],
       default: 'none',
-      description:
-        "sandbox for every script: user = never as root or the agent's own user; strict = bubblewrap: own processes, read-only system, private /tmp, no network",
+      description: "user: never as root or the agent's user; strict: bubblewrap",
     }),
     'sandbox-network': boolean({
       description: 'let scripts in a strict sandbox reach the network',
@@ -64,7 +65,7 @@ export default class AgentRun extends LocalCommand {
     limit: string({
       helpValue: 'NAME=SIZE',
       ...listed,
-      description: 'upper limits for every script: memory=512M, processes=100, cpu=50% of one core',
+      description: 'per script: memory=512M, processes=100, cpu=50% of a core',
     }),
     'max-executions': integer({
       default: 16,
@@ -75,7 +76,7 @@ export default class AgentRun extends LocalCommand {
     'on-demand': boolean({ description: 'link only while there is work' }),
     drain: boolean({ description: 'when stopped, wait for running scripts' }),
     'allow-unsigned': boolean({
-      description: 'accept scripts without a signature, for servers that do not sign',
+      description: 'accept unsigned scripts, for servers that do not sign',
     }),
     'no-terminal': boolean({
       description: 'open no terminals on this host',

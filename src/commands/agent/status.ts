@@ -7,16 +7,16 @@ import { findingData } from '../../ui/hosts/findings-view.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class AgentStatus extends LocalCommand {
-  static override summary = 'Show the state of the agent on this host; exit 0 if scripts reach it, 1 if not'
+  static override summary = 'Show the state of the agent on this host'
   static override description =
-    'Faults are listed at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +
-    'demand and is heard. Exit code 5: no agent runs on that data directory.'
+    'Faults are listed at the end, each with what to do. Exit code: 0 if scripts reach the agent (it is linked, or ' +
+    'links on demand), 1 if not, 5 if no agent runs on that data directory.'
   static override examples = ['$ rsm agent status', '$ rsm agent status --data-dir /tmp/web1 --json']
   static override flags = {
     'data-dir': string({
       env: 'RSM_AGENT_DATA_DIR',
       helpValue: 'DIR',
-      description: `directory of the agent; ${dataDirectoryHelp('agent')}`,
+      description: dataDirectoryHelp('agent'),
     }),
   }
 

@@ -6,7 +6,7 @@ import { uninstallFlags } from '../../ui/flags/install.ts'
 import { uninstall } from '../server/uninstall.ts'
 
 export default class AgentUninstall extends LocalCommand {
-  static override summary = 'Stop the agent of this host and remove what rsm agent install has installed'
+  static override summary = 'Stop the agent of this host and remove its installation'
   static override description =
     'Its data stays unless you add --remove-data: identity, and output that the server does not have yet. An agent that ' +
     'systemd does not stop (one started by hand) is named, and nothing is removed while it runs. The server keeps the host ' +

@@ -5,10 +5,10 @@ import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AuditVerify extends BaseCommand {
-  static override summary = 'Check whether an entry of the audit log was changed or removed, and where'
+  static override summary = 'Check whether the audit log was changed, and where'
   static override description =
-    'A lost connection is resumed. A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
-    'and the server writes it to its own log every hour ("auditHead").'
+    'A lost connection is resumed. A log whose end was cut off is detected if --head names a head noted ' +
+    'earlier. This command prints the head, and the server writes it to its own log every hour ("auditHead").'
   static override examples = [
     '$ rsm audit verify',
     '$ rsm audit verify --head 57:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -17,9 +17,9 @@ export default class AuditVerify extends BaseCommand {
   static override flags = {
     file: string({
       helpValue: 'PATH',
-      description: 'read this log, or the one of this data directory, instead of asking the server',
+      description: 'read this log or data directory instead of the server',
     }),
-    head: string({ helpValue: 'ID:HASH', description: 'a head noted earlier, which the log must contain' }),
+    head: string({ helpValue: 'ID:HASH', description: 'head noted earlier that the log must contain' }),
   }
 
   async run() {

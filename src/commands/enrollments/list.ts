@@ -6,7 +6,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { timeColumn } from '../../ui/text/time.ts'
 
 export default class EnrollmentsList extends BaseCommand {
-  static override summary = 'List the enrollment tokens that `rsm hosts join` has made (for administrators)'
+  static override summary = 'List enrollment tokens (for administrators)'
   static override examples = ['$ rsm enrollments list']
   static override flags = { limit: limitFlag }
 

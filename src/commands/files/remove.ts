@@ -5,7 +5,7 @@ import { showBytes } from '../../ui/text/bytes.ts'
 export default removalCommand({
   summary: 'Remove unused uploads; their tasks cannot be retried',
   examples: ['$ rsm files remove 01KA2B --yes'],
-  arg: ['upload', 'ids of uploads, or 6 or more of their first or last characters'],
+  arg: ['upload', 'upload ids, or their first or last 6 characters'],
   noun: 'upload',
   nameOf: ({ id, name, offset }) => `${name ?? id} (${showBytes(offset)})`,
   find: findUpload,

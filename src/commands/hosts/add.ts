@@ -9,13 +9,13 @@ import { parsePairs } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class HostsAdd extends BaseCommand {
-  static override summary =
-    'Add a host before its agent joins; then use `rsm hosts join --replace HOST` or `rsm hosts install HOST`'
+  static override summary = 'Add a host before its agent joins'
+  static override description = 'Afterwards use `rsm hosts join --replace HOST` or `rsm hosts install HOST`.'
   static override examples = ['$ rsm hosts add web1 --ip 192.0.2.10 -t role=web']
   static override args = { hostname: needed('name of the host') }
   static override flags = {
     ip: string({ required: true, description: 'IP address' }),
-    'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),
+    'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port (default: 22)' }),
     'ssh-user': string({ description: 'SSH user' }),
     ...credentialFlags,
     'host-key': string({

@@ -44,7 +44,7 @@ export default class HostsEdit extends BaseCommand {
     ...credentialFlags,
     'host-key': string({
       helpValue: 'SHA256:…',
-      description: "SSH host key to expect, of one host; '' forgets the pinned key",
+      description: "SSH host key to expect, of one host; '' forgets it",
     }),
     tag: tagFlag('set this tag; other tags stay'),
     untag: string({

@@ -30,9 +30,9 @@ export default class HostsInstall extends BaseCommand {
   static override args = { host: anyNumber(hostsDescription) }
   static override flags = {
     ...targetFlags,
-    sudo: boolean({ description: 'become root by sudo, if the SSH user is not root' }),
+    sudo: boolean({ description: 'become root with sudo, if the SSH user is not root' }),
     'forget-credentials': boolean({
-      description: "afterwards remove the host's password and private key from the server",
+      description: 'remove the stored password and key of the host afterwards',
     }),
     ...begin,
     concurrency: runFlags.concurrency,

@@ -27,9 +27,9 @@ const flags = {
   'max-uses': integer({
     min: 1,
     helpValue: 'N',
-    description: 'how many hosts the token enrolls (default: 1)',
+    description: 'number of hosts that the token enrolls (default: 1)',
   }),
-  expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
+  expires: string({ helpValue: 'TIME', description: 'lifetime of the token (default: 24h)' }),
   tag: tagFlag('tag of the hosts'),
   cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
   token: boolean({ exclusive: ['ssh'], description: 'print only the token' }),

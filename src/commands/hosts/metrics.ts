@@ -31,8 +31,8 @@ export default class HostsMetrics extends BaseCommand {
   static override args = { host: needed('hostname, or @id:17') }
   static override flags = {
     since: text({ helpValue: 'TIME', exclusive: ['from'], description: 'how far back (default: 24h)' }),
-    from: text({ helpValue: 'WHEN', description: 'from this time on' }),
-    to: text({ helpValue: 'WHEN', description: 'up to this time (default: now)' }),
+    from: text({ helpValue: 'WHEN', description: 'start of the period' }),
+    to: text({ helpValue: 'WHEN', description: 'end of the period (default: now)' }),
     points: integer({
       min: 1,
       max: 2000,

@@ -19,10 +19,10 @@ const {
 export default class HostsUpgrade extends BaseCommand {
   static override summary = 'Upgrade the agents of hosts to the release on the server, one host first'
   static override description =
-    'Without --strategy and --batch-size it takes one host first, then a quarter of them at a time, and stops at ' +
-    'the first failure. Scripts keep running; the agents wait for open terminals to end. If the new version of an ' +
-    'agent does not link, the former one is restored. You need the role ADMIN, and a signed release on the ' +
-    'server: rsm server releases add.'
+    'Without --strategy and --batch-size it upgrades one host first, then a quarter of them at a time, and ' +
+    'stops at the first failure. Scripts keep running; the agents wait for open terminals to end. If the new ' +
+    'version of an agent does not link, the previous one is restored. Requires the role ADMIN, and a signed ' +
+    'release on the server: rsm server releases add.'
   static override examples = [
     '$ rsm hosts upgrade web1',
     "$ rsm hosts upgrade -w 'web[1-5]' --batch-size 1,10%,50% --max-failures 1",

@@ -31,8 +31,9 @@ async function standingOfNew(client: Client, selector: string): Promise<Awaited>
 
 export default class HostsWait extends BaseCommand {
   static override summary = 'Wait until hosts can be reached'
-  static override description = `Exit code: 0 once all of them can, 124 when the time is over.
-By default it waits until a script would reach the hosts, as @reachable selects them; --status waits for a status.`
+  static override description =
+    'Exit code: 0 once all of them can, 124 when the time is over. By default it waits until a script would ' +
+    'reach the hosts, as @reachable selects them; --status waits for a status.'
   static override examples = [
     "$ rsm hosts wait 'web[1-3]' --timeout 2m",
     '$ rsm hosts wait --new web4 && rsm exec -w web4 --script ./setup.sh',
@@ -45,7 +46,7 @@ By default it waits until a script would reach the hosts, as @reachable selects 
     hosts: hostsFlag,
     status: string({
       options: ['ONLINE', 'WARNING', 'OFFLINE'],
-      description: 'wait for this status (default: until a script would reach them)',
+      description: 'wait for this status (default: until scripts reach them)',
     }),
     new: boolean({ description: 'also wait for names that do not exist yet' }),
     timeout: string({

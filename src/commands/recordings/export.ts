@@ -10,7 +10,7 @@ import { findTerminalId } from '../../ui/names/terminal-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class RecordingsExport extends BaseCommand {
-  static override summary = 'Write a recorded terminal session to a file, for asciinema and other players'
+  static override summary = 'Write a recorded terminal session to an asciicast file'
   static override description =
     'The file is an asciicast v2, readable by its owner only. Without FILE, or with -, it goes to stdout.'
   static override examples = [

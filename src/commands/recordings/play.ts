@@ -4,7 +4,6 @@ import { readLocalFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
-import { recordingDescription } from '../../ui/flags/recording.ts'
 import { meansFile } from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
 import { findTerminalId } from '../../ui/names/terminal-names.ts'
@@ -23,7 +22,7 @@ function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): 
 export default class RecordingsPlay extends BaseCommand {
   static override summary = 'Play a recorded terminal session, or a .cast file'
   static override description =
-    `Space pauses and resumes, . steps while paused, q quits. If stdout is no terminal, all output is printed at
+    `Space pauses and resumes, . steps while paused, q quits. If stdout is not a terminal, all output is printed at
 once, as text without control sequences.`
   static override examples = [
     '$ rsm recordings play SESSION --speed 2 --idle-limit 1s',
@@ -31,12 +30,12 @@ once, as text without control sequences.`
     '$ rsm recordings play ./session.cast',
   ]
   static override args = {
-    recording: needed(`${recordingDescription}; or a file (with a / or the ending .cast)`),
+    recording: needed('session id, latest, or a file (with a / or ending in .cast)'),
   }
   static override flags = {
-    speed: string({ default: '1', helpValue: 'N', description: 'play N times as fast' }),
+    speed: string({ default: '1', helpValue: 'N', description: 'playback speed' }),
     'idle-limit': string({ helpValue: 'TIME', description: 'shorten longer pauses to this' }),
-    raw: boolean({ description: 'let control sequences through if stdout is no terminal' }),
+    raw: boolean({ description: 'keep control sequences if stdout is not a terminal' }),
   }
 
   async run() {

@@ -6,11 +6,18 @@ import { shellWord } from '../../ui/text/shell-word.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class SchedulesNext extends BaseCommand {
-  static override summary = 'Print the next times of a schedule, in its time zone and in local time'
+  static override summary = 'Show the next times of a schedule, in its time zone and yours'
   static override examples = ['$ rsm schedules next nightly', '$ rsm schedules next nightly -n 20']
   static override args = { schedule: needed('name of the schedule') }
   static override flags = {
-    count: integer({ char: 'n', min: 1, max: 100, default: 5, helpValue: 'N', description: 'so many' }),
+    count: integer({
+      char: 'n',
+      min: 1,
+      max: 100,
+      default: 5,
+      helpValue: 'N',
+      description: 'number of runs to show',
+    }),
   }
 
   async run() {

@@ -29,7 +29,7 @@ async function filesOf(
 }
 
 export default class SchedulesShow extends BaseCommand {
-  static override summary = 'Show a schedule and what happened at its last slots'
+  static override summary = 'Show a schedule and the results of its last slots'
   static override examples = ['$ rsm schedules show nightly']
   static override args = { schedule: needed('name of the schedule') }
 

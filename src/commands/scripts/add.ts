@@ -52,8 +52,8 @@ export default class ScriptsAdd extends BaseCommand {
     file: optional('file, or - for stdin'),
   }
   static override flags = {
-    type: string({ options: scriptTypeNames, description: 'type, if the file does not say it' }),
-    description: string({ char: 'd', description: 'what it does' }),
+    type: string({ options: scriptTypeNames, description: 'interpreter, if the file does not say it' }),
+    description: string({ char: 'd', description: 'description of the script' }),
     timeout: string({ char: 'u', helpValue: 'TIME', description: 'run time on a host, like 90 or 5m' }),
     tag: string({ char: 't', ...repeated, description: 'tag of the script' }),
     category: string({ description: 'category of the script' }),

@@ -14,7 +14,7 @@ const shortDigest = 12
 export default class ScriptsVersions extends BaseCommand {
   static override summary = 'List the versions of a stored script, or print the text of one'
   static override description =
-    'The text is printed byte for byte if stdout is no terminal; on a terminal, without control sequences.'
+    'If stdout is not a terminal, the text is printed byte for byte; on a terminal, without control sequences.'
   static override examples = [
     '$ rsm scripts versions deploy',
     '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
@@ -23,7 +23,7 @@ export default class ScriptsVersions extends BaseCommand {
     script: needed('name of the script'),
     version: custom<number>({
       parse: async (text) => wholeNumber('VERSION', text, { min: 1 }),
-    })({ ignoreStdin: true, description: 'print the text of this one' }),
+    })({ ignoreStdin: true, description: 'version whose text to print' }),
   }
   static override flags = { limit: limitFlag }
 

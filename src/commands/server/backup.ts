@@ -15,11 +15,11 @@ import { shellWord } from '../../ui/text/shell-word.ts'
 export default class ServerBackup extends LocalCommand {
   static override summary = 'Write a backup of a server to a file, also while it runs'
   static override description =
-    'The file holds users, hosts, scripts, tasks and their results as of one moment, output, recordings and the ' +
-    'audit log. It is verified while it is written, has mode 0600, and gets its name only when it is complete. ' +
-    "With - it goes to stdout. It holds the server's keys only with --with-keys, encrypted with a passphrase, " +
-    'because anyone who has them can run scripts on every host. It holds no metrics of hosts. Run it on the ' +
-    "server's machine, as the user of the server or root; it needs no token. If no server runs, it reads the data " +
+    'The file holds users, hosts, scripts, tasks and their results as of one moment, output, recordings and ' +
+    'the audit log, but no metrics of hosts. It is verified while it is written, has mode 0600, and gets its ' +
+    "name only when it is complete. With - it goes to stdout. It holds the server's keys only with " +
+    '--with-keys, encrypted with a passphrase, because anyone who has them can run scripts on every host. Run ' +
+    "it on the server's machine, as its user or root; it needs no token. If no server runs, it reads the data " +
     'directory itself.'
   static override examples = [
     '$ rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server',
@@ -31,7 +31,7 @@ export default class ServerBackup extends LocalCommand {
   }
   static override flags = {
     'without-output': boolean({
-      description: 'leave out the output of tasks and the recordings of terminal sessions',
+      description: 'leave out output of tasks and terminal recordings',
     }),
     'with-keys': boolean({
       dependsOn: ['passphrase-file'],

@@ -6,9 +6,10 @@ import { showBytes } from '../../ui/text/bytes.ts'
 export default class ServerCompact extends LocalCommand {
   static override summary = 'Rewrite the store of a server without obsolete records'
   static override description =
-    'A server does this by itself when the journal of its changes has grown; a start is fastest right after it. A server ' +
-    'that runs writes the store from its memory, which also replaces files that the disk has damaged. Run it on the ' +
-    'machine of the server, as its user or root; it needs no token. Where no server runs it does the work itself.'
+    'A server does this automatically when the journal of its changes has grown; it starts fastest right after ' +
+    'it. A running server writes the store from its memory, which also replaces files that the disk has ' +
+    "damaged. Run it on the server's machine, as its user or root; it needs no token. It works without a " +
+    'running server, too.'
   static override examples = ['$ rsm server compact', '$ rsm server compact --data-dir /var/lib/rsm/server']
   static override flags = { 'data-dir': serverDirectoryFlag }
 

@@ -5,10 +5,10 @@ import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories
 export default class ServerConfirmClock extends LocalCommand {
   static override summary = "Confirm that a server's clock is right after a jump"
   static override description =
-    'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired tokens ' +
-    'only by the time that really passes. It believes the clock after 24 hours of running, or after this command: ' +
-    'then it removes at once what is past its time. Run it on the machine of the server, as its user or root; it ' +
-    'needs no token. Where no server runs, this command does the work itself.'
+    'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired ' +
+    'tokens only by the time that really passes. It believes the clock after 24 hours of running, or after ' +
+    "this command: then it removes at once what is past its retention. Run it on the server's machine, as its " +
+    'user or root; it needs no token. It works without a running server, too.'
   static override examples = [
     '$ rsm server confirm-clock',
     '$ rsm server confirm-clock --data-dir /var/lib/rsm/server',

@@ -5,12 +5,12 @@ import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories
 import { counted } from '../../ui/text/counted.ts'
 
 export default class ServerConfirmRestore extends LocalCommand {
-  static override summary = 'Let a server that was restored from a backup continue the tasks that it holds'
+  static override summary = 'Start the tasks that a restored server holds, or cancel them'
   static override description =
-    'When a server notices that its data directory is older than what its agents have seen, it holds every execution ' +
-    'that had not started: each may have run since the backup. `rsm hosts doctor` and GET /api/server/status say so. ' +
-    'This command starts them, or cancels them with --cancel-pending. Run it on the machine of the server, as its ' +
-    'user or root; it needs no token. Where no server runs, this command does the work itself: what is held then starts with ' +
+    'When a server notices that its data directory is older than what its agents have seen, it holds every ' +
+    'execution that had not started, because each may have run since the backup. `rsm hosts doctor` and GET ' +
+    '/api/server/status report it. This command starts them, or cancels them with --cancel-pending. Run it on ' +
+    "the server's machine, as its user or root; it needs no token. Without a running server, they start with " +
     'the next start of the server.'
   static override examples = [
     '$ rsm server confirm-restore --cancel-pending',

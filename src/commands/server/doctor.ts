@@ -6,13 +6,13 @@ import { integer } from '../../ui/flags/checks.ts'
 import { keysFlag } from '../../ui/flags/keys.ts'
 
 export default class ServerDoctor extends LocalCommand {
-  static override summary = 'Look for damage in the data of a server and suggest fixes; exit 1 on errors'
+  static override summary = 'Check the data of a server and suggest fixes; exit 1 on errors'
   static override description =
-    'It reads the store, keys, output, recordings, script versions and the audit log, and looks at permissions, disk, clock ' +
-    'and port. It changes nothing. Run it on the machine of the server, as its user or root, while the server runs or ' +
-    'not; it needs no token. Errors exit 1, warnings and notes do not.\n\n' +
-    '--json: {dataDir, running, findings, well}; a finding is {code, severity, message, advice}, its severity error, ' +
-    'warning or note.'
+    'Reads the store, keys, output, recordings, script versions and the audit log, and checks permissions, ' +
+    "disk, clock and port. It changes nothing. Run it on the server's machine, as its user or root; it needs " +
+    'no token. The server may run or not. Errors exit 1, warnings and notes do not.\n\n--json: {dataDir, ' +
+    'running, findings, well}; a finding is {code, severity, message, advice}, its severity error, warning or ' +
+    'note.'
   static override examples = [
     '$ rsm server doctor',
     '$ rsm server doctor --data-dir /var/lib/rsm/server --json',

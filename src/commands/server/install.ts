@@ -41,7 +41,8 @@ export default class ServerInstall extends LocalCommand {
   static override summary = 'Install the server of this machine as a service, and wait until it answers'
   static override description =
     'Makes the user rsm, /etc/rsm/server.env and a unit, starts rsm-server, and prints where it is, the fingerprint to ' +
-    'pin, and the password of admin if this is its first start. Run it again to change settings: what is not given stays.'
+    'pin, and the password of admin if this is its first start. Run it again to change settings: settings that are not ' +
+    'given stay. `rsm server start --help` explains them.'
   static override examples = [
     '$ rsm server install --host 0.0.0.0 --tls-self-signed',
     '$ rsm server install --host 0.0.0.0 --tls-cert /etc/rsm/fullchain.pem --tls-key /etc/rsm/privkey.pem --dry-run',

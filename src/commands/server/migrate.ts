@@ -29,12 +29,12 @@ function endsOf({ from, store, to }: { from: string; store?: string | undefined;
 export default class ServerMigrate extends LocalCommand {
   static override summary = 'Move a stopped server from its data directory to PostgreSQL, or back'
   static override description =
-    'All that a server keeps moves as it is: users, hosts, scripts, tasks that run and that have ended, output with its ' +
-    'cursors, results, recordings, the audit log byte for byte, metrics of hosts. Then all of it is read in its new ' +
-    'place and compared; only then a server starts there. The place that it came from stays as it was, but no server ' +
-    'starts there any more, so that nothing runs twice. Keys do not move: every server needs a copy of them. Agents ' +
-    'and people notice nothing but the pause. Run it on the machine of the data directory, as its user or root.\n\n' +
-    '--json: {from, to, storeId, moved}; moved has numbers of records, entries and bytes.'
+    'Moves everything: users, hosts, tasks, output with its cursors, results, recordings, the audit log byte ' +
+    'for byte, and metrics of hosts. All of it is then read back and compared before a server may start there. ' +
+    'The old place stays unchanged, but no server starts there again, so that nothing runs twice. Keys do not ' +
+    'move: every server needs a copy of them. Agents and users notice only the pause. Run it on the machine of ' +
+    'the data directory, as its user or root.\n\n--json: {from, to, storeId, moved}; moved has numbers of ' +
+    'records, entries and bytes.'
   static override examples = [
     '$ rsm server migrate --from /var/lib/rsm/server --store postgres://rsm@pg1,pg2/rsm',
     '$ rsm server migrate --from postgres://rsm@pg1,pg2/rsm --to /srv/rsm --store-password-file /etc/rsm/store-password',
@@ -43,20 +43,19 @@ export default class ServerMigrate extends LocalCommand {
     from: string({
       helpValue: 'DIR|URL',
       required: true,
-      description: 'data directory of the server, or its PostgreSQL as postgres://USER@HOST[,HOST…]/DATABASE',
+      description: 'data directory, or postgres://USER@HOST[,HOST…]/DATABASE',
     }),
     store: string({ helpValue: 'URL', description: 'empty database to move to' }),
-    to: string({ helpValue: 'DIR', description: 'data directory to move to, empty or not there yet' }),
+    to: string({ helpValue: 'DIR', description: 'data directory to move to, empty or new' }),
     'store-password-file': string({
       env: 'RSM_STORE_PASSWORD_FILE',
       helpValue: 'FILE',
-      description: 'file with the password for PostgreSQL; ~/.pgpass by default',
+      description: 'file with the password of PostgreSQL (default: ~/.pgpass)',
     }),
     'insecure-store': insecureStore,
     keys: string({
       helpValue: 'DIR',
-      description:
-        'directory of the keys, to check that they belong to the store; keys/ in the data directory by default',
+      description: 'directory of the keys, to check them (default: keys/)',
     }),
   }
 

@@ -9,9 +9,9 @@ import { counted } from '../../ui/text/counted.ts'
 export default class ServerResetPassword extends LocalCommand {
   static override summary = "Set a new password for a user, on the server's machine"
   static override description =
-    'For a password that nobody knows any more. All sessions and personal access tokens of the user end, and logins take no code of an authenticator app. Run it as the ' +
-    'user of the server or root; it needs no token. Where no server runs it does the work itself. A user who is disabled ' +
-    'stays so.'
+    'For a forgotten password. All sessions and personal access tokens of the user end, and logins require no ' +
+    'code of an authenticator app. A disabled user stays disabled. Run it as the user of the server or root; ' +
+    'it needs no token, and works without a running server, too.'
   static override examples = [
     '$ rsm server reset-password admin',
     '$ rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password',

@@ -30,7 +30,7 @@ export default class ServerRestore extends LocalCommand {
     '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',
   ]
   static override args = {
-    file: needed('backup, as rsm server backup writes it'),
+    file: needed('backup made by rsm server backup'),
   }
   static override flags = {
     'passphrase-file': string({

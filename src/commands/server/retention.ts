@@ -34,11 +34,11 @@ const isEmpty = ({ byAge, bySize, terminals }: OldData) =>
   byAge.tasks + bySize.tasks + terminals.sessions === 0
 
 export default class ServerRetention extends LocalCommand {
-  static override summary = 'Show what is past its retention by age or size, and remove it'
+  static override summary = 'Show what is past its retention, and delete it'
   static override description =
-    'A server does this by itself every hour. It says what goes and asks before it removes it. Run it on the machine of ' +
-    'the server, as its user or root; it needs no token. The settings are those of the server that runs; where none runs, ' +
-    'this command takes them and does the work itself.'
+    'A server does this automatically every hour. This command shows what is due and asks before it deletes ' +
+    "it. Run it on the server's machine, as its user or root; it needs no token. A running server uses its own " +
+    'settings; without one, this command uses the settings that you give it.'
   static override examples = [
     '$ rsm server retention --dry-run',
     '$ rsm server retention --yes --data-dir /var/lib/rsm/server',

@@ -18,6 +18,10 @@ import { jsonText } from '../../ui/text/json.ts'
 
 export default class ServerStart extends LocalCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
+  static override description =
+    '--store takes postgres://USER@HOST[,HOST…]/DATABASE, and needs --keys and --server-name. --audit-copy takes ' +
+    'file:PATH, syslog:, syslog+tcp://HOST:PORT or syslog+tls://HOST[:PORT]. --hsts holds for half a year and for every ' +
+    'port of the name. A trusted proxy reports addresses by the PROXY protocol v2 or by X-Forwarded-For.'
   static override examples = [
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
@@ -41,20 +45,19 @@ export default class ServerStart extends LocalCommand {
       }),
       'data-dir': string({
         helpValue: 'DIR',
-        description: `data directory of the server; ${dataDirectoryHelp('server')}`,
+        description: dataDirectoryHelp('server'),
       }),
       keys: string({
         helpValue: 'DIR',
-        description: 'where signing and sealing keys are kept; keys/ in the data directory by default',
+        description: 'directory of the keys (default: keys/ in --data-dir)',
       }),
       store: string({
         helpValue: 'URL',
-        description:
-          'PostgreSQL that several servers share, postgres://USER@HOST[,HOST…]/DATABASE; needs --keys and --server-name',
+        description: 'PostgreSQL for several servers, postgres://USER@HOST/NAME',
       }),
       'store-password-file': string({
         helpValue: 'FILE',
-        description: 'file with the password for --store; ~/.pgpass by default',
+        description: 'file with the password for --store (default: ~/.pgpass)',
       }),
       'insecure-store': insecureStore,
       'server-name': string({
@@ -76,7 +79,7 @@ export default class ServerStart extends LocalCommand {
       'warn-after': string({
         default: '10m',
         helpValue: 'TIME',
-        description: 'a host is WARNING once cpu or memory was at 90 % for this long; disks warn at once',
+        description: 'WARNING once cpu or memory was at 90 % for this long',
       }),
       'ws-idle-timeout': integer({
         default: 300,
@@ -99,33 +102,30 @@ export default class ServerStart extends LocalCommand {
         min: 0,
         max: 604_800,
         helpValue: 'SECONDS',
-        description: 'seconds without input and output until a terminal session ends, 0 = never',
+        description: 'seconds until an idle terminal session ends, 0 = never',
       }),
       'tls-cert': string({
         helpValue: 'FILE',
-        description: 'serve TLS with this certificate, PEM, full chain; SIGHUP reads it again',
+        description: 'PEM certificate (full chain) to serve TLS; SIGHUP reloads it',
       }),
-      'tls-key': string({ helpValue: 'FILE', description: 'its private key, PEM' }),
+      'tls-key': string({ helpValue: 'FILE', description: 'private key of --tls-cert, PEM' }),
       'tls-self-signed': boolean({
         description: 'serve TLS with a self-signed certificate, which clients pin',
       }),
       hsts: boolean({
-        description:
-          'with --tls-cert: tell browsers to insist on TLS, for half a year and every port of this name',
+        description: 'with --tls-cert: make browsers insist on TLS (HSTS)',
       }),
       'insecure-http': boolean({
-        description: 'listen beyond loopback without TLS: everything is sent in the clear',
+        description: 'listen beyond loopback without TLS, unencrypted',
       }),
       'trusted-proxy': string({
         helpValue: 'CIDR',
         ...listed,
-        description:
-          "proxy or network of proxies trusted to report the client's address: PROXY protocol v2 or X-Forwarded-For",
+        description: "proxy or network trusted to report the client's address",
       }),
       'public-url': string({
         helpValue: 'URL',
-        description:
-          'URL at which hosts and browsers reach this server, for rsm hosts join (default: as the caller reaches it) and links in webhooks',
+        description: "URL for hosts and links in webhooks (default: the caller's)",
       }),
       'webhook-allow': string({
         helpValue: 'CIDR',
@@ -133,7 +133,7 @@ export default class ServerStart extends LocalCommand {
         description: 'non-public address or network that webhooks may send to',
       }),
       'webhook-insecure': boolean({
-        description: 'let webhooks send by http to loopback addresses of --webhook-allow',
+        description: 'allow http to loopback addresses of --webhook-allow',
       }),
       'max-file-size': string({
         default: '2G',
@@ -142,15 +142,14 @@ export default class ServerStart extends LocalCommand {
       }),
       'max-upload-bytes': string({
         helpValue: 'SIZE',
-        description: 'unused uploads per user [20G or 10 x --max-file-size]',
+        description: 'unused uploads per user (20G or 10 x --max-file-size)',
       }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
       'audit-copy': string({
         helpValue: 'TARGET',
-        description:
-          'copy each entry of the audit log to file:PATH, syslog:, syslog+tcp://HOST:PORT or syslog+tls://HOST[:PORT]',
+        description: 'also write the audit log to a file or a syslog collector',
       }),
       'ca-file': string({
         helpValue: 'FILE',
@@ -163,7 +162,7 @@ export default class ServerStart extends LocalCommand {
       }),
     }),
     'new-keys': boolean({
-      description: 'replace missing or damaged keys: agents must be enrolled again, stored secrets are lost',
+      description: 'replace lost keys: enroll agents again, lose stored secrets',
     }),
   }
 

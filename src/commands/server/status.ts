@@ -32,11 +32,11 @@ function copied(copy: ProcessStatus['auditCopy']): string | null {
 }
 
 export default class ServerStatus extends BaseCommand {
-  static override summary =
-    'Show the state of the server on this machine, and of the servers that share its store'
+  static override summary = 'Show the state of the server on this machine'
   static override description =
-    'Run it as the user of the server or root; it needs no token. Exit code 4 where no server runs. With --url or ' +
-    '--context it asks that server over the network, with your token, and shows what every user may see.'
+    'Also shows the servers that share its store. Run it as the user of the server or root; it needs no token. ' +
+    'Exit code 4: no server runs. With --url or --context it asks that server over the network, with your ' +
+    'token, and shows what every user may see.'
   static override examples = [
     '$ rsm server status',
     '$ rsm server status --json',

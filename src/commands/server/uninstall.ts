@@ -43,7 +43,7 @@ export async function uninstall(command: BaseCommand, service: Service, flags: U
 }
 
 export default class ServerUninstall extends LocalCommand {
-  static override summary = 'Stop the server of this machine and remove what rsm server install has installed'
+  static override summary = 'Stop the server of this machine and remove its installation'
   static override description =
     'Its data stays unless you add --remove-data: users, hosts, tasks, keys, audit log. The user rsm stays; userdel rsm ' +
     'removes it. A server that systemd does not stop (one started by hand) is named, and nothing is removed while it runs. ' +

@@ -62,31 +62,31 @@ function mayBecome(from: string, { version }: Candidate, allowDowngrade: boolean
 }
 
 export default class ServerUpgrade extends LocalCommand {
-  static override summary = 'Replace the executable of the running server, and roll back if it does not start'
+  static override summary = "Replace the server's executable; roll back if it fails to start"
   static override description =
-    'Checks the file first: its signature (FILE.sig) if this build of rsm has a release key, otherwise its sha256 ' +
-    '(or --allow-unsigned), and that it runs on this machine. Then writes a backup without output and recordings, stops the ' +
-    'server, replaces the executable, and starts the server: with systemctl if it is a systemd unit, otherwise ' +
-    'with its former arguments. If the server is not ready within 60 s, the former executable and the former ' +
-    "store are restored. Scripts keep running meanwhile. Run it on the server's machine, as root or the user of " +
-    'the server; it needs no token.'
+    'First checks the signature of the file (FILE.sig) if this build of rsm has a release key, otherwise its ' +
+    'sha256 (or --allow-unsigned), and that it runs on this machine. Then writes a backup without output and ' +
+    'recordings, stops the server, replaces the executable, and starts the server: with systemctl if it is a ' +
+    'systemd unit, otherwise with its previous arguments. If the server is not ready within 60 s, the previous ' +
+    "executable and store are restored. Scripts keep running meanwhile. Run it on the server's machine, as its " +
+    'user or root; it needs no token.'
   static override examples = [
     '$ rsm server upgrade ./rsm-linux-x64',
     '$ rsm server upgrade ./rsm-linux-x64 --allow-unsigned   # of your own build',
     '$ rsm server upgrade ./rsm-linux-x64 --allow-downgrade --data-dir /var/lib/rsm/server',
   ]
-  static override args = { file: needed('the new executable of rsm') }
+  static override args = { file: needed('new executable of rsm') }
   static override flags = {
-    sha256: string({ helpValue: 'HEX', description: 'the sha256 that the file must have' }),
+    sha256: string({ helpValue: 'HEX', description: 'sha256 that the file must have' }),
     'allow-downgrade': boolean({ description: 'allow an older version' }),
     'allow-unsigned': boolean({ description: 'allow an unsigned file, in a build without a release key' }),
     executable: string({
       helpValue: 'FILE',
-      description: 'the executable to replace, if not the one that the server runs from',
+      description: "executable to replace (default: the server's own)",
     }),
     backup: string({
       helpValue: 'FILE',
-      description: 'file for the backup (default: in backups/ of the data directory)',
+      description: 'backup file (default: in backups/ of the data directory)',
     }),
     'data-dir': serverDirectoryFlag,
   }

@@ -9,10 +9,10 @@ const sessionId = /^[1-9]\d{0,15}$/
 const listThem = 'rsm sessions list shows the ids'
 
 export default class SessionsEnd extends BaseCommand {
-  static override summary = 'End sessions of yours; their streams and terminals close at once'
+  static override summary = 'End your login sessions; their terminals close at once'
   static override examples = ['$ rsm sessions end 12', '$ rsm sessions end --others']
-  static override args = { id: anyNumber('ids, as rsm sessions list shows them') }
-  static override flags = { others: boolean({ description: 'all but the one that makes this call' }) }
+  static override args = { id: anyNumber('session ids, as rsm sessions list shows them') }
+  static override flags = { others: boolean({ description: 'all sessions but this one' }) }
 
   async run() {
     const { args, flags } = await this.parse(SessionsEnd)

@@ -4,7 +4,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { timeColumn } from '../../ui/text/time.ts'
 
 export default class SessionsList extends BaseCommand {
-  static override summary = 'List your sessions: where you are logged in, and when each was last used'
+  static override summary = 'List your login sessions'
   static override examples = ['$ rsm sessions list']
   static override flags = { limit: limitFlag }
 

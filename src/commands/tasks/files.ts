@@ -12,16 +12,17 @@ import { showBytes } from '../../ui/text/bytes.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class TasksFiles extends BaseCommand {
-  static override summary = 'List what a task has fetched from its hosts, and get it'
+  static override summary = 'List the files that a task fetched from hosts, or save them'
   static override description =
-    'What `rsm cp` from hosts, or the console, has fetched is kept as long as the task. --outdir writes it as rsm cp does.'
+    'Files that `rsm cp` or the console fetched from hosts are kept as long as the task. --outdir writes them ' +
+    'as rsm cp does.'
   static override examples = ['$ rsm tasks files TASK', '$ rsm tasks files latest --outdir logs']
   static override args = { task: needed(taskDescription) }
   static override flags = {
     limit: { ...limitFlag, exclusive: ['outdir'] },
     outdir: string({
       helpValue: 'DIR',
-      description: 'write what has come to DIR, like DIR/web1/app.log',
+      description: 'write the files to DIR, like DIR/web1/app.log',
     }),
   }
 

@@ -11,8 +11,10 @@ import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class TokensAdd extends BaseCommand {
-  static override summary = 'Make a personal access token, for example for a pipeline; it is shown once'
-  static override description = 'Prints only the token on stdout.'
+  static override summary = 'Make a personal access token, e.g. for a pipeline'
+  static override description =
+    'Prints only the token on stdout; it is shown once. Users, enrollment tokens and webhooks outlast a token, ' +
+    'so one with the role ADMIN can change them only with --admin.'
   static override examples = [
     '$ rsm tokens add nightly --role OPERATOR --expires 30d',
     '$ rsm tokens add inventory --role ADMIN --admin --expires 7d',
@@ -25,12 +27,11 @@ export default class TokensAdd extends BaseCommand {
       description: 'role of the token (default: yours), never above yours',
     }),
     admin: boolean({
-      description:
-        'for the role ADMIN: also allow changes of users, enrollment tokens and webhooks, which outlast the token',
+      description: 'role ADMIN: also allow changes that outlast the token',
     }),
     expires: string({
       helpValue: 'TIME',
-      description: 'how long the token is valid, like 90d or 12h; a bare number is days (default: 90)',
+      description: 'lifetime, like 12h or 90d; a bare number: days (default: 90)',
     }),
   }
 

@@ -2,7 +2,7 @@ import { removalCommand } from '../../ui/command/removal.ts'
 import { findToken } from '../../ui/names/names.ts'
 
 export default removalCommand({
-  summary: 'Revoke one of your personal access tokens; what depends on it closes at once',
+  summary: 'Revoke your personal access tokens; their sessions close',
   examples: ['$ rsm tokens remove nightly --yes'],
   arg: ['token', 'names or ids of tokens'],
   noun: 'token',

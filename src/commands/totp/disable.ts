@@ -3,12 +3,13 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { ask } from '../../ui/input/prompt.ts'
 
 export default class TotpDisable extends BaseCommand {
-  static override summary = 'Log in with your password alone again, without codes'
+  static override summary = 'Stop requiring codes at login'
   static override description =
-    'Takes a code of the app, or a recovery code. For a user who has neither: rsm users edit USER --disable-totp, by an ADMIN.'
+    'Requires a code of the app, or a recovery code. If a user has neither, an ADMIN can use rsm users edit ' +
+    'USER --disable-totp.'
   static override examples = ['$ rsm totp disable']
   static override flags = {
-    code: string({ description: 'code of the authenticator app, or a recovery code (asked if not given)' }),
+    code: string({ description: 'authenticator or recovery code (default: asked)' }),
   }
 
   async run() {

@@ -4,10 +4,10 @@ import { readPassword } from '../../ui/input/password.ts'
 import { ask, isSomeoneThere } from '../../ui/input/prompt.ts'
 
 export default class TotpEnable extends BaseCommand {
-  static override summary = 'Require a code from an authenticator app, beside the password, when you log in'
+  static override summary = 'Require a code from an authenticator app at login'
   static override description =
-    'Shows a QR code, and asks for a code of the app before anything changes. Prints ten recovery codes; each works once ' +
-    'in place of a code. Personal access tokens take no code.'
+    'Shows a QR code, and asks for a code of the app before anything changes. Prints ten recovery codes; each ' +
+    'works once in place of a code. Personal access tokens need no code.'
   static override examples = ['$ rsm totp enable']
 
   async run() {

@@ -44,7 +44,7 @@ export default class UsersEdit extends BaseCommand {
     enable: boolean({ exclusive: ['disable'], description: 'allow the user to log in again' }),
     disable: boolean({ exclusive: ['enable'], description: 'stop the user from logging in' }),
     'disable-totp': boolean({
-      description: 'stop asking the user for codes: the authenticator app was lost',
+      description: 'stop asking for codes, if the authenticator app is lost',
     }),
     password: boolean({ exclusive: ['password-stdin'], description: 'ask for a new password' }),
     'password-stdin': boolean({ exclusive: ['password'], description: 'new password from stdin' }),

@@ -21,7 +21,7 @@ export default class WebhooksAdd extends BaseCommand {
   }
   static override flags = {
     ...webhookFlags,
-    disabled: boolean({ description: 'make it, but send nothing yet' }),
+    disabled: boolean({ description: 'add it, but send nothing yet' }),
   }
 
   async run() {

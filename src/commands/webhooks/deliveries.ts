@@ -11,7 +11,7 @@ import { shellWord } from '../../ui/text/shell-word.ts'
 import { timeColumn } from '../../ui/text/time.ts'
 
 export default class WebhooksDeliveries extends BaseCommand {
-  static override summary = 'List what waits for a webhook, and the last of what has ended, newest first'
+  static override summary = 'List pending and recent deliveries of a webhook, newest first'
   static override examples = [
     "$ rsm webhooks deliveries 'on call'",
     "$ rsm webhooks deliveries 'on call' --status WAITING --limit 10",

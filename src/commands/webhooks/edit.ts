@@ -22,11 +22,11 @@ export default class WebhooksEdit extends BaseCommand {
     ...webhookFlags,
     name: string({ description: 'new name' }),
     url: string({ description: 'new URL' }),
-    enable: boolean({ exclusive: ['disable'], description: 'send again, including events that have waited' }),
+    enable: boolean({ exclusive: ['disable'], description: 'send again, pending events included' }),
     disable: boolean({ exclusive: ['enable'], description: 'stop sending to it' }),
     'new-secret': boolean({
       exclusive: ['secret-file'],
-      description: 'make a new secret; the old one is no longer used',
+      description: 'make a new secret; the old one becomes invalid',
     }),
   }
 

@@ -2,7 +2,7 @@ import { removalCommand } from '../../ui/command/removal.ts'
 import { findWebhook } from '../../ui/names/names.ts'
 
 export default removalCommand({
-  summary: 'Remove a webhook and its waiting deliveries',
+  summary: 'Remove a webhook and its pending deliveries',
   examples: ['$ rsm webhooks remove chat --yes'],
   arg: ['webhook', 'names of webhooks'],
   noun: 'webhook',

@@ -3,8 +3,8 @@ import { needed } from '../../ui/flags/checks.ts'
 import { findWebhook } from '../../ui/names/names.ts'
 
 export default class WebhooksTest extends BaseCommand {
-  static override summary =
-    'Send a test event to a webhook at once, before waiting ones; exit 1 if it was not delivered'
+  static override summary = 'Send a test event to a webhook; exit 1 if not delivered'
+  static override description = 'The event is sent at once, before pending ones.'
   static override examples = ["$ rsm webhooks test 'on call'"]
   static override args = { webhook: needed('name of the webhook') }
 

@@ -41,7 +41,7 @@ function misplacedOption(option: string, globals: readonly string[]): RsmError {
   const known = ['--version', '--help', ...globals.map((name) => `--${name}`)]
   const meant = /^-[vV]$/.test(option) ? '--version' : nearest(option.replace(/=.*$/s, ''), known)
   return meant === undefined
-    ? usage(`${option} comes before the command, where only global flags may be`, 'rsm help flags')
+    ? usage(`${option} goes after the command: only global flags may come before it`, 'rsm help flags')
     : usage(`unknown option: ${option} (did you mean rsm ${meant}?)`)
 }
 

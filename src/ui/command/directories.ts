@@ -8,9 +8,9 @@ export function stateDirectory(name: string): string {
   return join(baseDirectory('STATE'), 'rsm', name)
 }
 
-/** The default of `--data-dir` in the words of its help, the same on every machine. */
+/** The help of `--data-dir`, the same on every machine. */
 export function dataDirectoryHelp(name: 'server' | 'agent'): string {
-  return `for root ${join('/var/lib/rsm', name)}, else ~/.local/state/rsm/${name}`
+  return `data directory (root: ${join('/var/lib/rsm', name)}, else ~/.local/…)`
 }
 
 /** `/var/lib/rsm/NAME` for root, as services have it, else the user's own state directory. */
@@ -22,7 +22,7 @@ export function defaultDataDirectory(name: 'server' | 'agent'): string {
 export const serverDirectoryFlag = string({
   env: 'RSM_DATA_DIR',
   helpValue: 'DIR',
-  description: `data directory of the server; ${dataDirectoryHelp('server')}`,
+  description: dataDirectoryHelp('server'),
 })
 
 /** The directory that an option names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */

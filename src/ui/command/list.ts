@@ -2,7 +2,7 @@ import { integer } from '../flags/checks.ts'
 import type { Column } from '../text/table.ts'
 import type { BaseCommand } from './base-command.ts'
 
-export const limitFlag = integer({ min: 1, helpValue: 'N', description: 'show at most N' })
+export const limitFlag = integer({ min: 1, helpValue: 'N', description: 'show at most N (default: all)' })
 
 interface Listed<Row> {
   readonly content: readonly Row[]

@@ -31,7 +31,7 @@ export const scheduledCopyFlags = {
   mode: { ...mode, ...ofCopy },
   owner: { ...owner, ...ofCopy },
   backup: { ...backup, ...ofCopy },
-  secret: { ...secret, ...ofCopy, description: 'keep it sealed on the server' },
+  secret: { ...secret, ...ofCopy, description: 'keep the file encrypted on the server' },
   'limit-rate': limitRate,
 }
 

@@ -6,7 +6,7 @@ import { type FlagsOf, given, ifGiven } from './given.ts'
 export const auditFlags = {
   action: string({
     helpValue: 'ACTION',
-    description: 'only entries with this action, like task.create or user.login',
+    description: 'only entries with this action, like task.create',
   }),
   actor: string({ helpValue: 'NAME', description: 'only entries of this user or agent' }),
   object: string({

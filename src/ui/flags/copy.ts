@@ -27,19 +27,19 @@ export const copyFlags = {
   mode: string({
     helpGroup,
     helpValue: 'MODE',
-    description: 'permissions, like 0640 (default: those of the replaced file, else of the source)',
+    description: "permissions, like 0640 (default: unchanged, or the source's)",
   }),
   owner: string({
     helpGroup,
     helpValue: 'USER[:GROUP]',
-    description: 'owner (default: that of the replaced file, else the user who writes it)',
+    description: 'owner (default: unchanged, or the user who writes it)',
   }),
   backup: boolean({ helpGroup, description: 'keep the replaced file as NAME.rsm-TASK' }),
   'dry-run': boolean({ helpGroup, description: 'write nothing; say which hosts would change' }),
   diff: boolean({ helpGroup, description: 'write nothing; show how the text would change' }),
   secret: boolean({
     helpGroup,
-    description: 'encrypt the file on the server and delete it when the task ends',
+    description: 'encrypt the file on the server; delete it after the task',
   }),
   'max-size': string({
     helpGroup,
@@ -49,7 +49,7 @@ export const copyFlags = {
   'limit-rate': string({
     helpGroup,
     helpValue: 'BYTES',
-    description: 'limit of bytes a second, to all hosts together, like 500K or 10M',
+    description: 'bytes per second to all hosts together, like 500K or 10M',
   }),
   ...taskFlags,
   plan: boolean({ helpGroup: 'RUN', description: 'show the hosts and the batches; contact no host' }),

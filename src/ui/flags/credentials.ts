@@ -8,11 +8,10 @@ import type { FlagsOf } from './given.ts'
 export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
-    description: 'SSH key with which the server logs in to install the agent; stored encrypted',
+    description: 'SSH key for installing the agent; stored encrypted',
   }),
   'password-stdin': boolean({
-    description:
-      'read the SSH password from stdin; stored encrypted; with a key too, the password is for sudo only',
+    description: 'read the SSH password (with a key: for sudo) from stdin',
   }),
 }
 

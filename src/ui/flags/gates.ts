@@ -10,9 +10,13 @@ export const gateFlags = {
   verify: string({
     ...run,
     helpValue: 'FILE|NAME',
-    description: 'script to run on each host after success; the host fails if it fails',
+    description: 'script that must also succeed for a host to be successful',
   }),
-  'verify-retries': string({ ...run, helpValue: 'N', description: 'repeat a failed --verify up to N times' }),
+  'verify-retries': string({
+    ...run,
+    helpValue: 'N',
+    description: 'retry a failed verification up to N times',
+  }),
   'verify-interval': string({
     ...run,
     helpValue: 'TIME',
@@ -21,7 +25,7 @@ export const gateFlags = {
   rollback: string({
     ...run,
     helpValue: 'FILE|NAME',
-    description: 'script to run on each host that failed, timed out or could not be verified',
+    description: 'script for hosts that failed, timed out or were not verified',
   }),
 }
 

@@ -6,7 +6,7 @@ import type { Variables } from './environment.ts'
 export const installFlags = {
   prefix: string({
     helpValue: 'DIR',
-    description: 'put the program into DIR/bin (default: /usr/local, or ~/.local with --user)',
+    description: 'install into DIR/bin (default: /usr/local; user: ~/.local)',
   }),
   'dry-run': boolean({ description: 'show what it would do; needs neither root nor systemd' }),
   'no-start': boolean({ description: 'install only; the service starts at the next boot' }),

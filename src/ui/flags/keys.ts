@@ -4,5 +4,5 @@ import { string } from '@oclif/core/flags'
 export const keysFlag = string({
   env: 'RSM_KEYS',
   helpValue: 'DIR',
-  description: 'where the keys are if no server runs; keys/ in the data directory by default',
+  description: 'directory of the keys, if no server runs (default: keys/)',
 })

@@ -1,3 +1,2 @@
 /** A recorded session, as `findSessionId` takes it. */
-export const recordingDescription =
-  'id of the session, 6 or more of its first or last characters, or latest: your newest one'
+export const recordingDescription = 'session id, its first or last 6 characters, or latest'

@@ -9,19 +9,18 @@ export const retentionFlags = withVariables('RSM_', {
     min: 0,
     max: 36_500,
     helpValue: 'DAYS',
-    description: 'days to keep ended tasks and their output, 0 = for good',
+    description: 'days to keep ended tasks and their output, 0 = forever',
   }),
   'recording-retention': integer({
     default: 90,
     min: 0,
     max: 36_500,
     helpValue: 'DAYS',
-    description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
+    description: 'days to keep ended sessions and recordings, 0 = forever',
   }),
   'max-output-bytes': string({
     default: '0',
     helpValue: 'SIZE',
-    description:
-      'limit of output on disk, such as 20G: the oldest ended tasks are removed earlier; 0 = no limit',
+    description: 'remove the oldest tasks if output exceeds SIZE; 0 = no limit',
   }),
 })

@@ -24,8 +24,7 @@ export const startFlags = {
   'secret-param': string({
     ...several,
     helpValue: 'KEY',
-    description:
-      'secret environment variable of the script; its value comes from the environment, or rsm asks for it',
+    description: 'secret variable; value from the environment, or asked for',
   }),
   deadline: string({
     ...run,
@@ -58,33 +57,32 @@ export const executionFlags = {
   'batch-size': string({
     ...run,
     helpValue: 'SIZE',
-    description: "with rolling: hosts per batch, like 5 or '25%', or canaries like '1,10%,50%'",
+    description: "rolling: hosts per batch, like 5, '25%' or '1,10%,50%'",
   }),
   concurrency: string({ ...run, char: 'f', helpValue: 'N', description: 'run on at most N hosts at once' }),
   'max-failures': string({
     ...run,
     helpValue: 'N',
-    description: 'stop starting hosts once more than N have failed; a number or a percentage',
+    description: 'start no more hosts once more than N (or N%) have failed',
   }),
-  pause: string({ ...run, helpValue: 'TIME', description: 'between batches' }),
+  pause: string({ ...run, helpValue: 'TIME', description: 'time between two batches' }),
   timeout: string({
     ...run,
     char: 'u',
     helpValue: 'TIME',
-    description: "run time on a host, like 90, 90s, 5m; 0 = none (default: the script's own, else 300)",
+    description: "run time, like 5m; 0 = none (default: the script's, or 300)",
   }),
   queue: string({
     ...run,
     helpValue: 'TIME',
-    description:
-      'how long to wait for a host to be reachable (default: 15s if its agent was stopped, else 2m)',
+    description: 'wait for unreachable hosts (default: 2m; if stopped, 15s)',
   }),
-  'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user on the host' }),
+  'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user of the host to run as' }),
   workdir: string({ ...run, helpValue: 'DIR', description: 'directory on the host' }),
   limit: string({
     ...several,
     helpValue: 'NAME=SIZE',
-    description: 'on each host: memory=512M, processes=100, cpu=50% of one core',
+    description: 'per host: memory=512M, processes=100, cpu=50% of a core',
   }),
 }
 
@@ -95,7 +93,7 @@ export const runFlags = {
   plan: boolean({
     ...run,
     aliases: ['dry-run'],
-    description: 'show the hosts, the batches and the exact script; run nothing',
+    description: 'show hosts, batches and the exact script; run nothing',
   }),
   ...outputFlags,
 }

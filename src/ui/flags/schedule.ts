@@ -17,22 +17,22 @@ export const timingFlags = {
     ...when,
     helpValue: 'EXPRESSION',
     exclusive: ['every', 'at'],
-    description: "five fields, like '30 3 * * 1-5', or @hourly, @daily, @weekly, @monthly",
+    description: "cron fields, like '30 3 * * 1-5', or @daily, @weekly, …",
   }),
   every: string({
     ...when,
     helpValue: 'TIME',
     exclusive: ['at'],
-    description: 'at this interval, like 90s or 6h',
+    description: 'run at this interval, like 90s or 6h',
   }),
-  at: string({ ...when, helpValue: 'TIME', description: "once, like '2026-11-24 03:30'" }),
+  at: string({ ...when, helpValue: 'TIME', description: "run once, like '2026-11-24 03:30'" }),
   tz: string({
     ...when,
     helpValue: 'ZONE',
     description: 'time zone of --cron, like Europe/Berlin (default: UTC)',
   }),
-  from: string({ ...when, helpValue: 'TIME', description: 'not before' }),
-  until: string({ ...when, helpValue: 'TIME', description: 'not after' }),
+  from: string({ ...when, helpValue: 'TIME', description: 'do not run before this time' }),
+  until: string({ ...when, helpValue: 'TIME', description: 'do not run after this time' }),
   jitter: string({
     ...when,
     helpValue: 'TIME',
@@ -41,17 +41,17 @@ export const timingFlags = {
   overlap: string({
     ...when,
     options: ['skip', 'queue', 'allow'],
-    description: 'while its previous task runs: skip the slot (default), queue one slot, or run anyway',
+    description: 'while it still runs: skip (default), queue one, or allow',
   }),
   missed: string({
     ...when,
     options: ['skip', 'once'],
-    description: 'slots missed while no server ran: skip them, or run the newest once (default)',
+    description: 'missed runs: skip, or run the latest once (default)',
   }),
   'missed-within': string({
     ...when,
     helpValue: 'TIME',
-    description: 'with --missed once: run it only if it is no older than this (default: 1h)',
+    description: 'with --missed once: oldest run to make up (default: 1h)',
   }),
 }
 

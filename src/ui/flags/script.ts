@@ -8,12 +8,12 @@ import { repeated } from './repeated.ts'
 
 export const scriptPatchFlags = {
   name: string({ description: 'new name' }),
-  description: string({ char: 'd', description: 'what it does' }),
-  type: string({ options: scriptTypeNames, description: 'what runs it' }),
+  description: string({ char: 'd', description: 'description of the script' }),
+  type: string({ options: scriptTypeNames, description: 'interpreter' }),
   timeout: string({
     char: 'u',
     helpValue: 'TIME',
-    description: "run time on a host, like 90 or 5m; 0 = none; default = the server's",
+    description: "run time on a host, like 5m; 0 = none, default = server's",
   }),
   category: string({ description: "category of the script; '' removes it" }),
   tag: string({

@@ -9,7 +9,7 @@ export const sshFlags = {
     helpGroup,
     helpValue: 'NODESET',
     exclusive: ['replace', 'max-uses'],
-    description: "install and join these hosts with your ssh, like 'web[01-20]'; names are those of ssh",
+    description: "install and join these hosts by ssh, like 'web[01-20]'",
   }),
   'ssh-user': string({ helpGroup, helpValue: 'USER', description: 'log in as this user' }),
   jump: string({
@@ -31,7 +31,7 @@ export const sshFlags = {
   prefix: string({
     helpGroup,
     helpValue: 'DIR',
-    description: 'put the program into DIR/bin of the hosts (default: /usr/local)',
+    description: 'install into DIR/bin of the hosts (default: /usr/local)',
   }),
   concurrency: integer({
     helpGroup,

@@ -4,5 +4,5 @@ import { string } from '@oclif/core/flags'
 export const stdinFlag = string({
   helpGroup: 'RUN',
   helpValue: 'FILE|-',
-  description: "what the script reads as its stdin on each host; - is rsm's own stdin",
+  description: "file for the script's stdin on each host; - = rsm's own",
 })

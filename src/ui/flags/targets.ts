@@ -18,7 +18,7 @@ export const targetFlags = {
   cluster: string({ ...several, char: 'g', helpValue: 'NAME', description: 'all hosts of a cluster' }),
   all: boolean({ helpGroup, char: 'a', description: 'every host' }),
   tag: string({ ...several, char: 't', helpValue: 'KEY=VALUE', description: 'only hosts with this tag' }),
-  exclude: string({ ...several, char: 'x', helpValue: 'SELECTOR', description: 'but not these hosts' }),
+  exclude: string({ ...several, char: 'x', helpValue: 'SELECTOR', description: 'hosts to leave out' }),
 }
 
 export type TargetFlags = FlagsOf<typeof targetFlags>

@@ -1,5 +1,3 @@
 /** How a task is named, in the words of help (names/task-names.ts). */
-export const taskDescription =
-  'id of the task, 6 or more of its first or last characters, or latest: your newest'
-export const tasksDescription =
-  'ids of the tasks, 6 or more of their first or last characters, or latest: your newest'
+export const taskDescription = 'task id, its first or last 6 characters, or latest'
+export const tasksDescription = 'task ids, their first or last 6 characters, or latest'

@@ -34,7 +34,7 @@ export const webhookFlags = {
   }),
   'secret-file': string({
     helpValue: 'FILE',
-    description: 'file with the secret that signs, whsec_ and base64; made by the server by default',
+    description: 'file with the signing secret (default: made by the server)',
   }),
 }
 

@@ -80,9 +80,9 @@ const mistakes: [string, RegExp][] = [
   ['-V', /\(did you mean rsm --version\?\)/],
   ['--hlep', /\(did you mean rsm --help\?\)/],
   ['--contxt prod hosts list', /^unknown option: --contxt \(did you mean rsm --context\?\)$/],
-  ['-w web1 exec ls', /^-w comes before the command, where only global flags may be$/],
-  ['-- hosts list', /^-- comes before the command/],
-  ['--json -w web1 exec ls', /^-w comes before the command/],
+  ['-w web1 exec ls', /^-w goes after the command: only global flags may come before it$/],
+  ['-- hosts list', /^-- goes after the command/],
+  ['--json -w web1 exec ls', /^-w goes after the command/],
   ['--context', /^--context needs a value$/],
   ['--json hsots list', /unknown command: hsots \(did you mean rsm hosts list\?\)/],
   [

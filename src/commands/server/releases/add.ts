@@ -11,12 +11,12 @@ import { needed } from '../../../ui/flags/checks.ts'
 import { readNamedFile } from '../../../ui/input/named-file.ts'
 
 export default class ServerReleasesAdd extends LocalCommand {
-  static override summary = 'Let the server hand out an executable of rsm to hosts'
+  static override summary = 'Offer an executable of rsm to hosts'
   static override description =
-    'A server that is one executable hands out itself. For hosts of another architecture, or where the server runs from ' +
-    'an npm package, add the executable of the release; it replaces the one of that name. Where the signature of the ' +
-    'release (FILE.sig) lies beside it, rsm hosts upgrade takes hosts to its version. Run this on the machine of ' +
-    'the server, as its user or root. It needs no token.'
+    'A server that is one executable offers itself. For hosts of another architecture, or if the server runs ' +
+    'from an npm package, add the executable of the release; it replaces the one of that name. With the ' +
+    'signature of the release (FILE.sig) beside it, rsm hosts upgrade can upgrade hosts to its version. Run it ' +
+    "on the server's machine, as its user or root; it needs no token."
   static override examples = [
     '$ rsm server releases add packages/rsm-linux-arm64',
     '$ rsm server releases add ./rsm --name rsm-linux-x64 --data-dir /var/lib/rsm/server',

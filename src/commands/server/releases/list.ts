@@ -8,7 +8,7 @@ import { timeColumn } from '../../../ui/text/time.ts'
 const signatureWords = { VALID: 'yes', UNCHECKED: 'not checked', NONE: 'no' }
 
 export default class ServerReleasesList extends LocalCommand {
-  static override summary = 'List the executables of rsm that the server hands out to hosts'
+  static override summary = 'List the executables of rsm that the server offers to hosts'
   static override examples = [
     '$ rsm server releases list',
     '$ rsm server releases list --data-dir /var/lib/rsm/server',

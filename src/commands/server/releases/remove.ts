@@ -6,13 +6,13 @@ import { needed } from '../../../ui/flags/checks.ts'
 import { confirmRemoval } from '../../../ui/input/prompt.ts'
 
 export default class ServerReleasesRemove extends LocalCommand {
-  static override summary = 'Stop handing out an added executable and its .xz'
+  static override summary = 'Stop offering an added executable and its .xz'
   static override examples = [
     '$ rsm server releases remove rsm-linux-arm64 --yes',
     '$ rsm server releases remove rsm-linux-arm64 --data-dir /var/lib/rsm/server',
   ]
   static override args = {
-    name: needed('its name, as the list has it'),
+    name: needed('name of the executable, as listed'),
   }
   static override flags = {
     yes: boolean({ char: 'y', description: 'do not ask' }),
