@@ -47,6 +47,7 @@ export default class Logs extends BaseCommand {
   static override summary = 'Show the output of a task'
   static override examples = [
     '$ rsm logs TASK',
+    '$ rsm logs -f latest',
     '$ rsm logs -f latest --host web1 --timestamps',
     '$ rsm logs TASK -b --diff',
   ]

@@ -1,8 +1,7 @@
 import { LocalCommand } from '../../ui/command/base-command.ts'
 
 export default class AgentSelftest extends LocalCommand {
-  static override summary = 'Test whether this rsm works as an agent on this host'
-  static override description = 'An upgrade runs this test before it changes anything.'
+  static override summary = 'Test whether this rsm works as an agent on this host, as upgrades do'
   static override examples = ['$ rsm agent selftest']
 
   async run() {

@@ -3,8 +3,7 @@ import { needed } from '../../ui/flags/checks.ts'
 import { findWebhook } from '../../ui/names/names.ts'
 
 export default class WebhooksTest extends BaseCommand {
-  static override summary = 'Send a test event to a webhook; exit 1 if not delivered'
-  static override description = 'The event is sent at once, before pending ones.'
+  static override summary = 'Send a test event to a webhook, ahead of pending ones; exit 1 if not delivered'
   static override examples = ["$ rsm webhooks test 'on call'"]
   static override args = { webhook: needed('name of the webhook') }
 

@@ -16,10 +16,10 @@ const others: [use: string, names: string[]][] = [
 ]
 const examples = [
   ["$ rsm exec -w 'web[1-3]' uptime", 'run a command on three hosts'],
-  ['$ rsm cp ./app.conf web1:/etc/app.conf', 'copy a file to a host'],
+  ["$ rsm cp app.conf 'web[1-3]:/etc/app/'", 'copy a file to them'],
   ['$ rsm logs -f latest', 'follow the output of your last task'],
-  ['$ rsm hosts list --status OFFLINE', 'list the hosts that are down'],
-  ['$ rsm terminal web1', 'open a terminal'],
+  ['$ rsm tasks list --status RUNNING', 'list the running tasks'],
+  ['$ rsm terminal web1', 'open a terminal on a host'],
 ] satisfies [string, string][]
 
 /** The page of a command, without the global flags: they would be half of it. */

@@ -269,6 +269,7 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm logout': { alone: true },
   'rsm logs TASK': { given: task },
+  'rsm logs -f latest': { given: task },
   'rsm logs -f latest --host web1 --timestamps': { given: task },
   'rsm logs TASK -b --diff': { given: task },
   'rsm quickstart': { until: /It is up/ },
