@@ -50,6 +50,7 @@ const directory = () =>
       tags: { env: n % 2 ? 'prod' : 'test' },
       status: 'ONLINE',
       reachable: true,
+      noLink: false,
       os: 'linux',
       arch: 'x64',
     })),

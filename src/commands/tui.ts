@@ -37,7 +37,7 @@ export default class Tui extends BaseCommand {
       client,
       taskId,
       openScreen: (listener) => new BlessedScreen(listener, isColoured),
-      examine: (columns, signal) => this.#examine(client.until(signal), columns),
+      examine: (columns, hostId, signal) => this.#examine(client.until(signal), columns, hostId),
       runTerminal: (hostId, signal) => this.#terminal(client, hostId, signal),
     })
     const { exit, runningTask } = await tui.run()
@@ -45,11 +45,14 @@ export default class Tui extends BaseCommand {
     process.exitCode = exit
   }
 
-  async #examine(client: Client, columns: number): Promise<string> {
+  async #examine(client: Client, columns: number, hostId: number | null): Promise<string> {
     const { examineFleet } = await import('../ui/hosts/doctor.ts')
-    const { showFleet } = await import('../ui/hosts/findings-view.ts')
-    const { server, hosts } = await examineFleet(client, { ...this.server(), version: this.config.version })
-    return server === null ? '' : showFleet(server, hosts, columns)
+    const { showFleet, showHost } = await import('../ui/hosts/findings-view.ts')
+    const endpoint = { ...this.server(), version: this.config.version }
+    const asked = hostId === null ? undefined : `@id:${hostId}`
+    const { server, hosts } = await examineFleet(client, endpoint, asked)
+    if (server !== null) return showFleet(server, hosts, columns)
+    return hosts.map((host) => showHost(host, columns)).join('\n')
   }
 
   #requireScreen(task: string | undefined): void {

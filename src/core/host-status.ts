@@ -222,6 +222,22 @@ export function canBeReached({ status, agent }: Pick<Host, 'status' | 'agent'>):
   return said ?? status !== 'OFFLINE'
 }
 
+/** The status of a host for people; NO LINK: its agent has lost a link that it should have (contract §3). */
+export const shownStatuses = ['ONLINE', 'WARNING', 'NO LINK', 'OFFLINE'] as const
+export type ShownStatus = (typeof shownStatuses)[number]
+
+/** A shown status in one word, as selectors, flags and metrics have it: `NO_LINK`. */
+export const statusWord = (status: ShownStatus): string => status.replace(' ', '_')
+/** Status words as flags take them. */
+export const statusWords = shownStatuses.map(statusWord)
+
+/** Shows a host as the REST API gives it; hosts of older servers, which do not say what they reach, keep their status. */
+export function shownStatus(host: Pick<Host, 'status' | 'agent'>): ShownStatus {
+  const { status, agent } = host
+  const lacksLink = !canBeReached(host) && agent?.onDemand !== true && agent?.linkLostAt !== null
+  return status !== 'OFFLINE' && lacksLink ? 'NO LINK' : status
+}
+
 /** Whether a link was closed by an agent that was stopped in order. */
 export const wasStopped = (fault: string | null | undefined): boolean =>
   fault?.startsWith(stoppedReason) === true
@@ -232,16 +248,26 @@ export function faultInBrackets(fault: string | null | undefined): string {
   return ` (${wasStopped(fault) ? stoppedReason : fault})`
 }
 
-/** Of a host whose agent ought to have a link and has none: `no link for 12 s (the agent was stopped)`. */
-export function linkReason({
-  connected,
-  hasLinked,
-  onDemand,
-  secondsUnlinked,
-  fault,
-}: LinkSigns): string | null {
-  if (connected || !hasLinked || onDemand) return null
-  return `no link for ${span(Math.max(0, secondsUnlinked))}${faultInBrackets(fault)}`
+/** Whether an agent ought to have a link and has none. */
+export const lacksLink = ({ connected, hasLinked, onDemand }: Omit<LinkSigns, 'secondsUnlinked' | 'fault'>) =>
+  !connected && hasLinked && !onDemand
+
+export const stoppedAgo = (seconds: number): string =>
+  `its agent was stopped ${span(Math.max(0, seconds))} ago`
+
+/** The reason of a host whose agent lacks its link: `no link for 12 s (HTTP 502)`, `its agent was stopped 12 s ago`. */
+export function linkReason(signs: LinkSigns): string | null {
+  if (!lacksLink(signs)) return null
+  if (wasStopped(signs.fault)) return stoppedAgo(signs.secondsUnlinked)
+  return `no link for ${span(Math.max(0, signs.secondsUnlinked))}${faultInBrackets(signs.fault)}`
+}
+
+/** The whole reason of a host, each cause once: an agent that was stopped, or is silent, has no link either. */
+export function wholeReason({ status, reason }: HostStanding, link: LinkSigns): string | null {
+  const missing = linkReason(link)
+  if (missing === null) return reason
+  if (status === 'OFFLINE') return wasStopped(link.fault) ? missing : reason
+  return reason === null ? missing : `${missing}, ${reason}`
 }
 
 /** The reason of a host as time has gone on since its server wrote it; `now` in milliseconds since 1970. */
@@ -254,6 +280,7 @@ export function reasonNow(
   return (
     statusReason
       ?.replace(/\bno link for \d+ \w+/, since(agent?.linkLostAt, 'no link for'))
+      .replace(/\bagent was stopped \d+ \w+/, since(agent?.linkLostAt, 'agent was stopped'))
       .replace(/^no heartbeat for \d+ \w+/, since(agent?.lastHeartbeatAt, silenceWords)) ?? null
   )
 }

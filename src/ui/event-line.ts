@@ -1,6 +1,7 @@
 import type { FleetEvent } from '../client/services/events.ts'
 import type { ResetEvent } from '../core/protocol/http/events.ts'
 import type { TaskSummary } from '../core/protocol/http/tasks.ts'
+import { standingOf } from './hosts/standing.ts'
 import { counted } from './text/counted.ts'
 import { countsText } from './text/counts.ts'
 import { sanitizeLine } from './text/sanitize.ts'
@@ -20,8 +21,7 @@ function parts(event: Change): readonly [subject: string, state: string] {
   switch (event.type) {
     case 'host': {
       if (event.change === 'removed') return [`host ${event.host.id}`, '']
-      const { hostname, status, statusReason } = event.host
-      return [`host ${hostname}`, ` ${status}${bracketed(statusReason)}`]
+      return [`host ${event.host.hostname}`, ` ${standingOf(event.host)}`]
     }
     case 'task':
       return [`task ${event.task.taskId}${bracketed(event.task.scriptName)}`, ` ${taskState(event.task)}`]

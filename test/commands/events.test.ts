@@ -43,7 +43,7 @@ test('events says each change in a line, without control sequences, and Ctrl-C e
   t.is(
     ran.stdout,
     [
-      '2026-11-21 03:25:15Z host web1 OFFLINE (disk /var 93 %)',
+      '2026-11-21 03:25:15Z host web1 OFFLINE: disk /var 93 %',
       '2026-11-21 03:25:15Z host 7 removed',
       '2026-11-21 03:25:15Z cluster web created, 1 host',
       '2026-11-21 03:25:15Z task task-1 FAILED in 1.2 s: 1 SUCCESS, 1 FAILED',

@@ -63,6 +63,7 @@ export function presenceContract(
       status: 'WARNING',
       statusReason: 'the agent reports DEGRADED: no room, disk /ä 97 %',
       reachable: true,
+      noLink: false,
       agentStatus: 'DEGRADED',
       uptime: 77.5,
       lastHeartbeatAt: iso(begin),
@@ -74,8 +75,8 @@ export function presenceContract(
       clockOffsetSeconds: 3,
     })
     t.deepEqual(await presence.standings([2, 1]), [
-      { status: 'OFFLINE', reachable: false },
-      { status: 'WARNING', reachable: true },
+      { status: 'OFFLINE', reachable: false, noLink: false },
+      { status: 'WARNING', reachable: true, noLink: false },
     ])
   })
 
@@ -107,7 +108,7 @@ export function presenceContract(
     t.true(rises())
     presence.revoked(1)
     t.true(rises())
-    t.deepEqual(await presence.standings([1]), [{ status: 'OFFLINE', reachable: false }])
+    t.deepEqual(await presence.standings([1]), [{ status: 'OFFLINE', reachable: false, noLink: false }])
     presence.forget(1)
     t.true(rises())
     t.like((await presence.views([1]))[0], { statusReason: 'never heard', agentStatus: null })
@@ -147,7 +148,7 @@ export function presenceContract(
     const after = await again()
     t.like(await after.views([1, 2, 3]), [
       { reachable: true, statusReason: null },
-      { reachable: false, statusReason: 'no link for 12 s (the agent was stopped)' },
+      { reachable: false, statusReason: 'its agent was stopped 12 s ago' },
       { reachable: false, statusReason: 'no link for 0 s' },
     ])
   })
@@ -206,6 +207,34 @@ export function presenceContract(
     report()
     t.like(await view(), { status: 'WARNING', statusReason: 'cpu 96 %', reachable: true })
     presence.connected(1, false)
-    t.like(await view(), { status: 'WARNING', statusReason: 'cpu 96 %, no link for 0 s', reachable: false })
+    t.like(await view(), { status: 'WARNING', statusReason: 'no link for 0 s, cpu 96 %', reachable: false })
+  })
+
+  test('a host has no link as soon as its agent has lost the one that it should have, over a restart too, until it is back', async (t) => {
+    const { presence, pass, again } = await started(t)
+    for (const hostId of [1, 2, 3]) presence.registered(hostId)
+    for (const hostId of [1, 2]) {
+      presence.greeted(hostId, greeting)
+      presence.connected(hostId, true)
+    }
+    presence.heartbeat(2, { status: 'HEALTHY', says: { onDemand: true } })
+    const { revision } = presence
+    for (const hostId of [1, 2]) presence.connected(hostId, false)
+    t.true(presence.revision > revision)
+    const shown = async (of: typeof presence) => (await of.standings([1, 2, 3])).map(({ noLink }) => noLink)
+    t.deepEqual(await shown(presence), [true, false, false])
+    t.true(presence.isReturning)
+    await presence.close()
+    const after = await again()
+    t.deepEqual(await shown(after), [true, false, false])
+    t.is((await after.views([3]))[0]?.linkLostAt, null)
+    after.connected(1, true)
+    t.deepEqual(await shown(after), [false, false, false])
+    after.connected(1, false, 'the agent was stopped at 2026-03-02T09:30:00.000Z')
+    t.deepEqual(await shown(after), [true, false, false])
+    t.true(after.isReturning)
+    pass(90)
+    t.false(after.isReturning)
+    await until('the server has seen that it stood still', () => after.isReturning, 10_000)
   })
 }

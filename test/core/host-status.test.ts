@@ -1,5 +1,5 @@
 import test from 'ava'
-import type { Metrics } from '../../src/core/host.ts'
+import type { HostStatus, Metrics } from '../../src/core/host.ts'
 import {
   type HostSigns,
   hostStatus,
@@ -9,8 +9,13 @@ import {
   measuresNamed,
   nextLoad,
   noLoad,
+  type ShownStatus,
+  shownStatus,
   tellsTheSame,
+  wholeReason,
 } from '../../src/core/host-status.ts'
+import { host as exampleHost } from '../../src/core/protocol/http/fleet-examples.ts'
+import type { Host } from '../../src/core/protocol/http/hosts.ts'
 
 function metricsOf(cpu: number, memory: number, disks: Record<string, number> = {}): Metrics {
   return {
@@ -222,12 +227,41 @@ for (const [title, link, seen, is] of reach)
     t.is(isReachable(link, { ...heard, ...seen }), is)
   })
 
+test('a silent host has one reason: its agent was stopped, or its heartbeats stay away', (t) => {
+  t.is(wholeReason(offline, { ...without, fault: stopped }), 'its agent was stopped 12 s ago')
+  t.is(wholeReason(offline, without), 'no heartbeat for 300 s')
+  t.is(wholeReason({ status: 'WARNING', reason: 'disk / 93 %' }, without), 'no link for 12 s, disk / 93 %')
+})
+
+const { agent: exampleAgent } = exampleHost as unknown as Host
+const gone = { connected: false, reachable: false, linkLostAt: '2026-03-02T09:30:00.000Z' }
+const shown: [title: string, status: HostStatus, agent: object | null, is: ShownStatus][] = [
+  ['has its link', 'ONLINE', {}, 'ONLINE'],
+  ['lost its link', 'ONLINE', gone, 'NO LINK'],
+  ['warns, and lost its link', 'WARNING', gone, 'NO LINK'],
+  ['is OFFLINE, and so has no link', 'OFFLINE', gone, 'OFFLINE'],
+  ['links on demand, and is late', 'ONLINE', { ...gone, onDemand: true }, 'ONLINE'],
+  ['has never linked, and is late', 'ONLINE', { ...gone, linkLostAt: null }, 'ONLINE'],
+  [
+    'is of a server that does not say what it reaches',
+    'ONLINE',
+    { connected: false, reachable: undefined },
+    'ONLINE',
+  ],
+  ['never had an agent', 'OFFLINE', null, 'OFFLINE'],
+]
+for (const [title, status, signs, is] of shown)
+  test(`a host is shown as ${is} that ${title}`, (t) => {
+    const agent = signs === null ? null : ({ ...exampleAgent, ...signs } as Host['agent'])
+    t.is(shownStatus({ status, agent }), is)
+  })
+
 const reasons: [title: string, link: LinkSigns, reason: string | null][] = [
   ['an agent that has a link', linked, null],
   ['one that links on demand', { ...without, onDemand: true }, null],
   ['one that has never linked', { ...without, hasLinked: false }, null],
   ['one that lost it', without, 'no link for 12 s'],
-  ['one that was stopped', { ...without, fault: stopped }, 'no link for 12 s (the agent was stopped)'],
+  ['one that was stopped', { ...without, fault: stopped }, 'its agent was stopped 12 s ago'],
   [
     'one that knows why',
     { ...without, secondsUnlinked: 300, fault: 'HTTP 502' },

@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/flags'
+import { statusWords } from '../../core/host-status.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -23,7 +24,7 @@ export default class HostsList extends BaseCommand {
   static override flags = {
     hosts: hostsFlag,
     status: string({
-      options: ['ONLINE', 'OFFLINE', 'WARNING'],
+      options: statusWords,
       description: 'only in this state',
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
@@ -45,8 +46,15 @@ export default class HostsList extends BaseCommand {
     const { args, flags } = await this.parse(HostsList)
     this.globals = { ...flags, json: flags.json || flags.output === 'json' }
     const client = await this.client()
-    const query: HostQuery = given({ status: flags.status as HostQuery['status'], search: flags.search })
-    const selectors = [...(args.selector ?? []), ...(flags.hosts ?? [])]
+    const query: HostQuery = given({ search: flags.search })
+    const asked = [...(args.selector ?? []), ...(flags.hosts ?? [])]
+    const group = `@status:${flags.status}`
+    const selectors =
+      flags.status === undefined
+        ? asked
+        : asked.length === 0
+          ? [group]
+          : asked.map((selector) => `${selector}&${group}`)
     if (flags.tag !== undefined)
       // One by one: as in exec a host must have all of them, even two with the same key.
       query.tag = flags.tag.flatMap((tag) =>

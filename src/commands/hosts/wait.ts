@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { canBeReached } from '../../core/host-status.ts'
+import { canBeReached, shownStatus, statusWord, statusWords } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -45,7 +45,7 @@ export default class HostsWait extends BaseCommand {
   static override flags = {
     hosts: hostsFlag,
     status: string({
-      options: ['ONLINE', 'WARNING', 'OFFLINE'],
+      options: statusWords,
       description: 'wait for this status (default: until scripts reach them)',
     }),
     new: boolean({ description: 'also wait for names that do not exist yet' }),
@@ -66,7 +66,8 @@ export default class HostsWait extends BaseCommand {
       })
     const seconds = parseTimer('--timeout', flags.timeout)
     const { status } = flags
-    const isThere = (host: Host) => (status === undefined ? canBeReached(host) : host.status === status)
+    const isThere = (host: Host) =>
+      status === undefined ? canBeReached(host) : statusWord(shownStatus(host)) === status
     const client = await this.client()
     const read = async (): Promise<Awaited> => {
       if (flags.new) return standingOfNew(client, selector)

@@ -1,3 +1,4 @@
+import { shownStatus } from '../host-status.ts'
 import { complains, type Finding, finding, type Look, worstFirst } from './finding.ts'
 import type { HostFacts } from './host-facts.ts'
 import { lookAtLoad } from './load-looks.ts'
@@ -24,15 +25,23 @@ const looks: readonly ((facts: HostFacts) => Look)[] = [
   lookAtIdentity,
   lookAtLink,
   lookAtHealth,
+  lookAtWork,
+]
+
+/** Looks at what an agent said before it went away, if it has. */
+const settingLooks: readonly ((facts: HostFacts) => Look)[] = [
   lookAtLoad,
   ({ host }) => lookAtClock(host.agent?.clockOffsetSeconds ?? null),
   lookAtVersion,
-  lookAtWork,
   ({ host }) => host.agent && lookAtUser(host.agent),
   ({ host }) => host.agent && lookAtContainment(host.agent),
   ({ host }) => host.agent && lookAtLimits(host.agent),
   lookAtTerminals,
 ]
+
+/** Leaves out what a host may be or do no more: it explains no fault. */
+const complaintsOf = (look: Look): Look =>
+  typeof look === 'string' || look === null ? null : look.filter(({ severity }) => severity !== 'note')
 
 export function gather(looked: readonly Look[]): Examination {
   const findings = looked.flatMap((look) => (look === null || typeof look === 'string' ? [] : look))
@@ -60,7 +69,11 @@ function withUnsaid(facts: HostFacts): HostFacts {
  */
 export function examineHost(given: HostFacts): Examination {
   const facts = withUnsaid(given)
-  const found = gather(looks.map((look) => look(facts)))
+  const isAway = ['NO LINK', 'OFFLINE'].includes(shownStatus(facts.host))
+  const found = gather([
+    ...looks.map((look) => look(facts)),
+    ...settingLooks.map((look) => (isAway ? complaintsOf(look(facts)) : look(facts))),
+  ])
   const { status, statusReason } = facts.host
   if (status === 'ONLINE' || complains(found.findings)) return found
   // A reason that this release does not know is a newer server's.

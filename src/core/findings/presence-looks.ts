@@ -1,4 +1,4 @@
-import { duplicateReason, revokedReason } from '../host-status.ts'
+import { duplicateReason, revokedReason, shownStatus } from '../host-status.ts'
 import { stoppedReason } from '../protocol/close-codes.ts'
 import { finding, type Look } from './finding.ts'
 import { type HostFacts, isHeard, isLate, secondsSilent } from './host-facts.ts'
@@ -160,7 +160,8 @@ const diskAdvice =
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null || stopped(facts) !== null) return null
-  if (agent.status === 'HEALTHY') return isLate(facts) ? null : 'the agent is healthy'
+  if (agent.status === 'HEALTHY')
+    return isLate(facts) || shownStatus(facts.host) === 'NO LINK' ? null : 'the agent is healthy'
   const why = agent.statusReason === null ? '' : `: ${agent.statusReason}`
   return [
     finding(

@@ -10,6 +10,12 @@ export function span(seconds: number): string {
   return unit ? `${Math.floor(seconds / unit.seconds)} ${unit.word}` : `${Math.floor(seconds)} s`
 }
 
+/** A span of time in its largest unit of which it is a multiple: `15 s`, `2 min`, `150 s`. */
+export function exactSpan(seconds: number): string {
+  const unit = units.find((each) => seconds >= 2 * each.seconds && seconds % each.seconds === 0)
+  return unit ? `${seconds / unit.seconds} ${unit.word}` : `${seconds} s`
+}
+
 /** `about 5 min ahead`, of a clock whose offset is in seconds. */
 export function clockWords(offset: number): string {
   return `about ${span(Math.abs(offset))} ${offset > 0 ? 'ahead' : 'behind'}`

@@ -4,6 +4,8 @@ export interface SelectorHost {
   readonly hostname: string
   readonly tags: Readonly<Record<string, string>>
   readonly status: string
+  /** Whether it is heard, and its agent lacks the link that it should have. */
+  readonly noLink: boolean
   /** Whether what is sent to it gets there. */
   readonly reachable: boolean
   readonly os: string | null

@@ -1,4 +1,4 @@
-import type { HostStatus } from '../host.ts'
+import { statusWords } from '../host-status.ts'
 import { unknownName } from '../text/nearest.ts'
 import { type Place, syntaxError } from './syntax-error.ts'
 import { hasWildcard } from './wildcard.ts'
@@ -11,13 +11,11 @@ export type Group =
   | { readonly by: 'status' | 'os' | 'arch'; readonly value: string }
   | { readonly by: 'id'; readonly id: number }
 
-const statuses = { ONLINE: true, OFFLINE: true, WARNING: true } as const satisfies Record<HostStatus, true>
-
 /** A word of its own (contract §8), so no cluster may have it as a name. */
 export const reachableWord = 'reachable'
 
 const unknownStatus = (value: string) =>
-  `${unknownName('status', value, Object.keys(statuses))}; there are ${Object.keys(statuses).join(', ')}`
+  `${unknownName('status', value, statusWords)}; there are ${statusWords.join(', ')}`
 const clusterName = /^[A-Za-z0-9._ *?-]+$/
 const tagKey = /^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/
 const hostId = /^[1-9]\d{0,14}$/
@@ -40,7 +38,7 @@ export function parseGroup(name: string, place: Place): Group {
   const value = name.slice(colon + 1).trim()
   switch (key.toLowerCase()) {
     case 'status':
-      if (!hasWildcard(value) && !(value.toUpperCase() in statuses))
+      if (!hasWildcard(value) && !statusWords.includes(value.toUpperCase()))
         throw syntaxError(unknownStatus(value), place)
       return { by: 'status', value: value.toLowerCase() }
     case reachableWord:

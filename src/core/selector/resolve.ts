@@ -209,7 +209,7 @@ class Resolution {
     const ids: number[] = []
     for (const host of this.#directory.hosts) {
       this.#look(1)
-      const held = host[by]?.toLowerCase()
+      const held = (by === 'status' ? (host.noLink ? 'NO_LINK' : host.status) : host[by])?.toLowerCase()
       if (held !== undefined && (wild ? matchesWildcard(value, held, this.#compare) : held === value))
         ids.push(host.id)
       if (this.#slice >= sliceLooks) yield* this.#giveWay()

@@ -56,10 +56,14 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
   const stopped = new AbortController()
 
   /** As results are shown while the task runs: with what is stored of the output, and why nothing comes. */
-  async function show(running: readonly RunningExecution[]): Promise<TaskResult[]> {
+  async function show(
+    running: readonly RunningExecution[],
+    queueSeconds: number | null,
+  ): Promise<TaskResult[]> {
     const notes = await notesOf(
       parts,
       running.map(({ execution }) => execution),
+      queueSeconds,
     )
     return running.map(({ execution, output: { stdoutBytes, stderrBytes } }) => {
       const result = resultOf(execution)
@@ -70,7 +74,9 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
 
   async function resultsNow(task: TaskRecord, part?: Part): Promise<TaskResult[]> {
     const running = await executions.ofTask(task.id, part)
-    return running.length > 0 ? show(running) : ((await results.read(task.id, part))?.results ?? [])
+    return running.length > 0
+      ? show(running, task.queueSeconds)
+      : ((await results.read(task.id, part))?.results ?? [])
   }
 
   /** The newest record and its counts; reads again if the task ended in between. */
@@ -103,7 +109,11 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
       return { ...shown, counts, results }
     },
     async resultsOf(taskId, hostIds) {
-      return show(await executions.ofHosts(taskId, [...hostIds]))
+      const [running, task] = await Promise.all([
+        executions.ofHosts(taskId, [...hostIds]),
+        store.get('tasks', taskId),
+      ])
+      return show(running, task?.queueSeconds ?? null)
     },
     async changedHosts(taskId, after = Number.POSITIVE_INFINITY) {
       const { executions: changed, cursor } = await executions.changes(taskId, after)

@@ -7,8 +7,8 @@ import { registerShared, type SharedLoad } from './shared.ts'
 /** What is counted when a scrape asks for it. */
 export interface Counted {
   version: string
-  /** Hosts by status, every status named. */
-  hosts(): Promise<Readonly<Record<HostStatus, number>>>
+  /** Hosts by the status that is shown, every status named. */
+  hosts(): Promise<Readonly<Record<HostStatus | 'NO_LINK', number>>>
   /** Tasks that run, executions that were sent and have no end, and executions that wait for their host. */
   work(): Promise<{ tasks: number; running: number; waiting: number }>
   /** Agent links, and bytes of their frames that are not dealt with. */

@@ -6,9 +6,10 @@ import {
   isReachable,
   type LinkSigns,
   type Load,
-  linkReason,
+  lacksLink,
   type Measure,
   noLoad,
+  wholeReason,
 } from '../../core/host-status.ts'
 import type { BeatFacts } from '../../core/protocol/http/host-agent.ts'
 import { type Clock, isoTime } from '../clock.ts'
@@ -36,6 +37,8 @@ export interface KnownHost {
   linkLostAt: number | null
   /** Whether what is sent to it gets there. */
   reachable: boolean
+  /** Whether it is heard, and its agent lacks the link that it should have. */
+  noLink: boolean
   duplicate: boolean
   revoked: boolean
   status: HostStatus
@@ -60,6 +63,7 @@ export function neverHeard(): KnownHost {
     connected: false,
     linkLostAt: null,
     reachable: false,
+    noLink: false,
     duplicate: false,
     revoked: false,
     status: 'OFFLINE',
@@ -131,29 +135,33 @@ function secondsUnheard(known: KnownHost, clock: Clock): number {
   return Math.max(silent, (clock.now() - known.lastHeartbeatAt) / 1000)
 }
 
-/** By its status as it was judged last; `heartbeatInterval` in seconds. */
-export function reachOf(known: KnownHost, clock: Clock, heartbeatInterval: number): boolean {
+/** Notes whether it can be reached by its status as it was judged last; `heartbeatInterval` in seconds. */
+export function noteReach(known: KnownHost, clock: Clock, heartbeatInterval: number): void {
   const { status, reason } = known
   const heard = { status, reason, secondsSilent: secondsUnheard(known, clock), heartbeatInterval }
-  return isReachable(linkSigns(known, clock), heard)
+  const link = linkSigns(known, clock)
+  known.reachable = isReachable(link, heard)
+  known.noLink = status !== 'OFFLINE' && lacksLink(link)
 }
 
-/** Who was revoked is not awaited. */
-function reasonOf(known: KnownHost, clock: Clock): string | null {
-  const link = known.revoked ? null : linkReason(linkSigns(known, clock))
-  return known.reason !== null && link !== null ? `${known.reason}, ${link}` : (known.reason ?? link)
-}
+/** A revoked agent is not expected to link. */
+const reasonOf = (known: KnownHost, clock: Clock): string | null =>
+  known.revoked ? known.reason : wholeReason(known, linkSigns(known, clock))
 
 export function viewOf(known: KnownHost, clock: Clock): PresenceView {
   return {
     status: known.status,
     statusReason: reasonOf(known, clock),
     reachable: known.reachable,
+    noLink: known.noLink,
     agentStatus: known.agentStatus,
     uptime: known.uptime,
     lastHeartbeatAt: known.lastHeartbeatAt === null ? null : isoTime(known.lastHeartbeatAt),
     connected: known.connected,
-    linkLostAt: known.connected || known.linkLostAt === null ? null : isoTime(known.linkLostAt),
+    linkLostAt:
+      known.connected || known.linkLostAt === null || known.greeting === null
+        ? null
+        : isoTime(known.linkLostAt),
     metrics: known.metrics,
     greeting: known.greeting,
     says: known.connected ? { ...known.says, linkFault: null } : known.says,

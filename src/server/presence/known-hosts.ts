@@ -10,7 +10,7 @@ import { longestBackoff } from '../../core/protocol/bounds.ts'
 import type { Clock } from '../clock.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Heard, Views } from '../seams/presence.ts'
-import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
+import { heard, isHealthy, type KnownHost, neverHeard, noteReach, statusOf, viewOf } from './known-host.ts'
 
 /** How hosts are judged. */
 export interface JudgingOptions {
@@ -39,6 +39,8 @@ export interface KnownHosts extends Heard, Views {
   entry(hostId: number): KnownHost
   /** What is known has changed. */
   judge(hostId: number): void
+  /** A server that held links is gone: its agents are on their way. */
+  awaitReturn(): void
   close(): void
 }
 
@@ -58,6 +60,8 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
   const sweepInterval = Math.min(1000, (heartbeatInterval * 1000) / 4)
   let lastSweep = clock.monotonic()
   let revision = 0
+  /** Monotonic milliseconds: agents come back to a server that starts. */
+  let returnsUntil = lastSweep + returnTime
 
   const entry = (hostId: number): KnownHost => {
     let found = entries.get(hostId)
@@ -71,12 +75,12 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
   function judge(hostId: number): void {
     const known = entry(hostId)
     const next = statusOf(known, clock, options)
-    const former = { status: known.status, reason: known.reason }
+    const { status, reason, reachable, noLink } = known
+    const former = { status, reason }
     known.status = next.status
     known.reason = next.reason
-    const reachable = reachOf(known, clock, heartbeatInterval)
-    const isNew = next.status !== former.status || reachable !== known.reachable
-    known.reachable = reachable
+    noteReach(known, clock, heartbeatInterval)
+    const isNew = next.status !== status || reachable !== known.reachable || noLink !== known.noLink
     if (isNew) revision++
     const isSame = tellsTheSame(next, former)
     if (!isSame) changed(hostId)
@@ -88,12 +92,18 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     return heardAt !== null && now - heardAt >= (reachable && !connected ? reachBound : silenceBound)
   }
 
+  const awaitReturn = () => {
+    returnsUntil = clock.monotonic() + returnTime
+  }
+
   const sweep = setInterval(() => {
     const now = clock.monotonic()
     const late = now - lastSweep - sweepInterval
     lastSweep = now
-    const lost = Math.max(options.deafTime(), late > stallFactor * sweepInterval ? late : 0)
+    const deafTime = options.deafTime()
+    const lost = Math.max(deafTime, late > stallFactor * sweepInterval ? late : 0)
     const backsOff = options.isCutOff() || late > longStall
+    if (backsOff || deafTime > 0) awaitReturn()
     // Postpones OFFLINE until the agents had time to return.
     const excused = now + Math.max(0, returnTime - silenceBound)
     for (const [hostId, known] of entries) {
@@ -112,6 +122,10 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     get revision() {
       return revision
     },
+    get isReturning() {
+      return clock.monotonic() < returnsUntil
+    },
+    awaitReturn,
     views: async (hostIds) =>
       hostIds.map((hostId) => {
         const known = entries.get(hostId) ?? stranger
@@ -121,8 +135,8 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
       }),
     async standings(hostIds) {
       return hostIds.map((hostId) => {
-        const { status, reachable } = entries.get(hostId) ?? stranger
-        return { status, reachable }
+        const { status, reachable, noLink } = entries.get(hostId) ?? stranger
+        return { status, reachable, noLink }
       })
     },
     heartbeat(hostId, beat) {

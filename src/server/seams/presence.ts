@@ -13,6 +13,8 @@ export interface Standing {
   status: HostStatus
   /** Whether what is sent to it gets there (contract §3 "Reachable"). */
   reachable: boolean
+  /** Whether it is shown as NO LINK (contract §3). */
+  noLink: boolean
 }
 
 /** What is known of a host just now; volatile, never in the store's journal. */
@@ -68,6 +70,8 @@ export interface Views {
   standings(hostIds: readonly number[]): Promise<Standing[]>
   /** Rises whenever a standing changes: what follows from all of them holds as long as this stands. */
   readonly revision: number
+  /** Whether agents may be on their way back, as after a start of a server: a missing link is no news then. */
+  readonly isReturning: boolean
 }
 
 export interface Presence extends Heard, Views {

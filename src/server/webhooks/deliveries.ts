@@ -31,7 +31,7 @@ interface Parts {
   readonly store: Store
   readonly webhookEvents: WebhookEvents
   readonly sender: Sender
-  readonly fleet: Pick<Fleet, 'directory'>
+  readonly fleet: Pick<Fleet, 'directory' | 'isReturning'>
   readonly ownership: Ownership
   readonly member: Member
   readonly holdsLease: () => boolean

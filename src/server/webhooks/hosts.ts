@@ -11,7 +11,7 @@ import type { Reach, Webhook, WebhookEvents } from './events.ts'
 interface Parts {
   readonly store: Store
   readonly webhookEvents: WebhookEvents
-  readonly fleet: Pick<Fleet, 'directory'>
+  readonly fleet: Pick<Fleet, 'directory' | 'isReturning'>
   readonly clock: Clock
   readonly hostGrace: { readonly offline: number; readonly online: number }
 }
@@ -33,7 +33,10 @@ function follow(since: Map<number, number>, ids: ReadonlySet<number>, now: numbe
   for (const id of ids) if (!since.has(id)) since.set(id, now)
 }
 
-const isAway = ({ status }: SelectorHost) => status === 'OFFLINE'
+/** A missing link counts, unless servers were the reason and agents may still be on their way back. */
+const isAway = ({ status, noLink }: SelectorHost, isReturning: boolean) =>
+  status === 'OFFLINE' || (noLink && !isReturning)
+const isBack = ({ status, noLink }: SelectorHost) => status !== 'OFFLINE' && !noLink
 
 /** Those of the hosts that have, or had, an agent: any other was never there. */
 async function withAgent(store: Store, ids: readonly number[]): Promise<number[]> {
@@ -45,7 +48,7 @@ async function withAgent(store: Store, ids: readonly number[]): Promise<number[]
 /** The hosts that are offline now, folded: to a webhook that is made or changed just now they are no news. */
 export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'>): Promise<string> {
   const { hosts } = await fleet.directory()
-  const away = hosts.filter(isAway).map(({ id }) => id)
+  const away = hosts.filter((host) => isAway(host, fleet.isReturning)).map(({ id }) => id)
   return foldIds(await withAgent(store, away))
 }
 
@@ -63,8 +66,9 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
     sinces.set(webhook.id, since)
     const now = clock.monotonic()
     const isTold = new Set(unfoldIds(webhook.offline))
-    const away = seen.flatMap((host) => (isAway(host) && !isTold.has(host.id) ? [host.id] : []))
-    const back = seen.flatMap((host) => (!isAway(host) && isTold.has(host.id) ? [host.id] : []))
+    const { isReturning } = fleet
+    const away = seen.flatMap((host) => (isAway(host, isReturning) && !isTold.has(host.id) ? [host.id] : []))
+    const back = seen.flatMap((host) => (isBack(host) && isTold.has(host.id) ? [host.id] : []))
     follow(since.offline, new Set(await withAgent(store, away)), now)
     follow(since.online, new Set(back), now)
     const told = {

@@ -5,6 +5,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
+import { standingOf } from '../hosts/standing.ts'
 import { nextOf, timingOf } from '../schedules/view.ts'
 import { showBytes } from '../text/bytes.ts'
 import { counted } from '../text/counted.ts'
@@ -32,10 +33,7 @@ export function groupsOf(hosts: readonly Host[]): Named[] {
 
 async function hostsAndGroups({ hosts }: Client): Promise<Found> {
   const { content } = await allPages((query) => hosts.list(query), {})
-  const names = content.map(({ hostname, status, statusReason }) => ({
-    name: hostname,
-    about: statusReason === null ? status : `${status}: ${statusReason}`,
-  }))
+  const names = content.map((host) => ({ name: host.hostname, about: standingOf(host) }))
   return { hosts: names.sort((a, b) => compareNatural(a.name, b.name)), groups: groupsOf(content) }
 }
 

@@ -1,3 +1,4 @@
+import { statusWords } from '../../core/host-status.ts'
 import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
@@ -82,7 +83,7 @@ const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   method: ['GET', 'POST', 'PATCH', 'DELETE'].map((name) => ({ name })),
 }
 
-const statuses: readonly Offer[] = ['ONLINE', 'WARNING', 'OFFLINE'].map((name) => ({ name }))
+const statuses: readonly Offer[] = statusWords.map((name) => ({ name }))
 
 /** Tags among the groups, `KEY:VALUE`, without `os:` and `arch:`, which are no tags. */
 const tagsOf = (groups: readonly Named[]) =>

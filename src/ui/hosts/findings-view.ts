@@ -12,6 +12,7 @@ import { columnsOf, paint } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
 import { wrapAdvice, wrapWords } from '../text/wrap.ts'
 import type { ExaminedHost, ExaminedServer } from './doctor.ts'
+import { standingOf } from './standing.ts'
 
 const tones = { error: 'red', warning: 'yellow', note: 'dim', ok: 'green' } as const
 const margin = 'warning  '.length
@@ -47,8 +48,8 @@ export function findingLines(
 }
 
 export function showHost(examined: ExaminedHost, columns = columnsOf(process.stdout)): string {
-  const { hostname, status, statusReason } = examined.host
-  const head = `${hostname} is ${status}${statusReason === null ? '' : `: ${statusReason}`}`
+  const { hostname } = examined.host
+  const head = `${hostname} is ${standingOf(examined.host)}`
   const heading = wrapWords(sanitizeLine(withLocalTimes(head)), columns)
   return [...heading, ...findingLines(examined, hostname, columns)].join('\n')
 }

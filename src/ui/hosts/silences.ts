@@ -1,5 +1,6 @@
 /** Hosts of one rack fall silent together, each heard last at a second of its own. */
-const silences = /\b(no heartbeat for|no link for|was last heard) (\d+) (s|min|h|days)\b/g
+const silences =
+  /\b(no heartbeat for|no link for|NO LINK for|was last heard|was stopped) (\d+) (s|min|h|days)\b/g
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, days: 86_400 }
 

@@ -1,7 +1,9 @@
+import { shownStatus } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
 import { showTime, timeColumn, withLocalTimes } from '../text/time.ts'
 import { toneOf } from '../text/tones.ts'
+import { standingOf } from './standing.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */
 export function showTags(tags: Host['tags']): string {
@@ -23,7 +25,7 @@ export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): s
 export const hostColumns: readonly Column<Host>[] = [
   { heading: 'ID', value: (host) => host.id, keep: true },
   { heading: 'HOSTNAME', value: (host) => host.hostname, keep: true },
-  { heading: 'STATUS', value: (host) => host.status, keep: true, tone: (host) => toneOf(host.status) },
+  { heading: 'STATUS', value: shownStatus, keep: true, tone: (host) => toneOf(shownStatus(host)) },
   { heading: 'IP', value: (host) => host.ip },
   { heading: 'TAGS', value: (host) => showTags(host.tags) },
   { heading: 'REASON', value: (host) => withLocalTimes(host.statusReason ?? '') },
@@ -68,7 +70,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
   return {
     id: host.id,
     hostname: host.hostname,
-    status: host.statusReason === null ? host.status : `${host.status}: ${withLocalTimes(host.statusReason)}`,
+    status: withLocalTimes(standingOf(host)),
     ip: host.ip,
     tags: showTags(host.tags),
     ...sshFields(host),

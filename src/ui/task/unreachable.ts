@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { TaskResult } from '../../core/task/task.ts'
+import { standingOf } from '../hosts/standing.ts'
 import { tellsHostState } from '../output/outcome.ts'
 import { shellWord } from '../text/shell-word.ts'
 
@@ -29,7 +30,7 @@ export async function explainUnreachable(
       throw error
     })
     if (host === undefined || host.statusReason === null) continue
-    lines.push(`${hostname} is ${host.status}: ${host.statusReason}`)
+    lines.push(`${hostname} is ${standingOf(host)}`)
     away.push(hostname)
   }
   const next = away.length === 0 ? undefined : `rsm hosts doctor ${shellWord(foldNodeset(away))}`

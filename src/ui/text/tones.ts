@@ -6,6 +6,7 @@ const tones: Readonly<Record<string, Tone>> = {
   LOST: 'red',
   UNREACHABLE: 'red',
   OFFLINE: 'red',
+  'NO LINK': 'red',
   REFUSED: 'red',
   WARNING: 'yellow',
   CANCELLED: 'yellow',

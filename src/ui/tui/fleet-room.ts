@@ -41,7 +41,7 @@ export class FleetRoom implements Room {
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
       run: (command, hostIds) => void this.#run(command, hostIds),
-      examine: (columns) => void this.#examine(columns),
+      examine: (columns, hostId) => void this.#examine(columns, hostId),
     })
     const follow = Promise.all([this.#follow(signal), this.#hear(signal)])
     this.done = follow.then(
@@ -68,11 +68,11 @@ export class FleetRoom implements Room {
     this.#house.changed()
   }
 
-  async #examine(columns: number): Promise<void> {
+  async #examine(columns: number, hostId: number | null): Promise<void> {
     const { signal } = this.#closing
     this.view.say('examining...')
     try {
-      this.view.show(doctorLines(await this.#house.examine(columns, signal), columns))
+      this.view.show(doctorLines(await this.#house.examine(columns, hostId, signal), columns))
     } catch (error) {
       if (!signal.aborted) this.view.say(told(error), true)
     }

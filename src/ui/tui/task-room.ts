@@ -131,7 +131,7 @@ export class TaskRoom implements Room {
     try {
       const task = await this.#orders.tasks.cancel(this.#state.taskId)
       this.#state.read(task)
-      this.view.say(task.status === 'RUNNING' ? 'the task is being cancelled' : 'the task is cancelled')
+      if (task.status === 'RUNNING') this.view.sayOfRun('the task is being cancelled')
     } catch (error) {
       this.view.say(told(error), true)
     }

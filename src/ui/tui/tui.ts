@@ -14,7 +14,7 @@ export interface TuiOptions {
   readonly client: Client
   readonly taskId: string | null
   /** What the doctor says of the fleet, in lines of so many columns. */
-  readonly examine: (columns: number, signal: AbortSignal) => Promise<string>
+  readonly examine: House['examine']
   readonly openScreen: (listener: ScreenListener) => Screen
   /**
    * A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. An abort
@@ -97,8 +97,8 @@ export class Tui implements House, ScreenListener {
     this.#enter(this.#open(null))
   }
 
-  examine(columns: number, signal: AbortSignal): Promise<string> {
-    return this.#options.examine(columns, signal)
+  examine(columns: number, hostId: number | null, signal: AbortSignal): Promise<string> {
+    return this.#options.examine(columns, hostId, signal)
   }
 
   terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void {

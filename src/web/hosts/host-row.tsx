@@ -1,6 +1,5 @@
-import { reasonNow } from '../../core/host-status.ts'
+import { reasonNow, shownStatus } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { hostState } from '../../ui/hosts/state.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
@@ -65,7 +64,7 @@ export function HostRow({ host, isChosen, now }: HostRowProps) {
         <small class="under">{ip}</small>
       </td>
       <td class="whole-line">
-        <Badge state={hostState(host)} />
+        <Badge state={shownStatus(host)} />
         {reason !== null && <small class="under">{sanitizeLine(reason)}</small>}
       </td>
       <td class="wide">

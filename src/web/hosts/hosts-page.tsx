@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type HostState, hostState } from '../../ui/hosts/state.ts'
+import { type ShownStatus, shownStatus, shownStatuses } from '../../core/host-status.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { Fault } from '../parts/fault.tsx'
 import { useTitle } from '../parts/use-title.ts'
@@ -10,7 +10,6 @@ import { chosenHosts, HostRow } from './host-row.tsx'
 import { followHosts, type LiveHosts, liveHosts } from './live-hosts.ts'
 import { matches } from './search.ts'
 
-const states: readonly HostState[] = ['ONLINE', 'WARNING', 'no link', 'OFFLINE']
 /** Times of silence are drawn anew, in milliseconds. */
 const tick = 5_000
 
@@ -29,7 +28,7 @@ export function HostsPage() {
   const { hosts, freshness, at, fault } = useStore(liveHosts)
   const chosen = useStore(chosenHosts)
   const [search, setSearch] = useState('')
-  const [status, setStatus] = useState<HostState | ''>('')
+  const [status, setStatus] = useState<ShownStatus | ''>('')
   const [now, setNow] = useState(Date.now)
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), tick)
@@ -41,9 +40,9 @@ export function HostsPage() {
     return () => leave.abort()
   }, [])
   const searched = hosts.filter((host) => matches(host, search))
-  const ofStatus = (wanted: HostState | '') =>
-    wanted === '' ? searched : searched.filter((host) => hostState(host) === wanted)
-  const count = (wanted: HostState | '') => ofStatus(wanted).length
+  const ofStatus = (wanted: ShownStatus | '') =>
+    wanted === '' ? searched : searched.filter((host) => shownStatus(host) === wanted)
+  const count = (wanted: ShownStatus | '') => ofStatus(wanted).length
   const found = ofStatus(status)
   const isAllChosen = found.length > 0 && found.every((host) => chosen.has(host.id))
   const chooseAll = (isOn: boolean) =>
@@ -72,7 +71,7 @@ export function HostsPage() {
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <div class="choice" role="group" aria-label="Status">
-          {(['', ...states] as const).map((one) => (
+          {(['', ...shownStatuses] as const).map((one) => (
             <button key={one} type="button" aria-pressed={status === one} onClick={() => setStatus(one)}>
               {[one === '' ? 'All' : one.toLowerCase(), at === null ? '' : count(one)].join(' ')}
             </button>

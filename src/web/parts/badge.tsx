@@ -14,7 +14,7 @@ const tones: Record<string, string> = {
   UNREACHABLE: 'bad',
   RUNNING: 'busy',
   OFFLINE: 'away',
-  'no link': 'away',
+  'NO LINK': 'away',
 }
 
 /** The class of a state's colour. */

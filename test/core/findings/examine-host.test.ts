@@ -336,6 +336,25 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   ],
 ]
 
+test('of a host that is away nothing is said to be well by its last heartbeat', (t) => {
+  const gone = { connected: false, reachable: false, linkLostAt: ago(12), linkFault: null, onDemand: false }
+  const away: Change[] = [
+    { host: silent, agent: { ...gone, lastHeartbeatAt: ago(300), terminal: false } },
+    { host: { statusReason: 'no link for 12 s' }, agent: { ...gone, lastHeartbeatAt: ago(20) } },
+  ]
+  t.deepEqual(
+    away.map((change) => {
+      const { findings, well } = examineHost(factsOf(change))
+      return [findings.map(({ code }) => code).join(), well.join('; ')]
+    }),
+    [
+      ['silent', ''],
+      ['link-down', 'heard 20 s ago; no other agent has this identity'],
+    ],
+  )
+  t.regex(examineHost(factsOf({})).well.join('; '), /the agent is healthy.*terminals can be opened/)
+})
+
 for (const [title, change, expected] of cases)
   test(title, (t) => {
     const lines = told(examineHost(factsOf(change)))

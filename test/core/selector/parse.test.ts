@@ -41,8 +41,11 @@ const faults: readonly (readonly [text: string, message: RegExp])[] = [
   ['web@db', /is not a host name/],
   ['a'.repeat(254), /at most 253/],
   ['@', /name of a group is missing/],
-  ['@status:ONLIN', /no such status: ONLIN \(did you mean ONLINE\?\); there are ONLINE, OFFLINE, WARNING/],
-  ['@status:FOO', /no such status: FOO; there are ONLINE, OFFLINE, WARNING/],
+  [
+    '@status:ONLIN',
+    /no such status: ONLIN \(did you mean ONLINE\?\); there are ONLINE, WARNING, NO_LINK, OFFLINE/,
+  ],
+  ['@status:FOO', /no such status: FOO; there are ONLINE, WARNING, NO_LINK, OFFLINE/],
   ['@reachable:yes', /write @reachable, or @tag:reachable:yes for a tag/],
   ['@id:x', /"x" is not the id of a host/],
   ['@id:0', /"0" is not the id/],

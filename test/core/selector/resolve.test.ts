@@ -8,7 +8,8 @@ import { isUnknownName } from '../../../src/core/text/nearest.ts'
 import { atOnce, resolveNow } from '../../helpers/selectors/at-once.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
-  return { id, hostname, tags: {}, status: 'ONLINE', reachable: true, os: 'Linux', arch: 'x64', ...more }
+  const well = { status: 'ONLINE', reachable: true, noLink: false } as const
+  return { id, hostname, tags: {}, ...well, os: 'Linux', arch: 'x64', ...more }
 }
 
 const directory = createDirectory(

@@ -77,7 +77,7 @@ browserTest.serial(
     await picture(page, 'hosts-no-link')
     await page.getByRole('link', { name: 'Run', exact: true }).click()
     await page.getByLabel('Selector').fill('sim[1-3]')
-    await page.locator('#named .away', { hasText: /sim3: ONLINE: no link for/ }).waitFor()
+    await page.locator('#named .away', { hasText: /sim3: NO LINK for/ }).waitFor()
     t.deepEqual(complaints, [])
   },
 )

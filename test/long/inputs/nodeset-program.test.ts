@@ -73,6 +73,7 @@ function fleet() {
     ),
     status: 'ONLINE',
     reachable: true,
+    noLink: false,
     os: null,
     arch: null,
   }))

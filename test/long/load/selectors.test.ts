@@ -7,7 +7,8 @@ import { resolveInSlices, sliceLooks } from '../../../src/core/selector/resolve.
 import { resolveNow } from '../../helpers/selectors/at-once.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
-  return { id, hostname, tags: {}, status: 'ONLINE', reachable: true, os: 'Linux', arch: 'x64', ...more }
+  const well = { status: 'ONLINE', reachable: true, noLink: false } as const
+  return { id, hostname, tags: {}, ...well, os: 'Linux', arch: 'x64', ...more }
 }
 
 test('10,000 names of two dimensions fold quickly, regular or not', (t) => {

@@ -28,7 +28,7 @@ inTmux(
     t.is(task.counts.FAILED, 10)
     const window = await openWindow(t, { RSM_URL: server.url, RSM_TOKEN: server.token }, [120, 40])
     await window.type(`clear; ${rsm} tui latest; echo "exit $?"\n`)
-    await window.shows(/1000\/1000 done {2}10 failed {2}990 ok/)
+    await window.shows(/1000\/1000 done {2}10 failed {2}990 success/)
     await window.shows(/│ {2}n\d{4} +line 50 of n\d{4}\n/)
     const shown = steadyScreen(await window.text()).split('\n')
     t.regex(shown[0] ?? '', /^ true {2}PARALLEL, by admin {2}TASK +FAILED TIME$/)

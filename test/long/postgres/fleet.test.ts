@@ -11,7 +11,8 @@ const postgres = sharedPostgres()
 /** Of hosts that nobody has heard of. */
 const silent: Views = {
   views: async () => [],
-  standings: async (hostIds) => hostIds.map(() => ({ status: 'OFFLINE', reachable: false })),
+  standings: async (hostIds) => hostIds.map(() => ({ status: 'OFFLINE', reachable: false, noLink: false })),
+  isReturning: false,
   revision: 0,
 }
 

@@ -55,8 +55,8 @@ test('what one server hears of a host, every server shows', async (t) => {
   t.true(Math.abs(Date.parse(atB.lastHeartbeatAt ?? '') - Date.parse(atA.lastHeartbeatAt ?? '')) < 1500)
   t.true(Math.abs((atB.clockOffsetSeconds ?? 0) - 60) < 3)
   t.deepEqual(await b.presence.standings([1, 2]), [
-    { status: 'WARNING', reachable: true },
-    { status: 'OFFLINE', reachable: false },
+    { status: 'WARNING', reachable: true, noLink: false },
+    { status: 'OFFLINE', reachable: false, noLink: false },
   ])
   a.presence.heartbeat(1, { status: 'HEALTHY', uptime: 80 })
   a.presence.metrics(1, metrics(new Date().toISOString(), { disks: { '/': 40 } }))
@@ -68,7 +68,7 @@ test('what one server hears of a host, every server shows', async (t) => {
   await shows(b, 1, {
     connected: false,
     reachable: false,
-    statusReason: 'no link for 0 s (the agent was stopped)',
+    statusReason: 'its agent was stopped 0 s ago',
   })
   a.presence.revoked(1)
   await shows(b, 1, { status: 'OFFLINE', statusReason: 'its agent token was revoked' })

@@ -9,7 +9,7 @@ import {
 } from '../../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 
-const away = 'agent not connected; waiting for it, then UNREACHABLE'
+const away = 'its agent is not connected; waiting up to 2 min (--queue)'
 const waiting = (at: number, error: string | null = away) =>
   resultOf(`web00${at}`, { status: 'PENDING', exitCode: null, completedAt: null, error })
 const rack = [1, 2, 3, 4, 5, 6]
@@ -36,7 +36,7 @@ for (const [way, argv] of Object.entries({
         for (const at of [1, 2, 3, 4, 5]) write('host', waiting(at))
         write(
           'host',
-          waiting(6, 'agent not connected (its token is not known); waiting for it, then UNREACHABLE'),
+          waiting(6, 'its agent is not connected (its token is not known); waiting up to 2 min (--queue)'),
         )
         await heard('web006')
         write('end', ended)
@@ -51,7 +51,7 @@ for (const [way, argv] of Object.entries({
     t.deepEqual(stderr.split('\n').slice(0, 3), [
       `rsm: web[001-003] (3 hosts): ${away}`,
       `rsm: web[004-005] (2 hosts): ${away}`,
-      'rsm: web006: agent not connected (its token is not known); waiting for it, then UNREACHABLE',
+      'rsm: web006: its agent is not connected (its token is not known); waiting up to 2 min (--queue)',
     ])
     heard = async () => {}
     const quiet = await runRsm([...argv, '-q', ...target], env)

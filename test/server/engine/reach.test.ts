@@ -61,7 +61,7 @@ test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neith
   for (const { hostId } of [stopped, cut])
     await until('its link is gone', async () => (await shown(hostId)).agent?.connected === false)
   t.like(await shown(stopped.hostId), { status: 'ONLINE', agent: { reachable: false } as never })
-  t.regex((await shown(stopped.hostId)).statusReason ?? '', /^no link for \d s \(the agent was stopped\)$/)
+  t.regex((await shown(stopped.hostId)).statusReason ?? '', /^its agent was stopped \d s ago$/)
   t.regex((await shown(cut.hostId)).statusReason ?? '', /^no link for \d s$/)
   const taskId = await startTask(server, [stopped.hostId, cut.hostId])
   const waiting = async () => (await task(server, taskId)).results.map(({ status }) => status)
@@ -74,10 +74,7 @@ test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neith
   t.is((await waiting())[1], 'PENDING')
   passed += 5000
   const [one, other] = (await finished(server, taskId)).results
-  t.regex(
-    one?.error ?? '',
-    /^stopped1 is not linked \(the agent was stopped\), and was last heard \d+ s ago$/,
-  )
+  t.regex(one?.error ?? '', /^stopped1 is not linked: its agent was stopped \d+ s ago$/)
   t.regex(other?.error ?? '', /^cut1 is not linked, and was last heard 1\d\d s ago$/)
 })
 
@@ -103,6 +100,14 @@ test('A14 @reachable selects who a script gets to, whatever warns; nobody else',
   await link.cut()
   await until('its link is gone', async () => (await names('@reachable')) === 'busy1,seed1')
   t.is((await server.data('GET', `/api/clusters/${id}`)).hostCount, 2)
+  t.is(await names('@status:ONLINE'), 'seed1')
+  t.is(await names('@status:no_link'), 'gone1')
+  t.is((await server.data('GET', '/api/hosts?status=ONLINE')).totalElements, 2)
+  const { of } = await scrape(server)
+  t.deepEqual(
+    ['ONLINE', 'WARNING', 'NO_LINK', 'OFFLINE'].map((status) => of(`rsm_hosts{status="${status}"}`)),
+    [1, 1, 1, 1],
+  )
   const refused = await server.api('POST', '/api/clusters', { name: 'Reachable', hostIds: [] })
   t.is(refused.status, 400)
   t.is(refused.body.errors?.[0]?.field, 'name')

@@ -33,7 +33,7 @@ test('a value on a bound of a histogram is within it, one past the last bound is
 test('queues, the backlog of frames, a store and an audit log that refuse writes show as they stand at the scrape', async (t) => {
   const counted: Counted = {
     version: '1.2.3',
-    hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
+    hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1, NO_LINK: 4 }),
     work: async () => ({ tasks: 4, running: 5, waiting: 6 }),
     links: () => ({ open: 7, backlogBytes: 8 }),
     terminals: () => ({ open: 11 }),
@@ -80,7 +80,7 @@ test('a server on a store that others share shows its name, its lease and what i
   }
   const counted: Counted = {
     version: '1.2.3',
-    hosts: () => ifReached({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
+    hosts: () => ifReached({ ONLINE: 3, OFFLINE: 2, WARNING: 1, NO_LINK: 4 }),
     work: () => ifReached({ tasks: 4, running: 5, waiting: 6 }),
     links: () => ({ open: 7, backlogBytes: 8 }),
     terminals: () => ({ open: 11 }),

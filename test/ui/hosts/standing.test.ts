@@ -1,19 +1,25 @@
 import test from 'ava'
+import { host as exampleHost } from '../../../src/core/protocol/http/fleet-examples.ts'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { foldStanding } from '../../../src/ui/hosts/standing.ts'
 
 test('A14 hosts that lost their link for one reason are one line, from the shortest time to the longest', (t) => {
-  const away = (hostname: string, span: string, why = 'the agent was stopped') =>
-    ({ hostname, status: 'ONLINE', statusReason: `no link for ${span} (${why})` }) as const
+  const { agent } = exampleHost as unknown as Host
+  if (agent === null) throw new Error('the example has an agent')
+  const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
+  const away = (hostname: string, statusReason: string) =>
+    ({ hostname, status: 'ONLINE', statusReason, agent: gone }) as const
   t.deepEqual(
     foldStanding([
-      away('web1', '14 s'),
-      away('web2', '2 min'),
-      away('web3', '9 s'),
-      away('db1', '9 s', 'HTTP 502'),
+      away('web1', 'its agent was stopped 14 s ago'),
+      away('web2', 'its agent was stopped 2 min ago'),
+      away('web3', 'its agent was stopped 9 s ago'),
+      away('db1', 'no link for 9 s (HTTP 502)'),
+      away('db2', 'no link for 3 s (HTTP 502)'),
     ]),
     [
-      { names: 'web[1-3]', state: 'ONLINE: no link for 9 s to 2 min (the agent was stopped)' },
-      { names: 'db1', state: 'ONLINE: no link for 9 s (HTTP 502)' },
+      { names: 'web[1-3]', state: 'NO LINK: its agent was stopped 9 s to 2 min ago' },
+      { names: 'db[1-2]', state: 'NO LINK for 3 to 9 s (HTTP 502)' },
     ],
   )
 })

@@ -67,7 +67,7 @@ test('a VIEWER is told that cancelling and retrying are not allowed, and stays',
   press('y')
   await shows(/\n you are admin \(ADMIN, by a token as VIEWER\); this takes OPERATOR[^\n]*$/)
   await server.data('POST', `/api/tasks/${taskId}/cancel`)
-  await shows(/CANCELLED[^]*1 stopped/)
+  await shows(/CANCELLED[^]*1 cancelled/)
   press('r')
   await shows(/run it again on 1 host/)
   press('y')

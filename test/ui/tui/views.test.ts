@@ -128,7 +128,7 @@ test('a task: failures first, its counts, the log of all; then that of the chose
   const { screen, press, settled } = await openTask(t, fleet)
   const shown = screen()
   t.regex(shown[0] ?? '', /^ .*task-1 +RUNNING +\S+$/)
-  t.regex(shown[1] ?? '', /2\/4 done {2}1 failed {2}1 running {2}1 pending {2}1 ok$/)
+  t.regex(shown[1] ?? '', /2\/4 done {2}1 failed {2}1 running {2}1 pending {2}1 success$/)
   t.deepEqual(
     shown.slice(3, 8).map((line) => (line.split('│')[0] ?? '').replace(/ +/g, ' ').trimEnd()),
     [' all hosts 4', '✗ web2 exit 3 1.5s', '▸ web10 RUNNING 1m05s', '· web3 PENDING', '✓ web1 SUCCESS 1.5s'],
@@ -245,7 +245,7 @@ test('A14 the fleet: a host that is ONLINE without a link is not among the green
   const base = exampleHost as unknown as Host
   const agent = base.agent as NonNullable<Host['agent']>
   const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
-  const statusReason = 'no link for 1 s (the agent was stopped)'
+  const statusReason = 'its agent was stopped 1 s ago'
   state.readHosts([
     { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null },
     { ...base, id: 2, hostname: 'web1', status: 'ONLINE', statusReason, agent: gone },
@@ -254,9 +254,41 @@ test('A14 the fleet: a host that is ONLINE without a link is not among the green
   screen()
   view.key({ name: 'j', text: null })
   const shown = screen()
-  t.regex(shown[1] ?? '', /2 hosts {2}1 no link {2}1 ONLINE$/)
-  t.regex(shown[4] ?? '', /web1 +no link +2m00s/)
-  t.regex(shown[3] ?? '', /ONLINE: no link for 2 min \(the agent was stopped\)/)
+  t.regex(shown[1] ?? '', /2 hosts {2}1 NO LINK {2}1 ONLINE$/)
+  t.regex(shown[4] ?? '', /web1 +NO LINK +2m00s/)
+  t.regex(shown[3] ?? '', / NO LINK: its agent was stopped 2 min ago/)
+})
+
+test('the fleet at 80 columns: what a filter hides is counted, d is about the chosen host, and f stays in the footer', (t) => {
+  const state = new FleetState()
+  const nothing = () => undefined
+  const examined: (number | null)[] = []
+  const view = new FleetView(state, 'here', {
+    openTask: nothing,
+    tasksOf: nothing,
+    terminal: nothing,
+    run: nothing,
+    examine: (_columns, hostId) => examined.push(hostId),
+  })
+  const base = { ...(exampleHost as unknown as Host), statusReason: null }
+  const away = { status: 'OFFLINE', agent: null } as const
+  const read = (...others: Host[]) =>
+    state.readHosts([{ ...base, id: 1, hostname: 'web1', status: 'ONLINE' }, ...others])
+  const foot = () => screenOf(view.frame(usual, now)).at(-1) ?? ''
+  const press = (...names: string[]) => {
+    for (const name of names) view.key({ name, text: name.length === 1 ? name : null })
+  }
+  read({ ...base, id: 2, hostname: 'db2', ...away })
+  t.regex(foot(), /d doctor {2}t terminal {2}f filter {2}Tab switch$/)
+  press('d', 'f', 'w', 'e', 'b', 'enter', 'e')
+  t.is(foot(), ' every host shown is ONLINE; 1 hidden by the filter is not: Esc')
+  press('escape', 'e', 'd')
+  t.deepEqual(examined, [null, 2])
+  press('e')
+  t.is(foot(), ' every other host shown is ONLINE')
+  read()
+  press('e')
+  t.is(foot(), ' every host is ONLINE')
 })
 
 test('the fleet: hosts that are not ONLINE first; a task of the chosen host is opened with it', (t) => {
@@ -353,12 +385,12 @@ test('times are short', (t) => {
 })
 
 test('A16 of all hosts the screen tells for whom the task waits, in a line for all of them', async (t) => {
-  const error = 'agent not connected; waiting for it, then UNREACHABLE'
+  const error = 'its agent is not connected; waiting up to 2 min (--queue)'
   const waiting = (id: number) => resultOf(id, `web${id}`, { status: 'PENDING', duration: null, error })
   const { screen } = await openTask(t, [...fleet.slice(0, 1), ...[4, 5, 6].map(waiting)])
   t.regex(
     screen({ cols: 120, rows: 14 }).join('\n'),
-    /web\[4-6\] \(3 hosts\): agent not connected; waiting for it/,
+    /web\[4-6\] \(3 hosts\): its agent is not connected; waiting up to/,
   )
 })
 
@@ -554,4 +586,30 @@ test('A16 b shows equal output once under its hosts, the largest group first, an
   t.regex(screen().at(-1) ?? '', /q quit/)
   press('b')
   t.regex((await settled())[2] ?? '', /all hosts .*following/)
+})
+
+test('a task: the bar counts hosts in the words of their list, and the word of a cancel goes as the task ends', async (t) => {
+  const cancelled = (id: number, status: TaskResult['status']) => resultOf(id, `web${id}`, { status })
+  const verify = { status: 'FAILED', exitCode: 1, attempts: 1 } as const
+  const failed = resultOf(3, 'web3', {
+    status: 'FAILED',
+    exitCode: 1,
+    error: 'verification failed: exit code 1',
+    verify,
+    rollback: { status: 'SUCCESS', exitCode: 0 },
+  })
+  const { state, view, screen } = await openTask(t, [
+    cancelled(1, 'CANCELLED'),
+    cancelled(2, 'SKIPPED'),
+    failed,
+  ])
+  view.sayOfRun('the task is being cancelled')
+  t.is(screen().at(-1), ' the task is being cancelled')
+  t.regex(screen()[1] ?? '', /3\/3 done {2}1 failed {2}1 cancelled {2}1 skipped$/)
+  t.regex(screen()[4] ?? '', /^✗ web3 +verify failed/)
+  view.key({ name: 'j', text: null })
+  view.sayOfRun('the task is being cancelled')
+  t.regex(screen()[3] ?? '', / verification failed: exit code 1; rolled back/)
+  state.change({ status: 'CANCELLED' })
+  t.notRegex(screen().at(-1) ?? '', /being cancelled/)
 })

@@ -1,7 +1,7 @@
 import { noLoad } from '../../../core/host-status.ts'
 import { isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import { reachOf } from '../../presence/known-host.ts'
+import { noteReach } from '../../presence/known-host.ts'
 import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../presence/known-hosts.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Presence } from '../../seams/presence.ts'
@@ -55,6 +55,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     get revision() {
       return hosts.revision
     },
+    get isReturning() {
+      return hosts.isReturning
+    },
     heartbeat(hostId, beat) {
       heardSinceSave = true
       hosts.heartbeat(hostId, beat)
@@ -98,6 +101,6 @@ async function load(
     known.heardAt = clock.monotonic()
     known.linkLostAt = linkLostAt === null ? clock.now() : Date.parse(linkLostAt)
     known.load = { ...noLoad, warns }
-    known.reachable = reachOf(known, clock, heartbeatInterval)
+    noteReach(known, clock, heartbeatInterval)
   }
 }

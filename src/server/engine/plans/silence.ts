@@ -9,7 +9,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
 
   /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
   async function tellWhoIsAway(task: OwnedTask, all: readonly OpenExecution[]): Promise<void> {
-    const notes = await notesOf(parts, all)
+    const notes = await notesOf(parts, all, task.queueSeconds)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
     for (const id of ids)
       if (notes.get(id) !== task.notes.get(id)) {

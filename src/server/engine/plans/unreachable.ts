@@ -1,4 +1,4 @@
-import { faultInBrackets, wasStopped } from '../../../core/host-status.ts'
+import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/host-status.ts'
 import type { PresenceView } from '../../seams/presence.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'
@@ -14,10 +14,14 @@ const stoppedQueueSeconds = 15
  */
 const sweepsToFull = 4
 
+/** Seconds for which a task waits for a host that is not OFFLINE. */
+export const longestWait = (queueSeconds: number | null, fault: string | null | undefined): number =>
+  queueSeconds ?? (wasStopped(fault) ? stoppedQueueSeconds : defaultQueueSeconds)
+
 /** Milliseconds. */
 function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): number {
-  const usual = wasStopped(view?.says.linkFault) ? stoppedQueueSeconds : defaultQueueSeconds
-  return (queueSeconds ?? (view && view.status !== 'OFFLINE' ? usual : 0)) * 1000
+  if (queueSeconds === null && (!view || view.status === 'OFFLINE')) return 0
+  return longestWait(queueSeconds, view?.says.linkFault) * 1000
 }
 
 /** Gives up due executions of hosts that have had no link to any server for longer than the task waits. */
@@ -55,7 +59,10 @@ export function createUnreachable(
   function whyAway({ hostname }: OpenExecution, view: PresenceView | undefined): string {
     const offline = view?.status === 'OFFLINE' ? view.statusReason : null
     if (offline) return `${hostname} is OFFLINE: ${offline}`
-    return `${hostname} is not linked${faultInBrackets(view?.says.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
+    const fault = view?.says.linkFault
+    if (wasStopped(fault) && view?.linkLostAt)
+      return `${hostname} is not linked: ${stoppedAgo((clock.now() - Date.parse(view.linkLostAt)) / 1000)}`
+    return `${hostname} is not linked${faultInBrackets(fault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
   }
 
   /** Those whose host has no link, with how long that has been so for each. */

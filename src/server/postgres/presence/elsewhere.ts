@@ -131,6 +131,7 @@ export function createElsewhere(
     const former = others
     others = neighbours.others()
     if ([...former].every((epoch) => others.has(epoch))) return
+    hosts.awaitReturn()
     const since = clock.now() - writtenWithin
     for (const [hostId, at] of changedAt) if (at > since) changed(hostId)
   }

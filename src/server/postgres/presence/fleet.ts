@@ -1,4 +1,4 @@
-import { reachOf } from '../../presence/known-host.ts'
+import { noteReach } from '../../presence/known-host.ts'
 import type { JudgingOptions, KnownHosts } from '../../presence/known-hosts.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
 import type { HostLinks } from './host-links.ts'
@@ -59,6 +59,5 @@ export function connectAnew({ hosts, links, options }: Fleet, hostId: number): b
 
 /** Without judging it: as it was kept. */
 export function reachAsKept({ hosts, options }: Fleet, hostId: number): void {
-  const known = hosts.entry(hostId)
-  known.reachable = reachOf(known, options.clock, options.heartbeatInterval)
+  noteReach(hosts.entry(hostId), options.clock, options.heartbeatInterval)
 }

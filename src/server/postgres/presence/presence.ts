@@ -84,6 +84,9 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     get revision() {
       return hosts.revision
     },
+    get isReturning() {
+      return hosts.isReturning
+    },
     async views(hostIds) {
       await reports.read(hostIds)
       return hosts.views(hostIds)

@@ -19,6 +19,8 @@ import { createMemberships, keptBy } from './memberships.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {
+  /** Whether agents may be on their way back, as after a start of a server. */
+  readonly isReturning: boolean
   directory(): Promise<Directory>
   /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
   select(selector: string, field: string): Promise<number[]>
@@ -30,7 +32,8 @@ export interface Fleet {
   readonly knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
   showHosts(records: readonly HostRecord[]): Promise<Host[]>
   showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
-  countByStatus(): Promise<Record<HostStatus, number>>
+  /** Hosts by the status that is shown. */
+  countByStatus(): Promise<Record<HostStatus | 'NO_LINK', number>>
 }
 
 export function createFleet(store: Store, presence: Views, log: Log): Fleet {
@@ -61,7 +64,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
         id,
         hostname,
         tags,
-        ...(standings[index] ?? { status: 'OFFLINE', reachable: false }),
+        ...(standings[index] ?? { status: 'OFFLINE', reachable: false, noLink: false }),
         os: systemInfo?.os ?? null,
         arch: systemInfo?.arch ?? null,
       })),
@@ -78,6 +81,9 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   }
 
   return {
+    get isReturning() {
+      return presence.isReturning
+    },
     directory,
     members,
     async targets(cluster, field) {
@@ -117,8 +123,9 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     },
     async countByStatus() {
       const { items: hosts } = await store.query('hosts')
-      const counts: Record<HostStatus, number> = { ONLINE: 0, OFFLINE: 0, WARNING: 0 }
-      for (const { status } of await presence.standings(hosts.map(({ id }) => id))) counts[status]++
+      const counts = { ONLINE: 0, WARNING: 0, NO_LINK: 0, OFFLINE: 0 }
+      for (const { status, noLink } of await presence.standings(hosts.map(({ id }) => id)))
+        counts[noLink ? 'NO_LINK' : status]++
       return counts
     },
     async showClusters(records) {

@@ -1,7 +1,7 @@
-import { reasonNow } from '../../../core/host-status.ts'
+import { reasonNow, type ShownStatus, shownStatus, shownStatuses } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
-import { type HostState, hostState } from '../../hosts/state.ts'
+import { standingOf } from '../../hosts/standing.ts'
 import { showTags } from '../../hosts/view.ts'
 import { tallyOf } from '../../task/task-state.ts'
 import { counted } from '../../text/counted.ts'
@@ -22,7 +22,7 @@ export const taskLooks: Readonly<Record<TaskSummary['status'], { mark: Glyph; st
   FAILED: { mark: 'failed', style: { fg: 'red' } },
   CANCELLED: { mark: 'stopped', style: { fg: 'yellow' } },
 }
-const shares: readonly HostState[] = ['OFFLINE', 'no link', 'WARNING', 'ONLINE']
+const shares = shownStatuses.toReversed()
 
 const doneOf = ({ counts, hostCount }: TaskSummary) => `${tallyOf(counts).done}/${hostCount}`
 
@@ -72,9 +72,9 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
   })
 }
 
-function countOf({ hosts }: FleetState, status: HostState): number {
+function countOf({ hosts }: FleetState, status: ShownStatus): number {
   let count = 0
-  for (const host of hosts.values()) if (hostState(host) === status) count++
+  for (const host of hosts.values()) if (shownStatus(host) === status) count++
   return count
 }
 
@@ -106,20 +106,18 @@ export function fleetProgress(state: FleetState, cols: number): Row {
 }
 
 export function aboutHost(host: Host, now: number): Span[][] {
-  const { status, ip, systemInfo, agent, tags } = host
-  const why = reasonNow(host, now)
-  const reason = why === null ? '' : `: ${sanitizeLine(why)}`
+  const { ip, systemInfo, agent, tags } = host
   const system =
     systemInfo === null
       ? 'system not known'
       : `${systemInfo.os}, ${systemInfo.arch}, ${systemInfo.cpuCores} cores`
   const version = agent === null ? 'no agent' : `agent ${agent.agentVersion}`
   const lines = [
-    `  ${status}${reason}`,
+    `  ${sanitizeLine(standingOf(host, reasonNow(host, now)))}`,
     `  ${ip}  ${sanitizeLine(system)}  ${sanitizeLine(version)}`,
     ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
   ]
-  const state = hostState(host)
+  const state = shownStatus(host)
   const alarm = state === 'ONLINE' ? {} : { style: { ...hostLooks[state].style, bold: true } }
   return [...lines.map((text, at): Span[] => [{ text, ...(at === 0 ? alarm : {}) }]), []]
 }

@@ -1,6 +1,6 @@
+import { shownStatus } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
-import { hostState } from '../../hosts/state.ts'
 import { counted } from '../../text/counted.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { FleetState } from '../fleet-state.ts'
@@ -25,8 +25,8 @@ export interface FleetActions {
   terminal(hostId: number): void
   /** Runs this on these hosts, which were agreed to. */
   run(command: string, hostIds: readonly number[]): void
-  /** Examines the fleet, and shows what was found in lines of at most so many columns. */
-  examine(columns: number): void
+  /** Examines this host, or the fleet for null, and shows the findings in lines of at most so many columns. */
+  examine(columns: number, hostId: number | null): void
 }
 
 export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
@@ -74,7 +74,7 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
     else if (name === 'escape') this.#escape()
     else if (name === 'f' || name === '/') this.#filter()
     else if (name === 'x') this.#run()
-    else if (name === 'd') this.#actions.examine(this.#cols - 6)
+    else if (name === 'd') this.#actions.examine(this.#cols - 6, this.#hostId())
     else if (name === 'e' || name === 'E') this.#jump(name === 'e' ? 'down' : 'up')
     else if (name === 't') this.openTerminal()
     else this.#moved(name)
@@ -167,11 +167,16 @@ export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
   }
 
   #jump(direction: 'up' | 'down'): void {
-    const isOff = ({ id }: { id: number }) => {
-      const host = this.#state.hosts.get(id)
-      return host === undefined || hostState(host) !== 'ONLINE'
-    }
-    if (!this.hosts.jump(direction, isOff)) this.say('every host is ONLINE and reachable')
+    if (this.hosts.jump(direction, ({ state }) => state !== 'ONLINE')) return
+    const shown = new Set(this.hosts.list.ids)
+    const off = [...this.#state.hosts.values()].filter((host) => shownStatus(host) !== 'ONLINE')
+    const hidden = off.filter(({ id }) => !shown.has(id)).length
+    if (off.length === 0) this.say('every host is ONLINE')
+    else if (hidden < off.length) this.say('every other host shown is ONLINE')
+    else
+      this.say(
+        `every host shown is ONLINE; ${hidden} hidden by the filter ${hidden === 1 ? 'is' : 'are'} not: Esc`,
+      )
   }
 
   #moved(name: string): void {

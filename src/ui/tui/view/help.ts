@@ -46,7 +46,7 @@ export const fleetHelp: Keys = [
   ['f', 'hosts with this text, or tasks on the right'],
   ['e E', 'next, previous host that is not well'],
   ['x', 'run on the chosen host, or on all shown'],
-  ['d', 'what is wrong with the fleet, and what to do'],
+  ['d', 'diagnose the chosen host, or the fleet'],
   ['t', 'a terminal on the chosen host'],
   ['Esc', 'all hosts, all tasks again'],
   ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
@@ -56,11 +56,11 @@ export const fleetHelp: Keys = [
 export const fleetKeys: Keys = [
   ['q', 'quit'],
   ['?', 'help'],
-  ['Enter', 'open task'],
+  ['Enter', 'open'],
   ['x', 'run'],
   ['d', 'doctor'],
   ['t', 'terminal'],
-  ['Tab', 'hosts/tasks'],
   ['f', 'filter'],
+  ['Tab', 'switch'],
   ['e', 'next not ONLINE'],
 ]

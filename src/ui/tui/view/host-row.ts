@@ -1,7 +1,7 @@
+import { type ShownStatus, shownStatus } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../../core/selector/natural-order.ts'
 import type { ResultStatus, TaskResult } from '../../../core/task/task.ts'
-import { type HostState, hostState } from '../../hosts/state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { Style } from '../screen/screen.ts'
 import type { Glyph } from './glyphs.ts'
@@ -35,8 +35,8 @@ const looks: Readonly<Record<ResultStatus, Look>> = {
   SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
   SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
 }
-export const hostLooks: Readonly<Record<HostState, Look>> = {
-  'no link': { mark: 'lost', rank: 0, style: bad },
+export const hostLooks: Readonly<Record<ShownStatus, Look>> = {
+  'NO LINK': { mark: 'lost', rank: 0, style: bad },
   OFFLINE: { mark: 'failed', rank: 0, style: bad },
   WARNING: { mark: 'warning', rank: 1, style: { fg: 'yellow' } },
   ONLINE: { mark: 'success', rank: 2, style: { fg: 'green' } },
@@ -55,14 +55,15 @@ export function shortTime(milliseconds: number): string {
 
 /** `now` in milliseconds since the epoch: how long a host has been running is counted here. */
 export function resultRow(result: TaskResult, now: number): HostRow {
-  const { hostId, hostname, status, exitCode, duration, startedAt, phase } = result
+  const { hostId, hostname, status, exitCode, duration, startedAt, phase, verify } = result
+  const failure = verify && verify.status !== 'SUCCESS' ? 'verify failed' : `exit ${exitCode ?? '?'}`
   const isRunning = status === 'RUNNING' && startedAt !== null
   const isGate = isRunning && (phase === 'VERIFY' || phase === 'ROLLBACK')
   const took = isRunning ? now - Date.parse(startedAt) : duration
   return {
     id: hostId,
     name: sanitizeLine(hostname),
-    state: status === 'FAILED' ? `exit ${exitCode ?? '?'}` : isGate ? phase : status,
+    state: status === 'FAILED' ? failure : isGate ? phase : status,
     time: took === null ? '' : shortTime(took),
     ...looks[status],
   }
@@ -71,7 +72,7 @@ export function resultRow(result: TaskResult, now: number): HostRow {
 /** Silence has a time only where there is one: heartbeats are no events, and an old time would look like a silence. */
 function silence(host: Host, now: number): string {
   const { status, agent } = host
-  if (hostState(host) === 'no link' && agent?.linkLostAt != null)
+  if (shownStatus(host) === 'NO LINK' && agent?.linkLostAt != null)
     return shortTime(Math.max(0, now - Date.parse(agent.linkLostAt)))
   if (status !== 'OFFLINE') return ''
   const heard = agent?.lastHeartbeatAt ?? null
@@ -79,7 +80,7 @@ function silence(host: Host, now: number): string {
 }
 
 export function fleetRow(host: Host, now: number): HostRow {
-  const state = hostState(host)
+  const state = shownStatus(host)
   return {
     id: host.id,
     name: sanitizeLine(host.hostname),

@@ -1,4 +1,4 @@
-import type { TaskState } from '../../task/task-state.ts'
+import { type TaskState, tallyOf } from '../../task/task-state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
@@ -34,7 +34,8 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
 }
 
 export function taskProgress(state: TaskState, cols: number): Row {
-  const { done, failed, running, pending, stopped, success } = state.tally()
+  const counted = state.counts()
+  const { done, failed, running, pending, stopped, success } = tallyOf(counted)
   const all = state.summary?.hostCount ?? state.results.size
   const counts: Span[] = [{ text: ` ${done}/${all} done`, style: { bold: true } }]
   const add = (count: number, what: string, style: Style) => {
@@ -43,8 +44,9 @@ export function taskProgress(state: TaskState, cols: number): Row {
   add(failed, 'failed', { fg: 'red', bold: true })
   add(running, 'running', { fg: 'cyan' })
   add(pending, 'pending', { dim: true })
-  add(stopped, 'stopped', { fg: 'yellow' })
-  add(success, 'ok', { fg: 'green' })
+  add(counted.CANCELLED, 'cancelled', { fg: 'yellow' })
+  add(counted.SKIPPED, 'skipped', { fg: 'yellow' })
+  add(success, 'success', { fg: 'green' })
   counts.push({ text: ' ' })
   const parts = [
     { count: failed, style: { fg: 'red' } },

@@ -34,6 +34,8 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
   #shown: { version: number; second: number } | null = null
   #selected: number | null = null
   #wanted: number | null = null
+  /** Holds only while the task runs. */
+  #noteOfRun: Span | null = null
 
   constructor(state: TaskState, reader: LogReader, actions: TaskActions) {
     super(actions)
@@ -46,6 +48,12 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
   /** Chooses this host as soon as it is known. */
   choose(hostId: number): void {
     this.#wanted = hostId
+  }
+
+  /** Says so until the task has ended. */
+  sayOfRun(text: string): void {
+    this.say(text)
+    this.#noteOfRun = this.note
   }
 
   /** While text is selected nothing may be drawn over it; until all of it has come there is nothing to select. */
@@ -205,6 +213,7 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
   }
 
   #refresh(now: number): void {
+    if (!this.#state.isRunning && this.note === this.#noteOfRun) this.note = null
     const { version } = this.#state
     const second = this.#state.isRunning ? Math.floor(now / 1000) : 0
     const shown = this.#shown
