@@ -8,6 +8,7 @@ import { findLimiter } from '../../src/agent/processes/limits.ts'
 import { readAgentState } from '../../src/agent/status/read-state.ts'
 import type { AgentState } from '../../src/core/agent-state.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
+import { cleanEnv, runRsm, startRsm } from '../fixtures/rsm.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { followEvents } from '../helpers/clients/follow.ts'
@@ -50,7 +51,7 @@ asRoot(
     t.is((await rsm(['exec', '-N', '-w', 'web1', '--', 'id -u'])).stdout, '0\n')
     const refused = await rsm(['exec', '-w', 'web1', '-l', 'daemon', '--', 'id'])
     t.is(refused.exit, 126)
-    t.regex(refused.stderr, /runs nothing as daemon/)
+    t.regex(refused.stderr, /not allowed to run as daemon/)
   },
 )
 
@@ -213,6 +214,23 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
   t.is(status, 6)
   t.regex(stderr, /^rsm: too many open files: .*64.*\n {5}raise the limit: ulimit -n 4096/)
   t.notRegex(stderr, /package|internal error/)
+})
+
+test('an agent takes its server, token and pin from a file with the join string', async (t) => {
+  const server = await startTestServer(t)
+  const home = await temporaryDirectory(t)
+  const file = join(home, 'join-string')
+  const { join: text } = await server.data('POST', '/api/enrollment-tokens', { url: server.url })
+  writeFileSync(file, `${text}\n`, { mode: 0o600 })
+  const words = ['agent', 'run', '--join-file', file, '--data-dir', join(home, 'agent')]
+  const agent = startRsm([...words, '--hostname', 'web1'], cleanEnv(home))
+  t.teardown(() => agent.child.kill('SIGKILL'))
+  await agent.shows('is host 1')
+  const both = await runRsm([...words, '--url', server.url], cleanEnv(home))
+  t.is(both.exit, 2)
+  t.regex(both.stderr, /--url and --join-file exclude each other/)
+  const neither = await runRsm(['agent', 'run'], cleanEnv(home))
+  t.regex(neither.stderr, /--url is missing/)
 })
 
 test('an agent closes the descriptors that it was started with to its scripts, and shows them no enrollment token', async (t) => {

@@ -103,7 +103,7 @@ test('hosts revoke closes the link; the host joins again with --replace', async 
   t.is(again.stderr, 'rsm: web1 has no agent to revoke\n     to enroll one: rsm hosts join --replace web1\n')
   const joined = await rsm(['hosts', 'join', '--replace', 'web1', '--yes'])
   t.is(joined.exit, 0, joined.stderr)
-  t.regex(joined.stdout, /^RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
+  t.regex(joined.stdout, /^ RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
 })
 
 test('hosts join --token and --join-string print nothing else on stdout', async (t) => {

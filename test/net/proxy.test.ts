@@ -177,7 +177,7 @@ test('agent and command line pin a certificate through a proxy, too', async (t) 
   t.regex(refused.stderr, /through the proxy 127\.0\.0\.1:\d+: its key is \S+, not the pinned/)
 
   const joined = await runRsm(['hosts', 'join'], env)
-  const [, token = ''] = /^RSM_AGENT_ENROLL_TOKEN=(\S+)/.exec(joined.stdout) ?? []
+  const [, token = ''] = /^ RSM_AGENT_ENROLL_TOKEN=(\S+)/.exec(joined.stdout) ?? []
   const stop = new AbortController()
   const told: string[] = []
   const options = {

@@ -34,7 +34,13 @@ import AgentRun from './run.ts'
 /** Milliseconds until the server has to say that the agent is linked (contract §10). */
 const linkWithin = 60_000
 
-const { url: _url, 'enroll-token': _token, 'enroll-token-file': tokenFile, ...settings } = AgentRun.flags
+const {
+  url: _url,
+  'join-file': _joinFile,
+  'enroll-token': _token,
+  'enroll-token-file': tokenFile,
+  ...settings
+} = AgentRun.flags
 
 export default class AgentInstall extends LocalCommand {
   static override summary = 'Install the agent of this host as a service, and wait until it is linked'
@@ -66,7 +72,8 @@ export default class AgentInstall extends LocalCommand {
     const join = await this.#join(args.join, flags)
     const service = flags.user ? userService('agent', baseDirectory) : systemService('agent')
     const typed = typedSettings(AgentRun.flags, flags, metadata, this.variables)
-    for (const name of ['RSM_AGENT_ENROLL_TOKEN', 'RSM_AGENT_ENROLL_TOKEN_FILE']) typed.delete(name)
+    const ofRun = ['RSM_AGENT_JOIN_FILE', 'RSM_AGENT_ENROLL_TOKEN', 'RSM_AGENT_ENROLL_TOKEN_FILE']
+    for (const name of ofRun) typed.delete(name)
     const dataDir = typed.get(service.dataVariable)
     if (dataDir !== undefined)
       typed.set(service.dataVariable, resolve(givenDirectory('--data-dir', dataDir, service.dataDir)))

@@ -2,12 +2,14 @@ import { boolean, string } from '@oclif/core/flags'
 import type { AgentOptions } from '../../agent/agent-options.ts'
 import type { LogLevel } from '../../agent/log.ts'
 import type { SandboxMode } from '../../core/host.ts'
+import { readJoin } from '../../core/join/join-string.ts'
 import { normalUrl } from '../../core/server-url.ts'
 import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
+import { Misuse } from '../../ui/flags/misuse.ts'
 import { listed } from '../../ui/flags/repeated.ts'
 import { takeVariable } from '../../ui/flags/taken-variable.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
@@ -25,7 +27,12 @@ export default class AgentRun extends LocalCommand {
     '$ rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G',
   ]
   static override flags = withVariables('RSM_AGENT_', {
-    url: string({ required: true, helpValue: 'URL', description: 'URL of the server' }),
+    url: string({ helpValue: 'URL', description: 'URL of the server' }),
+    'join-file': string({
+      helpValue: 'FILE',
+      exclusive: ['url', 'enroll-token', 'enroll-token-file'],
+      description: 'file with the join string, instead of --url and a token',
+    }),
     'enroll-token': string({
       helpValue: 'TOKEN',
       description: 'token from rsm hosts join; other users can see it',
@@ -110,15 +117,19 @@ export default class AgentRun extends LocalCommand {
     const caFile = flags['ca-file']
     // The agent reads it again, but does not know which option or variable named it.
     if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
+    const joinFile = flags['join-file']
+    const join = joinFile === undefined ? undefined : readJoin(readNamedFile(joinFile, '--join-file'))
+    const url = join?.url ?? flags.url
+    if (url === undefined) throw new Misuse('--url is missing')
     const dataDir = dataDirectory('agent', flags['data-dir'])
     const { follow } = await import('../../agent/upgrade/follow.ts')
     const { installedFile } = await import('../../agent/processes/own-process.ts')
     const options = {
-      url: normalUrl(flags.url),
+      url: normalUrl(url),
       dataDir,
       enrollToken:
         tokenFile === undefined
-          ? flags['enroll-token']
+          ? (join?.token ?? flags['enroll-token'])
           : () => readSecretFile(tokenFile, '--enroll-token-file'),
       agentId: flags['agent-id'],
       hostname: flags.hostname,
@@ -133,7 +144,7 @@ export default class AgentRun extends LocalCommand {
       allowUnsigned: Boolean(flags['allow-unsigned']),
       noTerminal: Boolean(flags['no-terminal']),
       caFile,
-      tlsFingerprint: flags['tls-fingerprint'],
+      tlsFingerprint: flags['tls-fingerprint'] ?? join?.fingerprint,
       logLevel: flags['log-level'] as LogLevel | undefined,
       installed: installedFile(),
     }

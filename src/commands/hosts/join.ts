@@ -12,12 +12,10 @@ import { integer } from '../../ui/flags/checks.ts'
 import { type FlagsOf, given } from '../../ui/flags/given.ts'
 import { tagFlag } from '../../ui/flags/hosts.ts'
 import { sshFlags } from '../../ui/flags/ssh.ts'
-import { parseDuration, parsePairs } from '../../ui/input/values.ts'
+import { parseLifetime, parsePairs } from '../../ui/input/values.ts'
 import { findCluster, findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
-import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
-import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 const flags = {
   replace: string({
@@ -95,7 +93,7 @@ export default class HostsJoin extends BaseCommand {
     const { tlsFingerprint } = this.server()
     const fingerprint = tlsFingerprint === undefined ? undefined : showPin(readPin(tlsFingerprint))
     const input: EnrollmentCreate = given({ maxUses: flags['max-uses'], url: client.api.url, fingerprint })
-    if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
+    if (flags.expires !== undefined) input.expiresInHours = parseLifetime('--expires', flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
     return input
@@ -138,8 +136,9 @@ export default class HostsJoin extends BaseCommand {
       this.notice(
         'the host needs rsm for this line; for one that has none, give the server an executable first: rsm server releases add FILE',
       )
-    const next = `run this line on the host, before ${showTime(made.expiresAt, this.globals.utc)}; then: \`rsm hosts list\``
-    this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
+    const until = showTime(made.expiresAt, this.globals.utc)
+    if (!this.globals.json) this.notice(`run this line on the host before ${until}`)
+    this.hint('then: rsm hosts list')
     return made
   }
 

@@ -5,7 +5,7 @@ import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
-import { parseDays } from '../../ui/input/values.ts'
+import { parseLifetime } from '../../ui/input/values.ts'
 import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
@@ -31,7 +31,7 @@ export default class TokensAdd extends BaseCommand {
     }),
     expires: string({
       helpValue: 'TIME',
-      description: 'lifetime, like 12h or 90d; a bare number: days (default: 90)',
+      description: 'lifetime, like 12h or 90d (default: 90d)',
     }),
   }
 
@@ -42,7 +42,7 @@ export default class TokensAdd extends BaseCommand {
       ...given({
         role: flags.role as TokenCreate['role'],
         admin: flags.admin ? true : undefined,
-        expiresInDays: ifGiven(flags.expires, parseDays),
+        expiresInDays: ifGiven(flags.expires, (text) => parseLifetime('--expires', text) / 86_400),
       }),
     }
     const client = await this.client()

@@ -46,9 +46,15 @@ export function parseTimer(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes at most 24d, not ${text}`)
 }
 
-/** Days of `90`, `90d`, `12h`: where lives are counted in days, a bare number is days and not seconds. */
-export function parseDays(text: string): number {
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : parseDuration(text) / secondsOfDay
+/** Seconds of a lifetime like `12h`. A bare number is refused: readers take it for minutes, hours or days. */
+export function parseLifetime(option: string, text: string): number {
+  const isBare = /^\d+(\.\d+)?$/.test(text)
+  const seconds = isBare ? null : durationSeconds(text)
+  if (seconds !== null) return seconds
+  const number = isBare ? text : '5'
+  throw new RsmError('usage', `${option} takes a time with its unit, not ${text || 'nothing'}`, {
+    hint: `write ${number}m, ${number}h or ${number}d`,
+  })
 }
 
 /** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */

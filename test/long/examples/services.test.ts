@@ -25,7 +25,7 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   const login = await runRsm(['login', url, '--username', 'admin', '--password-stdin'], user, 'correct horse')
   t.is(login.exit, 0, login.stderr)
   const joined = await runRsm(['hosts', 'join', '--tag', 'role=test'], user)
-  const line = /^RSM_AGENT_ENROLL_TOKEN=(\S+) rsm agent run --url (\S+)\n$/.exec(joined.stdout)
+  const line = /^ RSM_AGENT_ENROLL_TOKEN=(\S+) rsm agent run --url (\S+)\n$/.exec(joined.stdout)
   t.is(line?.[2], url)
   const enrollment = { ...user, RSM_AGENT_ENROLL_TOKEN: line?.[1] ?? '' }
   const agent = startRsm(

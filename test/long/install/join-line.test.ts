@@ -51,7 +51,7 @@ whereFit(
     const before = await runRsm(['hosts', 'join'], env)
     t.regex(
       before.stdout,
-      /^RSM_AGENT_ENROLL_TOKEN=/,
+      /^ RSM_AGENT_ENROLL_TOKEN=/,
       'without an executable it is the line of rsm agent run',
     )
     await handOut({ dataDir }, executable, executableName)

@@ -120,7 +120,7 @@ test('the URL of a join string is --public-url, else the caller’s, never a hea
   t.like(await make({}), { join: null, line: null })
   const own = await make({ url: 'https://rsm.example.org/' })
   t.is(readJoin(own.join).url, 'https://rsm.example.org')
-  t.is(own.line, `RSM_AGENT_ENROLL_TOKEN=${own.token} rsm agent run --url https://rsm.example.org`)
+  t.is(own.line, ` RSM_AGENT_ENROLL_TOKEN=${own.token} rsm agent run --url https://rsm.example.org`)
   const wrong = await server.api('POST', '/api/enrollment-tokens', { url: 'ftp://x', fingerprint: 'abc' })
   t.is(wrong.status, 400)
   t.deepEqual(

@@ -2,8 +2,8 @@ import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import {
   parseBatchSize,
-  parseDays,
   parseDuration,
+  parseLifetime,
   parseLimits,
   parsePairs,
   parseStrategy,
@@ -26,11 +26,19 @@ for (const text of ['', '5x', 'm', '-5', '5 m', '1e3'])
     t.throws(() => parseDuration(text), { instanceOf: RsmError })
   })
 
-test('of lives a bare number is days', (t) => {
-  t.is(parseDays('90'), 90)
-  t.is(parseDays('45d'), 45)
-  t.is(parseDays('12h'), 0.5)
-  t.throws(() => parseDays('soon'), { instanceOf: RsmError })
+test('a lifetime needs a unit: a bare number could be minutes, hours or days', (t) => {
+  t.is(parseLifetime('--expires', '45d'), 45 * 86_400)
+  t.is(parseLifetime('--expires', '1h30m'), 5400)
+  for (const [text, hint] of [
+    ['7', 'write 7m, 7h or 7d'],
+    ['0.5', 'write 0.5m, 0.5h or 0.5d'],
+    ['soon', 'write 5m, 5h or 5d'],
+    ['', 'write 5m, 5h or 5d'],
+  ] as const) {
+    const error = t.throws(() => parseLifetime('--expires', text), { instanceOf: RsmError })
+    t.is(error.hint, hint)
+    t.regex(error.message, /^--expires takes a time with its unit, not /)
+  }
 })
 
 test('a batch size is a number, a percentage, or a list for canaries', (t) => {

@@ -88,7 +88,7 @@ export const enrollmentCreated = {
   ...enrollment,
   token: 'rsm_enr_9kPq2mVxT7cRzN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe',
   join: 'rsm-join:eyJ2IjoxLCJ1cmwiOiJodHRwczovL3JzbS5leGFtcGxlLm9yZyIsInRva2VuIjoicnNtX2Vucl85a1BxMm1WeFQ3Y1J6TjR3WWJKOHNMaEQ1ZkdhRTF1SzNvWGlRNnRXdk1lIn0',
-  line: 'RSM_AGENT_ENROLL_TOKEN=rsm_enr_9kPq2mVxT7cRzN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe rsm agent run --url https://rsm.example.org',
+  line: ' RSM_AGENT_ENROLL_TOKEN=rsm_enr_9kPq2mVxT7cRzN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe rsm agent run --url https://rsm.example.org',
 }
 
 export const registerRequest = {
