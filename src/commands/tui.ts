@@ -80,7 +80,7 @@ export default class Tui extends BaseCommand {
           hint: `rsm hosts doctor ${host.hostname}`,
         },
       )
-    process.stdout.write(`rsm: ${sanitizeLine(host.hostname)}; ~. at the beginning of a line leaves\r\n`)
+    process.stdout.write(`rsm: ${sanitizeLine(host.hostname)}\r\n`)
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
     const { sessionId } = await opening.terminals.create(input)

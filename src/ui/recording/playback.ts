@@ -31,10 +31,13 @@ export async function playOnTerminal(
   if (cols < width || rows < height)
     notice(`recorded at ${width}x${height}, this terminal has only ${cols}x${rows}`)
   const modes = new TerminalModes()
+  let isAtLineStart = true
+  let isWhole = false
   const player = new Player({
     pace,
     show(output) {
       modes.see(output)
+      if (output !== '') isAtLineStart = output.endsWith('\n')
       return write(output)
     },
   })
@@ -50,12 +53,14 @@ export async function playOnTerminal(
   const departure = onDeparture(quit)
   keyboard?.start()
   try {
-    await player.play(events)
+    isWhole = await player.play(events)
   } finally {
     keyboard?.stop()
     departure.stop()
     await write(modes.undo())
   }
+  if (!isAtLineStart) await write('\n')
+  if (isWhole) notice('end of the recording')
   if (departure.exit !== undefined) process.exitCode = departure.exit
 }
 

@@ -29,16 +29,18 @@ export class Player {
     this.#wake.abort()
   }
 
-  async play(events: AsyncIterable<RecordingEvent>): Promise<void> {
+  /** Resolves to false if it was quit before the end. */
+  async play(events: AsyncIterable<RecordingEvent>): Promise<boolean> {
     const { pace, show } = this.#options
     let at = 0
     for await (const [time, kind, data] of events) {
       if (kind !== 'o') continue
       await this.#wait(waitBetween(at, time, pace))
-      if (this.#quit.signal.aborted) return
+      if (this.#quit.signal.aborted) return false
       at = time
       await show(data)
     }
+    return !this.#quit.signal.aborted
   }
 
   /** A pause interrupts it, and what was left of it comes after. */

@@ -97,12 +97,20 @@ export class AttachedTerminal {
 
   #attached({ cols, rows, omitted, watchers }: TerminalAttached, again: boolean): void {
     if (again) this.#note('reattached')
+    else this.#sayHowToLeave()
     if (omitted > 0)
       this.#display.say(`${omitted} characters of output are no longer kept and are missing here`)
     const news = this.#options.watch ? null : this.#watchers.attached(watchers)
     if (news !== null) this.#note(news)
     this.#compareSize(cols, rows)
     if (again) this.#redraw()
+  }
+
+  #sayHowToLeave(): void {
+    const { escape, watch } = this.#options
+    if (this.#keyboard === null || escape === undefined) return
+    const key = shownCharacter(escape)
+    this.#note(watch ? 'q leaves' : `to leave: ${key}. at the beginning of a line; ${key}? shows more`)
   }
 
   #noticed({ kind, message }: TerminalNotice): void {

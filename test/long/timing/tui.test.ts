@@ -188,7 +188,7 @@ inTmux('the fleet: a terminal on a host and back, its task opened, copying, susp
   await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)
   await keepScreen(window, 'tui-fleet-100x30')
   await window.press('t')
-  await window.shows(/rsm: box; ~\. at the beginning of a line leaves[\s\S]*[$#] *$/m)
+  await window.shows(/rsm: box\s+rsm: to leave: ~\. at the beginning of a line[\s\S]*[$#] *$/m)
   await window.type('echo $((6 * 7)); exit 3\n')
   await window.shows(/box: the shell ended with 3/)
   await window.shows(/┬ Tasks of box[\s\S]*▸ RUNNING +0\/1/)

@@ -25,6 +25,15 @@ test('a recording that is quit leaves the terminal as it was, and the screen too
   t.is(readFileSync(join(home, 'after'), 'utf8'), readFileSync(join(home, 'before'), 'utf8'))
 })
 
+test('a recording that was played says so in a line of its own', async (t) => {
+  const home = temporaryDirectory(t)
+  const lines = ['{"version":2,"width":80,"height":24}', '[0.01,"o","$ exit"]']
+  writeFileSync(join(home, 'x.cast'), lines.join('\n'))
+  const pty = bashOnPty(t, `${rsm} recordings play x.cast; echo "exit $?"`, home)
+  await pty.ended
+  t.regex(pty.shown, /\$ exit\r\n.*rsm: end of the recording\r\nexit 0\r\n$/s)
+})
+
 test('a recording goes into a pipe at once, without control sequences unless they are asked for, and a wrong pace is refused', async (t) => {
   const home = temporaryDirectory(t)
   const file = join(home, 'x.cast')
