@@ -107,7 +107,7 @@ test('a schedule copies a file as it was when it was added, and a tree once it i
     [[...copy, '--', 'uptime'], /either --copy or a command, not both: uptime/],
     [[...copy, '--script', file], /--copy|--script/],
     [['--copy', directory, '--to', '/srv/site'], /is a directory/],
-    [['--copy', file, '--to', 'etc'], /copy\.path/],
+    [['--copy', file, '--to', 'etc'], /--to must be absolute/],
   ] as const) {
     const refused = await rsm(['schedules', 'edit', 'motd', ...words])
     t.is(refused.exit, 2, refused.stderr)
@@ -187,11 +187,11 @@ test('a schedule that could not be meant is refused before the server is asked, 
     [['--every', '5m', '--at', '2099-01-01', '--script', 'hello'], 2, /--at|--every/],
     [['--every', '0.5s', '--script', 'hello'], 2, /whole seconds/],
     [['--every', '5m', '--script', 'hello', '--verify-retries', '2'], 2, /--verify-retries is for --verify/],
-    [['--every', '5m', '--script', 'hello', '--rollback', 'helo'], 5, /no such script: helo/],
-    [['--cron', '* * * * * *', '--script', 'hello'], 2, /cron: takes five fields/],
+    [['--every', '5m', '--script', 'hello', '--rollback', 'helo'], 5, /no such file or script: helo/],
+    [['--cron', '* * * * * *', '--script', 'hello'], 2, /--cron takes five fields/],
     [['--cron', '0 0 30 2 *', '--script', 'hello'], 2, /cron: never comes/],
     [['--cron', '@daily', '--tz', 'Berln', '--script', 'hello'], 2, /did you mean Europe\/Berlin\?/],
-    [['--cron', '@daily', '--script', 'helo'], 5, /no such script: helo \(did you mean hello\?\)/],
+    [['--cron', '@daily', '--script', 'helo'], 5, /no such file or script: helo \(did you mean hello\?\)/],
   ] as const) {
     const ran = await add(...words)
     t.is(ran.exit, exit, words.join(' '))
@@ -199,6 +199,20 @@ test('a schedule that could not be meant is refused before the server is asked, 
   }
   t.is((await rsm(['schedules', 'edit', 'nightly'])).exit, 2)
   t.is((await server.data('GET', '/api/schedules')).totalElements, 0)
+})
+
+test('a schedule that runs every second is added with a warning, and what it has not is a dash', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const rsm = commandLine(t, server)
+  const add = (name: string, every: string) =>
+    rsm(['schedules', 'add', name, '--every', every, '--paused', '-a', '--', 'df'])
+  t.regex((await add('often', '1s')).stderr, /^rsm: warning: every 1s is up to 86,400 tasks a day/)
+  t.is((await add('seldom', '1m')).stderr, '')
+  t.regex((await rsm(['schedules', 'edit', 'seldom', '--every', '30s'])).stderr, /up to 2,880 tasks a day/)
+  const shown = await rsm(['schedules', 'show', 'often'])
+  for (const line of [/^params +-$/m, /^secret params +-$/m, /^missed +run the latest within 1h$/m])
+    t.regex(shown.stdout, line)
 })
 
 test('a command of a few words is added with a schedule, and changed', async (t) => {

@@ -19,7 +19,7 @@ import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 import { resolveTarget } from '../../ui/names/targets.ts'
-import { nextOf } from '../../ui/schedules/view.ts'
+import { nextOf, oftenNote } from '../../ui/schedules/view.ts'
 import { findGates, readGates } from '../../ui/task/gates.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
@@ -90,6 +90,8 @@ export default class SchedulesAdd extends BaseCommand {
         ...enabled,
       }),
     )
+    const often = oftenNote(schedule.everySeconds)
+    if (often !== null) this.notice(often)
     this.done(`added ${schedule.name} (id ${schedule.id}), next: ${nextOf(schedule, flags.utc)}`)
     this.hint(`next: rsm schedules next ${shellWord(schedule.name)}`)
     return schedule

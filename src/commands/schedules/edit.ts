@@ -20,7 +20,7 @@ import { stdinReader } from '../../ui/input/stdin.ts'
 import { findSchedule } from '../../ui/names/names.ts'
 import { resolveTarget } from '../../ui/names/targets.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
-import { nextOf } from '../../ui/schedules/view.ts'
+import { nextOf, oftenNote } from '../../ui/schedules/view.ts'
 import { findGates, readGates } from '../../ui/task/gates.ts'
 
 export default class SchedulesEdit extends BaseCommand {
@@ -82,6 +82,8 @@ export default class SchedulesEdit extends BaseCommand {
       ...(await findGates(client, meant)).options,
       ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
     })
+    const often = flags.every === undefined ? null : oftenNote(schedule.everySeconds)
+    if (often !== null) this.notice(often)
     this.done(`changed ${schedule.name}, next: ${nextOf(schedule, flags.utc)}`)
     return schedule
   }

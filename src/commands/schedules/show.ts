@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import { showLimits } from '../../core/task/limits.ts'
+import { durationText } from '../../core/text/duration.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { copyFields, rateFields, stdinFields } from '../../ui/files/shown.ts'
 import { needed } from '../../ui/flags/checks.ts'
@@ -41,13 +42,14 @@ export default class SchedulesShow extends BaseCommand {
     const files = await filesOf(client, schedule)
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')
     const { lastTask, params, secretParams, missedWithinSeconds } = schedule
-    const missed = schedule.missed === 'SKIP' ? 'skip' : `run the newest within ${missedWithinSeconds} s`
+    const missed =
+      schedule.missed === 'SKIP' ? 'skip' : `run the latest within ${durationText(missedWithinSeconds)}`
     this.print(
       renderFields({
         id: schedule.id,
         name: schedule.name,
         when: timingOf(schedule, flags.utc),
-        jitter: schedule.jitterSeconds === 0 ? null : `up to ${schedule.jitterSeconds} s`,
+        jitter: schedule.jitterSeconds === 0 ? null : `up to ${durationText(schedule.jitterSeconds)}`,
         from: schedule.from && showTime(schedule.from, flags.utc),
         until: schedule.until && showTime(schedule.until, flags.utc),
         next: nextOf(schedule, flags.utc),

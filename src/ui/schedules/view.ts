@@ -13,6 +13,13 @@ export function timingOf({ cron, everySeconds, at, timezone }: Timed, utc: boole
   return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${durationText(everySeconds)}`
 }
 
+/** What an interval under a minute amounts to; null for the usual ones. */
+export function oftenNote(everySeconds: number | null): string | null {
+  if (everySeconds === null || everySeconds >= 60) return null
+  const tasks = Math.floor(86_400 / everySeconds).toLocaleString('en-US')
+  return `warning: every ${durationText(everySeconds)} is up to ${tasks} tasks a day, each on all its hosts`
+}
+
 /** Why it does not run by itself; null where it does. */
 export function restOf({ enabled, suspended, nextAt }: Resting): 'SUSPENDED' | 'PAUSED' | 'OVER' | null {
   if (suspended !== null) return 'SUSPENDED'

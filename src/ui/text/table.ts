@@ -185,7 +185,7 @@ export function renderFields(
   const room = columns === undefined ? undefined : Math.max(narrowestText, columns - margin)
   return Object.entries(fields)
     .map(([name, value]) => {
-      const text = withoutBidi(sanitizeLine(String(value ?? '-')))
+      const text = withoutBidi(sanitizeLine(String(value ?? '') || '-'))
       const lines = wrapWords(text, room).map((line) =>
         warned.includes(name) ? paint('yellow', line) : line,
       )

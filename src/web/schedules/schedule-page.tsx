@@ -55,7 +55,7 @@ const overlaps: Record<Schedule['overlap'], string> = {
 }
 
 function missedSaid({ missed, missedWithinSeconds }: Schedule): string {
-  return missed === 'SKIP' ? 'skip' : `once: run the newest within ${durationText(missedWithinSeconds)}`
+  return missed === 'SKIP' ? 'skip' : `once: run the latest within ${durationText(missedWithinSeconds)}`
 }
 
 interface ScheduleFactsProps extends Pick<View, 'schedule' | 'file'> {
