@@ -96,7 +96,8 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     const bring = input && (() => input.bring(client))
     try {
       return await besideStdin(this, stdin, asScript, async () => {
-        const runnable = own ?? (await storedRunnable(await findScript(client, flags.script ?? '')))
+        const runnable =
+          own ?? (await storedRunnable(await findScript(client, flags.script ?? '', 'file or script')))
         return runOrder(this, client, { ...order, bring }, runnable)
       })
     } finally {

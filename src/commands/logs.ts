@@ -13,6 +13,7 @@ import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { followTask } from '../ui/task/follow.ts'
+import { whatRan } from '../ui/task/latest.ts'
 import { TaskDisplay } from '../ui/task/task-display.ts'
 
 function hostIdOf(task: Task, hostname: string): number {
@@ -90,6 +91,11 @@ export default class Logs extends BaseCommand {
       progress: flags.follow,
       timestamps: flags.timestamps ? { utc: flags.utc } : undefined,
     })
+    const sayEmpty = () => {
+      const isPart = [flags.host, flags.stream, flags.after, flags.tail].some((each) => each !== undefined)
+      const what = isPart ? 'no such output' : 'no output'
+      this.notice(`${what} of task ${task.taskId} (${whatRan(task)}): rsm tasks show ${task.taskId}`)
+    }
     try {
       const alone = query.hostId !== undefined || task.hostCount === 1
       await outputs.begin({ hostCount: task.hostCount, alone })
@@ -122,7 +128,10 @@ export default class Logs extends BaseCommand {
           resume: (_, last) => `rsm logs -f ${taskId}${resumption(flags.host, last)}`,
         })
         if (isHalted) process.exitCode = exit
-        else process.exitCode = outputs.failure === undefined ? 0 : exitCode(outputs.failure)
+        else {
+          process.exitCode = outputs.failure === undefined ? 0 : exitCode(outputs.failure)
+          if (isEmpty && !outputs.hasOutput) sayEmpty()
+        }
         return undefined
       }
       if (flags.tail === undefined)
@@ -131,7 +140,7 @@ export default class Logs extends BaseCommand {
           next = page.at(-1)?.id ?? next
         }
       await outputs.end(select(task))
-      if (isEmpty) this.hint(`no such output; what became of the hosts: rsm tasks show ${task.taskId}`)
+      if (isEmpty && !flags.json) sayEmpty()
       const { failure } = outputs
       if (failure !== undefined) process.exitCode = exitCode(failure)
       if (!flags.json) return undefined

@@ -78,6 +78,10 @@ test('cp ends as its hosts do, with the words of their system', async (t) => {
   const ran = await rsm(['cp', source, `web1:${theirs}/nowhere/app.conf`])
   t.true(ran.exit === 1 || ran.exit === 126, ran.stderr)
   t.regex(ran.stderr, /web1: FAILED, exit \d+: .*nowhere/)
+  // The reason is in the summary, and so is not printed as output as well.
+  t.is(ran.stderr.split('nowhere').length, 2, ran.stderr)
+  const logs = await rsm(['logs', 'latest'])
+  t.regex(logs.stderr, /nowhere/)
 })
 
 test('cp to hosts that are unknown sends nothing', async (t) => {

@@ -59,7 +59,11 @@ const cases: [string[], number, RegExp][] = [
   [['logs', '-f'], 2, /missing TASK\n.*rsm tasks list/],
   [['hosts', 'list', '--limit', '0'], 2, /--limit|integer/],
   [['login', 'rsm.example'], 2, /not a URL/],
-  [['login', 'http://127.0.0.1:1', '--username', 'a'], 2, /no terminal to ask on\n.*--password-stdin/],
+  [
+    ['login', 'http://127.0.0.1:1', '--username', 'a'],
+    2,
+    /no terminal to ask "Password"\n.*--password-stdin/,
+  ],
   [['login', 'http://127.0.0.1:1', '--password-stdin'], 2, /no username\b.*\n.*--username admin/],
 ]
 for (const [argv, exit, message] of cases)

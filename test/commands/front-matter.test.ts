@@ -90,8 +90,8 @@ test('S12 scripts run without a terminal names all that is missing, mistyped or 
   t.is(missing.exit, 2)
   t.is(
     missing.stderr,
-    `rsm: deploy needs VERSION (version, like 1.2.3), DB_PASSWORD (of the database)
-     say -p VERSION=VALUE --secret-param DB_PASSWORD, with DB_PASSWORD in the environment\n`,
+    `rsm: missing parameters of deploy: VERSION (version, like 1.2.3), DB_PASSWORD (of the database)
+     add -p VERSION=VALUE --secret-param DB_PASSWORD, with DB_PASSWORD in the environment\n`,
   )
   const wrong = await rsm([...run, '-p', 'VERSION=1', '-p', 'KEPE=1', '-p', 'DB_PASSWORD=hush'])
   t.is(wrong.exit, 2)
@@ -129,7 +129,7 @@ test('A15 a value that does not match its pattern starts nothing: of a stored sc
   ]) {
     const refused = await rsm([...what, '-w', 'web1', '-p', 'VERSION=1;reboot'])
     t.is(refused.exit, 2)
-    t.is(refused.stderr, 'rsm: VERSION does not match its pattern, [0-9.]+\n     say -p VERSION=VALUE\n')
+    t.is(refused.stderr, 'rsm: VERSION does not match its pattern, [0-9.]+\n     add -p VERSION=VALUE\n')
   }
   const body = { scriptId: 1, target: { selector: 'web1' }, params: { VERSION: '1;reboot' } }
   const byApi = await rsm(['api', 'POST', '/api/tasks', '-d', JSON.stringify(body)])

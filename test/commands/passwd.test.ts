@@ -22,9 +22,9 @@ test('A16 passwd asks for the present and the new password without echo, and the
   const { home, login } = await vera(t)
   const shell = bashOnPty(t, `${rsm} passwd; echo exit $?; ${rsm} whoami`, home)
   for (const [question, answer] of [
-    ['Present password: ', former],
+    ['Current password: ', former],
     ['New password: ', next],
-    ['The same again: ', next],
+    ['Repeat the new password: ', next],
   ] as const) {
     await shell.shows(new RegExp(question))
     shell.type(`${answer}\r`)
@@ -47,6 +47,7 @@ test('A16 passwd --password-stdin takes both passwords from two lines; a wrong o
   t.regex(wrong.stderr, /The current password is wrong/)
   const short = await passwd(`${former}\nshort\n`)
   t.is(short.exit, 2)
+  t.is(short.stderr, 'rsm: new password must have at least 8 characters\n')
   t.is(await login(former), 200)
   const { token } = await server.data('POST', '/api/auth/login', { username: 'vera', password: former })
   const headers = { authorization: `Bearer ${token}` }

@@ -53,12 +53,17 @@ test('rsm server reset-password gives a user a new password and ends all tokens,
   t.like(content[0], { actor: { type: 'system' }, object: { type: 'user', name: 'admin' } })
 
   const short = await rsm('reset-password', ['admin', '--password-stdin'], 'short\n')
-  t.regex(short.stderr, /the password must have 8 to 1024 characters/)
+  t.regex(short.stderr, /the new password must have 8 to 1024 characters/)
   const long = await rsm('reset-password', ['admin', '--password-stdin'], 'another password\n\n')
   t.regex(long.stderr, /stdin has more than one line/)
   const unknown = await rsm('reset-password', ['nobody', '--password-stdin'], 'another password\n')
   t.is(unknown.exit, 5)
-  t.regex(unknown.stderr, /there is no user nobody\n.*the administrators are: admin/)
+  t.regex(unknown.stderr, /no such user: nobody\n.*the administrators are: admin/)
+
+  // Before a password is asked for, which takes a terminal.
+  const asked = await rsm('reset-password', ['nobody'], '')
+  t.is(asked.exit, 5, asked.stderr)
+  t.regex((await rsm('reset-password', ['admin'], '')).stderr, /no terminal to ask "New password"/)
 
   await server.stop()
   const alone = await rsm('reset-password', ['admin', '--password-stdin', '--json'], 'a third password\n')

@@ -1,6 +1,8 @@
 import test, { type ExecutionContext } from 'ava'
 import { entryOf, pageOf, resultOf, startFakeServer, taskOf, taskRoutes } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 type Routes = Parameters<typeof startFakeServer>[1]
 
@@ -64,6 +66,26 @@ test('logs of a task that writes without end stop at what there was', async (t) 
   const { entries, next } = JSON.parse(ran.stdout) as { entries: unknown[]; next: number }
   t.is(entries.length, 3)
   t.is(next, 3)
+})
+
+test('logs of a task without output says so, also where nobody watches', async (t) => {
+  const server = await startTestServer(t)
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    target: { hostIds: [id] },
+    script: { content: 'true' },
+    queueSeconds: 0,
+    async: true,
+  })
+  const rsm = commandLine(t, server)
+  for (const follow of [[], ['-f']]) {
+    const ran = await rsm(['logs', taskId, ...follow])
+    t.is(ran.stdout, '')
+    t.true(
+      ran.stderr.includes(`rsm: no output of task ${taskId} ('true'): rsm tasks show ${taskId}\n`),
+      ran.stderr,
+    )
+  }
 })
 
 const caller = { 'GET /api/auth/me': () => ({ username: 'ann' }) }

@@ -17,7 +17,7 @@ test('totp enable shows a QR code and the key, takes a code of the app, and prin
   const { server, home } = await admin(t)
   const line = `${rsm} totp enable > codes; echo exit $?; ${rsm} login ${server.url} -u admin; echo exit $?`
   const shell = bashOnPty(t, line, home)
-  await shell.shows(/Present password: /)
+  await shell.shows(/Current password: /)
   shell.type(`${adminPassword}\r`)
   const [, secret = ''] = await shell.shows(/type the key ([A-Z2-7]{32}) into it/)
   await shell.shows(/[▀▄█]{20}/)

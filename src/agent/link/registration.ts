@@ -64,8 +64,10 @@ export async function register(
 /** What can't pass by itself, with what to do: of a token the server says only that it does not take it. */
 function explained(error: RsmError): RsmError {
   if (error.code !== 'unauthenticated' && error.code !== 'forbidden') return error
-  return new RsmError(error.code, `the server does not take the enrollment token: ${error.message}`, {
-    hint: '`rsm hosts join` makes one, `rsm hosts join --replace HOST` for a host that was there before; start the agent with it',
+  const hint =
+    'start the agent with a new enrollment token: rsm hosts join, or rsm hosts join --replace HOST if the host was there before'
+  return new RsmError(error.code, `the server refused to register this host: ${error.message}`, {
+    ...(error.message.includes('rsm hosts join') ? {} : { hint }),
     cause: error,
   })
 }

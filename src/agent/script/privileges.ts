@@ -20,9 +20,9 @@ export function barredUser(
 ): string | null {
   // A set holds whole names, whatever it is made of; a text would hold each of its parts.
   if (user !== runAs && !new Set(allowRunAs).has(user))
-    return `this agent runs nothing as ${user}: its --allow-run-as does not name that user`
+    return `not allowed to run as ${user}: the agent needs --allow-run-as ${user}`
   if (user !== own.name && own.uid !== 0)
-    return `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`
+    return `not allowed to run as ${user}: the agent runs as ${own.name}, and only root can become another user`
   return null
 }
 

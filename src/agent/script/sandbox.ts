@@ -86,7 +86,7 @@ function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
       if (mode === 'user' && (account.uid === 0 || account.uid === own.uid))
         throw new RsmError(
           'forbidden',
-          `this agent runs nothing as ${account.name}: its --sandbox user takes a user that is neither root nor the agent's own`,
+          `not allowed to run as ${account.name}: --sandbox user takes only users other than root and the agent's own`,
         )
     },
     hides: () => false,

@@ -1,4 +1,5 @@
 import { boolean } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
 import { LocalCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
@@ -26,13 +27,20 @@ export default class ServerResetPassword extends LocalCommand {
 
   async run() {
     const { args, flags } = await this.parse(ServerResetPassword)
-    const password = await readNewPassword(flags['password-stdin'])
     const dataDir = dataDirectory('server', flags['data-dir'])
-    const input = { username: args.user, password }
-    const reset = await controlOr(dataDir, 'reset-password', input, async (path) => {
-      const { resetPasswordAlone } = await import('../../server/offline.ts')
-      return resetPasswordAlone(path, input)
-    })
+    const set = (password: string) => {
+      const input = { username: args.user, password }
+      return controlOr(dataDir, 'reset-password', input, async (path) => {
+        const { resetPasswordAlone } = await import('../../server/offline.ts')
+        return resetPasswordAlone(path, input)
+      })
+    }
+    // Looks for the user before somebody types a password twice: an empty one is refused.
+    if (!flags['password-stdin'])
+      await set('').catch((error: unknown) => {
+        if (!(error instanceof RsmError && error.code === 'invalid')) throw error
+      })
+    const reset = await set(await readNewPassword(flags['password-stdin']))
     const { username, enabled, sessions, tokens } = reset
     const ended = `${counted(sessions, 'session')} and ${counted(tokens, 'personal access token')} have ended`
     this.done(`${username} has a new password; ${ended}`)

@@ -13,9 +13,9 @@ export default class TotpEnable extends BaseCommand {
   async run() {
     await this.parse(TotpEnable)
     const instead = 'the app and its codes are in the hands of a person: run this on a terminal'
-    if (!isSomeoneThere()) throw new RsmError('usage', 'there is no terminal to ask on', { hint: instead })
+    if (!isSomeoneThere()) throw new RsmError('usage', 'no terminal to ask on', { hint: instead })
     const client = await this.client()
-    const password = await readPassword(false, 'Present password: ')
+    const password = await readPassword(false, 'Current password: ')
     const { secret, uri } = await client.auth.createTotp(password)
     const { renderUnicodeCompact } = await import('uqr')
     this.notice(`scan this with the app, or type the key ${secret} into it:`)

@@ -78,7 +78,8 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
   try {
     cron = new Cron(given.join(' '), { mode: '5-part', timezone: 'UTC', paused: true, domAndDow })
   } catch (error) {
-    return { fault: (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '') }
+    const fault = (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '')
+    return { fault: fault.charAt(0).toLowerCase() + fault.slice(1) }
   }
   const nextWall = (wall: number) => cron.nextRun(new Date(wall))?.getTime() ?? null
   const isElapsed = given[1]?.split(',').some((entry) => entry.startsWith('*')) === true

@@ -99,6 +99,6 @@ export function unknownZone(name: string): string {
   const cities = new Map(known.map((zone) => [city(zone), zone]))
   const near = nearest(name, known) ?? nearest(name, cities.keys())
   const meant = near === undefined ? undefined : (cities.get(near) ?? near)
-  const hint = meant === undefined ? 'give one like Europe/Berlin, or UTC' : `did you mean ${meant}?`
-  return `no time zone ${name}; ${hint}`
+  const hint = meant === undefined ? ': use one like Europe/Berlin, or UTC' : ` (did you mean ${meant}?)`
+  return `unknown time zone ${name}${hint}`
 }

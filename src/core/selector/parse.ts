@@ -28,9 +28,9 @@ interface Operand {
 const isOperator = (sign: string): sign is Operator =>
   sign === ',' || sign === '!' || sign === '&' || sign === '^'
 
-function operand(operator: Operator, raw: string, at: number, field: string): Operand {
+function operand(operator: Operator, raw: string, { at, ...whole }: Place): Operand {
   const text = raw.trim()
-  const place = { field, at: at + raw.length - raw.trimStart().length }
+  const place = { ...whole, at: at + raw.length - raw.trimStart().length }
   if (text === '') throw syntaxError('a name or group is missing beside an operator', place)
   return { operator, text, place }
 }
@@ -44,19 +44,19 @@ function split(text: string, field: string): Operand[] {
   for (let at = 0; at < text.length; at++) {
     const sign = text.charAt(at)
     if (sign === '[') {
-      if (open >= 0) throw syntaxError('a bracket inside a bracket', { field, at })
+      if (open >= 0) throw syntaxError('a bracket inside a bracket', { field, text, at })
       open = at
     } else if (sign === ']') {
-      if (open < 0) throw syntaxError('a closing bracket without an opening one', { field, at })
+      if (open < 0) throw syntaxError('a closing bracket without an opening one', { field, text, at })
       open = -1
     } else if (open < 0 && isOperator(sign)) {
-      operands.push(operand(operator, text.slice(start, at), start, field))
+      operands.push(operand(operator, text.slice(start, at), { field, text, at: start }))
       operator = sign
       start = at + 1
     }
   }
-  if (open >= 0) throw syntaxError('a bracket that is not closed', { field, at: open })
-  operands.push(operand(operator, text.slice(start), start, field))
+  if (open >= 0) throw syntaxError('a bracket is not closed', { field, text, at: open })
+  operands.push(operand(operator, text.slice(start), { field, text, at: start }))
   return operands
 }
 

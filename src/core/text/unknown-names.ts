@@ -1,4 +1,5 @@
 import type { FieldFault } from '../errors.ts'
+import { foldNodeset } from '../selector/nodeset.ts'
 import { isUnknownName } from './nearest.ts'
 
 /** What a server adds when it knows more unknown names than it lists. */
@@ -12,7 +13,20 @@ export function areUnknownNames(faults: readonly FieldFault[]): boolean {
   )
 }
 
-/** Names of one kind under one heading: `no such host: web4, web5 (did you mean web1?); no such cluster: db`. */
+/** Names of hosts beyond this are folded: they are a range of hosts that are not there, and no slips of the keyboard. */
+const mostSuggested = 2
+
+function listed(kind: string, names: readonly string[]): string {
+  const bare = names.map((name) => name.replace(/ \(did you mean [^ ()]+\?\)$/, ''))
+  const isRange =
+    kind.endsWith('host') && names.length > mostSuggested && bare.every((name) => /^[\w.-]+$/.test(name))
+  return isRange ? foldNodeset(bare) : names.join(', ')
+}
+
+/**
+ * Names of one kind under one heading: `no such host: web4, web5 (did you mean web1?); no such cluster: db`,
+ * `no such host: web[5-9]`.
+ */
 export function foldUnknownNames(faults: readonly FieldFault[]): string {
   const kinds = new Map<string, string[]>()
   const rest: string[] = []
@@ -25,5 +39,5 @@ export function foldUnknownNames(faults: readonly FieldFault[]): string {
     const kind = message.slice(0, at)
     kinds.set(kind, [...(kinds.get(kind) ?? []), message.slice(at + 2)])
   }
-  return [...[...kinds].map(([kind, names]) => `${kind}: ${names.join(', ')}`), ...rest].join('; ')
+  return [...[...kinds].map(([kind, names]) => `${kind}: ${listed(kind, names)}`), ...rest].join('; ')
 }

@@ -156,7 +156,7 @@ export function guard(
     const named = id ?? taskId ?? sessionId ?? ''
     if (await has(store, noun, named, userOf(request))) return
     if ((noun === 'tasks' || noun === 'terminals') && noLongerKept(noun, named)) throw gone[noun](named)
-    throw new RsmError('not_found', `There is no ${pathNouns[noun]} ${named}`)
+    throw new RsmError('not_found', `no such ${pathNouns[noun]}: ${named}`)
   }
 
   return (request, reply, done) => {

@@ -99,7 +99,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const record = sessionId.length > longestId ? undefined : await store.get('terminals', sessionId)
     const isOwn = record?.userId === caller.id
     if (!record || (!isOwn && caller.role !== 'ADMIN'))
-      throw new RsmError('not_found', `There is no terminal session ${shortened(sessionId, longestId)}`)
+      throw new RsmError('not_found', `no such terminal session: ${shortened(sessionId, longestId)}`)
     if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
     if (!watch && !isOwn)
       throw new RsmError(

@@ -4,7 +4,7 @@ import { shortestPassword } from '../access/first-user.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { systemActor } from '../audit/actor.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
-import type { Store } from '../seams/store.ts'
+import type { Store, Transaction } from '../seams/store.ts'
 import { endTokens } from '../services/users.ts'
 
 interface Parts {
@@ -18,25 +18,30 @@ interface Parts {
 /** As contract §2 has it. */
 const longestPassword = 1024
 
+async function userOf(tx: Pick<Transaction, 'find' | 'query'>, username: string) {
+  const [user] = await tx.find('users', 'username', username.toLowerCase())
+  if (user !== undefined) return user
+  const names = (await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 5 })).items
+  throw new RsmError('not_found', `no such user: ${username}`, {
+    hint: `the administrators are: ${names.map((each) => each.username).join(', ')}`,
+  })
+}
+
 /** Gives a user a new password and ends all tokens, whose ids it answers. Errors: `not_found`, `invalid`. */
 export async function resetPassword(
   { store, passwords, audit, at }: Parts,
   { username, password }: { username: string; password: string },
 ): Promise<PasswordReset & { ended: number[] }> {
+  // Before the password: the command line sends none to learn whether the user exists.
+  await store.transact((tx) => userOf(tx, username))
   if (password.length < shortestPassword || password.length > longestPassword)
     throw new RsmError(
       'invalid',
-      `the password must have ${shortestPassword} to ${longestPassword} characters`,
+      `the new password must have ${shortestPassword} to ${longestPassword} characters`,
     )
   const passwordHash = await passwords.hash(password)
   const reset = await store.transact(async (tx) => {
-    const [user] = await tx.find('users', 'username', username.toLowerCase())
-    if (user === undefined) {
-      const names = (await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 5 })).items
-      throw new RsmError('not_found', `there is no user ${username}`, {
-        hint: `the administrators are: ${names.map((each) => each.username).join(', ')}`,
-      })
-    }
+    const user = await userOf(tx, username)
     // Whoever has lost the password may have lost the authenticator app, too.
     const { totp: _, ...rest } = user
     tx.put('users', { ...rest, passwordHash, updatedAt: at })

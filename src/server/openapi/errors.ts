@@ -39,7 +39,7 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   not_found: {
     name: 'NotFound',
     description: 'What the path names does not exist',
-    message: 'There is no host 7',
+    message: 'no such host: 7',
   },
   conflict: {
     name: 'Conflict',

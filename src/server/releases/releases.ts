@@ -197,7 +197,7 @@ export async function openReleases(
         'not_found',
         names.length === 0
           ? 'This server has no builds to hand out; add one on its machine: rsm server releases add FILE'
-          : `There is no ${file}; there are: ${[...names, sumsFile].join(', ')}`,
+          : `no such file: ${file}; there are: ${[...names, sumsFile].join(', ')}`,
       )
     },
     async sums() {

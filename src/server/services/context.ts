@@ -91,5 +91,5 @@ export function tellTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hints'
 }
 
 export function notFound(what: string, id: number | string): RsmError {
-  return new RsmError('not_found', `There is no ${what} ${id}`)
+  return new RsmError('not_found', `no such ${what}: ${id}`)
 }

@@ -57,10 +57,54 @@ export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap
   return error
 }
 
-/** Faults of a body in the words of a command line, where a selector is what was typed. */
-function plainFaults(message: string): string {
-  return message.replace(/^Validation failed: /, '').replace(/(^|; )(?:target\.)?selector: /g, '$1')
+/** Options whose name differs from that of the field. */
+const optionOf: Readonly<Record<string, string>> = {
+  timezone: 'tz',
+  tags: 'tag',
+  events: 'event',
+  rights: 'right',
+  path: 'to',
 }
+
+/** Fields that are arguments. Every command has a flag `--url`, which is another one. */
+const words: Readonly<Record<string, string>> = {
+  url: 'URL',
+  'copy.path': 'path on hosts',
+  'fetch.path': 'path on hosts',
+}
+
+const bare = (name: string) => name.replace(/[-.]/g, '').toLowerCase()
+
+/** A field of a body as a command line has it: `--every` for `everySeconds`, `-p PATH`, `new password`. */
+function fieldWord(field: string, flags: readonly string[]): string {
+  if (field.startsWith('params.')) return `-p ${field.slice('params.'.length)}`
+  const last = field.slice(field.lastIndexOf('.') + 1)
+  const names = new Set(
+    [optionOf[last] ?? last, field, last].map((name) => bare(name.replace(/(In)?(Seconds|Hours|Days)$/, ''))),
+  )
+  const option = flags.find((flag) => flag !== 'url' && names.has(bare(flag)))
+  if (option !== undefined) return `--${option}`
+  const spaced = last.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words[field] ?? (spaced === last ? field : spaced)
+}
+
+/** Faults of a body in the words of a command line, where a selector is what was typed. `rsm api` takes the fields themselves. */
+function plainFaults({ message, fields }: RsmError, id: string, flags: readonly string[]): string {
+  if (id === 'api') return message.replace(/^Validation failed: /, '')
+  const known = new Set(fields.map(({ field }) => field))
+  return message
+    .replace(/^Validation failed: /, '')
+    .replace(/(^|; )(?:target\.)?selector: /g, '$1')
+    .replace(
+      /(^|; )([\w.-]+):( must| takes| leads| names|)(?= )/g,
+      (whole, before: string, field: string, verb: string) =>
+        known.has(field) ? `${before}${fieldWord(field, flags)}${verb || ':'}` : whole,
+    )
+}
+
+/** Where a server says only that it has no such task. */
+const hintOf = ({ code, message, hint }: RsmError): string | null =>
+  hint ?? (code === 'not_found' && message.startsWith('no such task: ') ? 'rsm tasks list' : null)
 
 /** Any thrown value as what is shown; a defect shows its message and never a stack. */
 export function failureOf(error: unknown, id = '', flags: readonly string[] = []): Failure {
@@ -69,9 +113,9 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
     return {
       exit: cause instanceof Halted || cause instanceof NoTerminal ? cause.exit : exitCode(cause),
       code: cause.code,
-      message: plainFaults(cause.message),
+      message: plainFaults(cause, id, flags),
       errors: cause.fields,
-      hint: cause.hint ?? null,
+      hint: hintOf(cause),
     }
   const message = cause instanceof Error ? cause.message : String(cause)
   return {

@@ -132,6 +132,6 @@ export async function readScheduledScript(
 ): Promise<Pick<ScheduleCreate, 'script' | 'scriptId'>> {
   if (command !== undefined) return { script: { content: command, type: scriptType(type, '') } }
   if (script === undefined) return {}
-  if (!meansFile(script)) return { scriptId: (await findScript(client, script)).id }
+  if (!meansFile(script)) return { scriptId: (await findScript(client, script, 'file or script')).id }
   return { script: (await fileRunnable(script, type, notice)).script }
 }

@@ -26,7 +26,7 @@ export async function askSecrets(taskId: string, names: readonly string[]): Prom
   for (const name of names)
     secrets[name] = await ask(`${name} (a secret param of task ${taskId}): `, {
       hidden: true,
-      instead: `task ${taskId} had secret params: say ${options}, with ${names.join(' and ')} in the environment`,
+      instead: `task ${taskId} had secret params: add ${options}, with ${names.join(' and ')} in the environment`,
     })
   return secrets
 }

@@ -3,20 +3,20 @@ import type { PasswordChange } from '../../core/protocol/http/users.ts'
 import { ask } from './prompt.ts'
 import { stdinReader } from './stdin.ts'
 
-const instead = 'give it with --password-stdin'
+const instead = 'use --password-stdin'
 
 /** A password from stdin, or asked without echo; it never is an argument, which all users of the machine can read. */
 export async function readPassword(fromStdin: boolean, question: string): Promise<string> {
   if (!fromStdin) return ask(question, { hidden: true, instead })
   const password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
-  if (password === '') throw new RsmError('usage', 'there is no password on stdin')
+  if (password === '') throw new RsmError('usage', 'no password on stdin')
   return password
 }
 
-/** The present password and a new one: two lines of stdin, or asked without echo. */
+/** The current password and a new one: two lines of stdin, or asked without echo. */
 export async function readChangedPassword(fromStdin: boolean): Promise<PasswordChange> {
   if (!fromStdin) {
-    const currentPassword = await readPassword(false, 'Present password: ')
+    const currentPassword = await readPassword(false, 'Current password: ')
     return { currentPassword, newPassword: await readNewPassword(false) }
   }
   const lines = (await readPassword(true, '')).split(/\r?\n/)
@@ -32,7 +32,7 @@ export async function readNewPassword(fromStdin: boolean): Promise<string> {
     if (!/[\r\n]/.test(password)) return password
     throw new RsmError('usage', 'stdin has more than one line: a password is one')
   }
-  const again = await ask('The same again: ', { hidden: true, instead })
+  const again = await ask('Repeat the new password: ', { hidden: true, instead })
   if (again !== password) throw new RsmError('usage', 'the two passwords differ')
   return password
 }

@@ -4,12 +4,14 @@ import { RsmError } from '../../core/errors.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
 /** A question is read from the terminal, never from stdin (contract §9). */
-function openTerminal(instead: string): { input: ReadStream; fd: number } {
+function openTerminal(question: string, instead: string): { input: ReadStream; fd: number } {
   try {
     const fd = openSync('/dev/tty', 'r+')
     return { input: new ReadStream(fd), fd }
   } catch {
-    throw new RsmError('usage', 'there is no terminal to ask on', { hint: instead })
+    throw new RsmError('usage', `no terminal to ask "${question.trim().replace(/:$/, '')}"`, {
+      hint: instead,
+    })
   }
 }
 
@@ -31,7 +33,7 @@ export async function ask(
   question: string,
   options: { hidden?: boolean; instead: string; signal?: AbortSignal },
 ): Promise<string> {
-  const { input, fd } = openTerminal(options.instead)
+  const { input, fd } = openTerminal(question, options.instead)
   const hidden = options.hidden === true
   let answer = ''
   // Raw mode for secrets only: elsewhere the terminal's own line editing serves better. Before the question, so that an

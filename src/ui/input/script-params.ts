@@ -32,7 +32,11 @@ function refusal(script: string, declared: readonly DeclaredParam[], found: Decl
   const { missing, unknown, exposed, unfit } = found
   const names = declared.map(({ name }) => name)
   const faults = [
-    ...(missing.length === 0 ? [] : [`${script} needs ${missing.map(described).join(', ')}`]),
+    ...(missing.length === 0
+      ? []
+      : [
+          `missing parameter${missing.length === 1 ? '' : 's'} of ${script}: ${missing.map(described).join(', ')}`,
+        ]),
     ...unknown.map((name) => unknownName(`param of ${script}`, name, names)),
     ...exposed.map((name) => `${name} is secret, and every user can see arguments`),
     ...unfit.map(({ name, pattern }) => `${name} does not match its pattern, ${sanitizeLine(pattern ?? '')}`),
@@ -43,13 +47,13 @@ function refusal(script: string, declared: readonly DeclaredParam[], found: Decl
   const hint =
     wanted.length === 0
       ? `it declares ${names.join(', ')}; another is declared in its comments: # rsm: param ${unknown[0]} "what it is"`
-      : `say ${wanted.map((param) => paramOption(param, 'VALUE')).join(' ')}${where}`
+      : `add ${wanted.map((param) => paramOption(param, 'VALUE')).join(' ')}${where}`
   return new RsmError('usage', faults.join('; '), { hint })
 }
 
 async function askFor(param: DeclaredParam, fits: (value: string) => boolean): Promise<string> {
   const shape = param.pattern === null ? '' : `, like ${sanitizeLine(param.pattern)}`
-  const instead = `say ${paramOption(param, 'VALUE')}`
+  const instead = `add ${paramOption(param, 'VALUE')}`
   for (let asked = 0; asked < maxAsked; asked++) {
     const answer = await ask(`${described(param)}${shape}: `, { hidden: param.secret, instead })
     if (answer !== '' && fits(answer)) return answer

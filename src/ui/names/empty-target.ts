@@ -5,12 +5,12 @@ import { resolveHosts, selectHosts, type TargetOptions } from './targets.ts'
 
 type Lookup = Pick<Services, 'hosts' | 'clusters'>
 
-const hostsOf = (count: number) => (count === 1 ? 'the only host' : `the ${count} hosts`)
+const hostsOf = (count: number) => (count === 1 ? 'the only host' : `all ${count} hosts`)
 
 async function emptyParts(services: Lookup, { hosts, clusters }: TargetOptions): Promise<string> {
   const parts: string[] = []
   for (const selector of hosts)
-    if ((await selectHosts(services, selector)).length === 0) parts.push(`-w ${selector} names no host`)
+    if ((await selectHosts(services, selector)).length === 0) parts.push(`-w ${selector} matches no host`)
   for (const name of clusters)
     if ((await findCluster(services, name)).hostCount === 0) parts.push(`cluster ${name} has no hosts`)
   return parts.length === 0 ? 'there are no hosts' : parts.join(', and ')
@@ -25,12 +25,12 @@ async function emptiedBy(services: Lookup, options: TargetOptions): Promise<stri
   if (left.length === 0) return emptyParts(services, options)
   for (const at of options.tags.keys()) {
     const tagged = await narrowed(options.tags.slice(0, at + 1), [])
-    if (tagged.length === 0) return `-t ${options.tags[at]} leaves none of ${hostsOf(left.length)}`
+    if (tagged.length === 0) return `-t ${options.tags[at]} matches none of ${hostsOf(left.length)}`
     left = tagged
   }
   const spared = await narrowed(options.tags, options.exclude)
   if (spared.length > 0) return undefined
-  return `-x ${options.exclude.join(' -x ')} leaves none of ${hostsOf(left.length)}`
+  return `-x ${options.exclude.join(' -x ')} excludes ${hostsOf(left.length)}`
 }
 
 /**

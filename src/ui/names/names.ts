@@ -86,7 +86,7 @@ async function findNamed<T extends Named>(
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(', ')
     throw new RsmError('usage', `${named.length} ${noun}s have the name ${wanted}`, {
-      hint: `say which by its id: ${ids} (rsm ${topic} list)`,
+      hint: `use the id of one: ${ids} (rsm ${topic} list)`,
     })
   }
   const found = named[0] ?? content.find((each) => String(each.id) === wanted)
@@ -99,8 +99,13 @@ export function findCluster({ clusters }: Pick<Services, 'clusters'>, name: stri
   return findNamed('cluster', 'clusters', clusters, name)
 }
 
-export async function findScript({ scripts }: Pick<Services, 'scripts'>, name: string): Promise<Script> {
-  const { content, params = [], ...found } = await findNamed('script', 'scripts', scripts, name)
+/** `noun`: where `--script` takes a file as well, an unknown name is neither. */
+export async function findScript(
+  { scripts }: Pick<Services, 'scripts'>,
+  name: string,
+  noun: 'script' | 'file or script' = 'script',
+): Promise<Script> {
+  const { content, params = [], ...found } = await findNamed(noun, 'scripts', scripts, name)
   // Lists without a name have no texts.
   return content === undefined ? scripts.get(found.id) : { ...found, content, params }
 }

@@ -40,7 +40,9 @@ export async function findGates(
   { verify, rollback, times }: MeantGates,
 ): Promise<FoundGates> {
   const found = async (meant: Meant | undefined) =>
-    meant && 'stored' in meant ? storedRunnable(await findScript(client, meant.stored)) : meant
+    meant && 'stored' in meant
+      ? storedRunnable(await findScript(client, meant.stored, 'file or script'))
+      : meant
   const [verifying, undoing] = [await found(verify), await found(rollback)]
   return {
     verify: verifying,

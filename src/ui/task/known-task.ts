@@ -17,6 +17,10 @@ export class KnownTask {
     return this.#task.counts
   }
 
+  get isTransfer(): boolean {
+    return this.#task.type === 'COPY' || this.#task.type === 'FETCH'
+  }
+
   /** How far its files are. */
   get transfer(): TaskSummary['transfer'] {
     return this.#task.transfer

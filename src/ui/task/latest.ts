@@ -16,7 +16,7 @@ interface Choice {
 }
 
 /** `script deploy`, `'df -h'`. */
-function whatRan({ scriptName, firstLine }: TaskSummary): string {
+export function whatRan({ scriptName, firstLine }: TaskSummary): string {
   if (scriptName !== null) return `script ${sanitizeLine(scriptName)}`
   return firstLine === null ? 'a command' : `'${withOwnMark(sanitizeLine(firstLine))}'`
 }

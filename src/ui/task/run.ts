@@ -95,7 +95,7 @@ export async function runOrder(
 async function countHosts(client: Client, targets: TargetOptions): Promise<number> {
   const found = await resolveHosts(client, targets)
   if (found.length === 0)
-    await explain(client, invalid([{ field: 'target', message: 'names no host' }]), targets)
+    await explain(client, invalid([{ field: 'target', message: 'matches no host' }]), targets)
   return found.length
 }
 
@@ -172,10 +172,9 @@ async function explain(client: Client, error: unknown, targets: TargetOptions): 
   // A second fault, of this question, would hide the first.
   const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
   if (page?.totalElements === 0)
-    throw new RsmError(isEmpty ? 'not_found' : code, message, {
-      fields,
-      hint: 'there are no hosts yet: rsm hosts join',
-    })
+    throw isEmpty
+      ? new RsmError('not_found', 'there are no hosts yet', { fields, hint: 'rsm hosts join' })
+      : new RsmError(code, message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
   if (!isEmpty) throw error
   const { emptyTarget } = await import('../names/empty-target.ts')
   throw (await emptyTarget(client, targets).catch(() => undefined)) ?? error
@@ -190,7 +189,7 @@ async function showPlan(
 ): Promise<PlanView> {
   const found = await resolveHosts(client, targets)
   if (found.length === 0)
-    await explain(client, invalid([{ field: 'target', message: 'names no host' }]), targets)
+    await explain(client, invalid([{ field: 'target', message: 'matches no host' }]), targets)
   const { batchLines, orderLines, planView } = await import('./plan-view.ts')
   const { canBeReached } = await import('../../core/host-status.ts')
   const { foldStanding } = await import('../hosts/standing.ts')

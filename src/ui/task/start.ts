@@ -91,7 +91,7 @@ export async function startTask(
 }
 
 export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): TaskDisplay {
-  return new TaskDisplay({ show, quiet, json, progress: true })
+  return new TaskDisplay({ show, quiet, json, progress: true, summarised: !json })
 }
 
 /** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */

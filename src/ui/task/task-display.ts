@@ -22,6 +22,8 @@ interface TaskDisplayOptions {
   readonly quiet: boolean
   readonly progress: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
+  /** A summary with the reasons of failures follows. */
+  readonly summarised?: boolean
   /** The caller reports failures, as JSON. */
   readonly json?: boolean
 }
@@ -52,6 +54,8 @@ export class TaskDisplay {
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: RsmError | undefined
+  /** Whether a host has written anything so far. */
+  hasOutput = false
 
   constructor(options: TaskDisplayOptions) {
     this.#options = options
@@ -120,8 +124,17 @@ export class TaskDisplay {
 
   async event(event: TaskEvent): Promise<void> {
     this.known.event(event)
-    await this.#shown?.event(event)
+    if (event.type === 'output') this.hasOutput = true
+    if (!this.#isInSummary(event)) await this.#shown?.event(event)
     await this.#keep(async ({ output }) => output?.event(event))
+  }
+
+  /** Why files were not copied, which the summary states for all such hosts at once. */
+  #isInSummary(event: TaskEvent): boolean {
+    const { show, summarised } = this.#options
+    const isForPeople = show.format === 'live' || show.format === 'grouped'
+    const isReason = event.type === 'output' && event.entry.stream === 'stderr'
+    return summarised === true && isForPeople && isReason && this.known.isTransfer
   }
 
   /** The task with its results, as it ended or as far as it is known. */

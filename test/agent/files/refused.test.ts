@@ -70,7 +70,7 @@ asRoot('whom an agent runs nothing as, it copies nothing as', async (t) => {
   const file = door.put('f1', 'text')
   for (const end of [await copy({ file, path }, 'nobody'), await fetch({ path }, 'nobody')]) {
     t.like(end, { status: 'FAILED', exitCode: 126 })
-    t.regex(end.error ?? '', /runs nothing as nobody: its --allow-run-as does not name/)
+    t.regex(end.error ?? '', /not allowed to run as nobody: the agent needs --allow-run-as nobody/)
   }
   t.regex(
     (await copy({ file, path }, 'no-such-user')).error ?? '',
@@ -84,7 +84,7 @@ asRoot(
   async (t) => {
     const user = await copyingAgent(t, { sandbox: 'user', runAs: 'nobody', allowRunAs: ['root'] })
     const refused = await user.copy({ file: user.door.put('f1', 'text'), path: user.path }, 'root')
-    t.regex(refused.error ?? '', /runs nothing as root: its --sandbox user/)
+    t.regex(refused.error ?? '', /not allowed to run as root: --sandbox user/)
     holds(t, user.directory)
     const strict = await copyingAgent(t, { sandbox: 'strict' }).catch((error: Error) => {
       t.regex(error.message, /not run scripts with --sandbox strict/)

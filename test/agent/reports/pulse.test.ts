@@ -272,9 +272,20 @@ for (const status of [401, 403, 409])
     t.teardown(() => server.close())
     server.intercept = () => ({ status, message: `no, because ${status}` })
     const error = await t.throwsAsync(startAgent(agentOptions(server, dataDir)), { instanceOf: RsmError })
-    const what = status === 409 ? '' : 'the server does not take the enrollment token: '
+    const what = status === 409 ? '' : 'the server refused to register this host: '
     t.is(error?.message, `${what}no, because ${status}`)
   })
+
+test('a refusal that says what to do is told once', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const message = 'This enrollment token is used up; make a new one: rsm hosts join'
+  server.intercept = () => ({ status: 401, message })
+  const error = await t.throwsAsync(startAgent(agentOptions(server, dataDir)), { instanceOf: RsmError })
+  t.is(error?.message, `the server refused to register this host: ${message}`)
+  t.is(error?.hint, undefined)
+})
 
 test('without an identity and without a token the agent says what it needs', async (t) => {
   const dataDir = await temporaryDirectory(t)

@@ -112,9 +112,9 @@ asRoot('no spelling of runAs gets around --allow-run-as', async (t) => {
     server.execute(agent.agentId, { taskId: `t${at}`, script: 'id -u', runAs })
     const { exitCode, error } = await server.completed(`t${at}`)
     t.is(exitCode, 126, runAs)
-    t.regex(error ?? '', /its --allow-run-as does not name that user/, runAs)
+    t.regex(error ?? '', /the agent needs --allow-run-as/, runAs)
     const terminal = await new LiveTerminal(server, agent.agentId).open({ runAs, command: 'id -u' })
-    t.regex((await terminal.ended()).reason ?? '', /its --allow-run-as does not name that user/, runAs)
+    t.regex((await terminal.ended()).reason ?? '', /the agent needs --allow-run-as/, runAs)
   }
 })
 

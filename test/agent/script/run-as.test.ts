@@ -20,10 +20,10 @@ test('nothing runs as a user whose name is only a part of one that is allowed', 
     barredUser(user, { runAs: 'nobody', allowRunAs, own })
   t.is(barred('webroot', ['webroot', 'deploy']), null)
   t.is(barred('nobody', []), null)
-  t.regex(barred('root', ['webroot', 'deploy']) ?? '', /--allow-run-as does not name that user/)
-  t.regex(barred('', ['webroot']) ?? '', /does not name/)
+  t.regex(barred('root', ['webroot', 'deploy']) ?? '', /the agent needs --allow-run-as root/)
+  t.regex(barred('', ['webroot']) ?? '', /the agent needs --allow-run-as/)
   // A text where a list belongs, as a parser once handed it on.
-  t.regex(barred('root', 'webroot' as unknown as string[]) ?? '', /does not name/)
+  t.regex(barred('root', 'webroot' as unknown as string[]) ?? '', /the agent needs --allow-run-as/)
 })
 
 asRoot(
@@ -105,7 +105,7 @@ asRoot('a user that there is not is 126 and says so; so is one that the list doe
   server.execute(agent.agentId, { taskId: 'unlisted', runAs: 'nobody' })
   const unlisted = await server.completed('unlisted')
   t.is(unlisted.exitCode, 126)
-  t.regex(unlisted.error ?? '', /runs nothing as nobody: its --allow-run-as does not name/)
+  t.regex(unlisted.error ?? '', /not allowed to run as nobody: the agent needs --allow-run-as nobody/)
 })
 
 asRoot('sandbox user: a user on the list that is root is refused all the same', async (t) => {
@@ -113,7 +113,7 @@ asRoot('sandbox user: a user on the list that is root is refused all the same', 
   server.execute(agent.agentId, { taskId: 'root', script: 'id', runAs: 'root' })
   const complete = await server.completed('root')
   t.is(complete.exitCode, 126)
-  t.regex(complete.error ?? '', /runs nothing as root: its --sandbox user/)
+  t.regex(complete.error ?? '', /not allowed to run as root: --sandbox user/)
   t.is(server.text('root'), '')
 })
 

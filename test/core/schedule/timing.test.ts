@@ -83,7 +83,7 @@ test('faults of a timing name their field', (t) => {
   ])
   t.deepEqual(faults({ cron: '0 0 30 2 *' }), ['cron: never comes: it has no slot in 8 years'])
   t.deepEqual(faults({ cron: '* * * * *', timezone: 'Europe/Berln' }), [
-    'timezone: no time zone Europe/Berln; did you mean Europe/Berlin?',
+    'timezone: unknown time zone Europe/Berln (did you mean Europe/Berlin?)',
   ])
   t.deepEqual(faults({ at: iso(start - 1) }), ['at: is in the past'])
   t.deepEqual(faults({ everySeconds: 60, jitterSeconds: 60 }), [

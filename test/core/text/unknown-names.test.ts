@@ -17,6 +17,19 @@ test('unknown names of one kind share one heading; what the server left out come
   )
 })
 
+test('more than two unknown hosts are one node set, without suggestions', (t) => {
+  const range = ['web5', 'web6', 'web7'].map((name) => `no such host: ${name} (did you mean web1?)`)
+  t.is(foldUnknownNames(faults(...range)), 'no such host: web[5-7]')
+  t.is(
+    foldUnknownNames(faults(...range, 'and 12 more that do not exist')),
+    'no such host: web[5-7]; and 12 more that do not exist',
+  )
+  t.regex(foldUnknownNames(faults(...range.slice(1))), /^no such host: web6 \(did you mean web1\?\), web7/)
+  // A name that stands in the selector of a cluster says so.
+  const within = range.map((message) => `${message} (in the selector of cluster web)`)
+  t.regex(foldUnknownNames(faults(...within)), /in the selector of cluster web/)
+})
+
 test('faults of another kind are not about unknown names alone', (t) => {
   t.false(areUnknownNames(faults('no such host: web4', 'must not be blank')))
   t.false(areUnknownNames(faults('and 3 more that do not exist')))

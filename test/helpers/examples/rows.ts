@@ -521,7 +521,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm totp enable': {
     alone: true,
     typed: [
-      [/Present password/, 'a password for tests\r'],
+      [/Current password/, 'a password for tests\r'],
       [/Code/, '000000\r'],
     ],
     exit: [2, 'it is no code of the app'],
@@ -536,9 +536,9 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm passwd': {
     alone: true,
     typed: [
-      [/Present password/, 'a password for tests\r'],
+      [/Current password/, 'a password for tests\r'],
       [/New password/, 'another password\r'],
-      [/The same again/, 'another password\r'],
+      [/Repeat the new password/, 'another password\r'],
     ],
   },
   'rsm passwd --password-stdin < both-passwords': { alone: true, given: bothPasswords },

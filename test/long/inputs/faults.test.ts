@@ -405,7 +405,7 @@ test('an empty target is a 400 that says what is empty', async (t) => {
   ] as const) {
     const { status, body } = await server.api('POST', '/api/tasks', { script: { content: 'true' }, target })
     t.is(status, 400)
-    t.is(body.errors?.[0]?.message, `names no host${why}`)
+    t.is(body.errors?.[0]?.message, `matches no host${why}`)
   }
 })
 

@@ -67,7 +67,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   t.is((await login('--tls-fingerprint', `sha256:${certificate.fingerprint256}`)).exit, 0)
   t.is((await login('--tls-fingerprint', fingerprint)).exit, 0)
   const { stdout: line } = await runRsm(['hosts', 'join'], env)
-  const [, token = '', words = ''] = /^RSM_AGENT_ENROLL_TOKEN=(\S+) rsm (.*)\n$/.exec(line) ?? []
+  const [, token = '', words = ''] = /^ RSM_AGENT_ENROLL_TOKEN=(\S+) rsm (.*)\n$/.exec(line) ?? []
   t.true(words.endsWith(`--tls-fingerprint ${fingerprint}`), line)
   const agent = [...words.split(' '), '--hostname', 'web1', '--data-dir', join(home, 'agent')]
   await stayUp(t, agent, { ...env, RSM_AGENT_ENROLL_TOKEN: token })
@@ -117,7 +117,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
     RSM_AGENT_ENROLL_TOKEN: 'rsm_enr_mistyped',
   })
   t.is(unknownToken.exit, 3)
-  t.regex(unknownToken.stderr, /does not take the enrollment token: .*revoked\n.*rsm hosts join/)
+  t.regex(unknownToken.stderr, /refused to register this host: .*revoked\n.*rsm hosts join/)
 
   const bad = await runRsm(
     ['agent', 'run', '--url', url, '--tls-fingerprint', 'abc', '--data-dir', join(home, 'bad')],

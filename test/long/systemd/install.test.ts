@@ -72,7 +72,7 @@ whereThere(
     await run(`${rsm} enrollments remove 1 --yes`)
     t.regex(
       await run(`${rsm} agent install - <<< '${text}'`, 6),
-      /rsm-agent does not stay up: rsm: .*does not take the enroll\w+ token/,
+      /rsm-agent does not stay up: rsm: .*refused to register this host/,
     )
   },
 )

@@ -141,7 +141,7 @@ test('a target that names no host just then, or no longer, is a run that FAILED'
   clock.forward(hour)
   const [slot] = await happened(id, 1)
   t.like(slot, { outcome: 'FAILED', taskId: null })
-  t.regex(slot?.error ?? '', /^target: names no host/)
+  t.regex(slot?.error ?? '', /^target: matches no host/)
   t.like((await of(id)).lastTask, { taskId: null, status: 'FAILED' })
   t.like(await audited(server, 'schedule.run'), { outcome: 'FAILED', detail: { message: slot?.error } })
   const { id: hostId } = await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.2' })

@@ -41,7 +41,7 @@ test('what hangs on a session closes when its owner ends it; the others go on', 
   t.is((await server.api('GET', '/api/auth/me', undefined, as(lost))).status, 401)
   t.is((await server.api('GET', '/api/auth/me')).status, 200)
   const again = await server.api('DELETE', `/api/auth/sessions/${id}`)
-  t.like(again, { status: 404, body: { message: `There is no session ${id}` } })
+  t.like(again, { status: 404, body: { message: `no such session: ${id}` } })
 })
 
 test("others' sessions, tokens and what is no id are not found; a token ends no session", async (t) => {

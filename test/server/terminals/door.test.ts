@@ -84,7 +84,7 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
   for (const [asked, shown] of Object.entries(strange))
     t.deepEqual(await answerTo(server, `/ws/terminal/${asked}?after=1`), {
       code: 404,
-      message: `There is no terminal session ${shown}`,
+      message: `no such terminal session: ${shown}`,
     })
   const { token } = await server.data('POST', '/api/tokens', { name: 'x' })
   const asked = await server.api(

@@ -94,7 +94,7 @@ for (const [signal, verdict] of [
 test.serial('where nobody can be asked after all it cancels', async (t) => {
   const { heard, says } = listener(t)
   signalled('SIGINT')
-  await says(new RsmError('usage', 'there is no terminal to ask on'))
+  await says(new RsmError('usage', 'no terminal to ask on'))
   t.deepEqual(heard, ['asks', 'asked', 'cancel 130'])
 })
 

@@ -18,7 +18,7 @@ const longestTimer = 2 ** 31 - 1
 const returnGrace = 15_000
 /** Sweeps after which all tasks are looked at, whether they have changed or not. */
 const sweepsToAll = 10
-const tooManyFailed = 'not started: too many hosts had failed before it'
+const tooManyFailed = 'not started: failure limit reached'
 
 /**
  * The tasks that this server owns: carries out what their plans decide, starts, skips, pauses, ends, and gives up hosts. It

@@ -81,7 +81,7 @@ export async function hostsOf(
       ? [targetField, 'hostIds'].filter(Boolean).join('.')
       : targetField || 'clusterId'
     const why = await whyNone(context, target)
-    throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
+    throw invalid([{ field, message: why === null ? 'matches no host' : `matches no host: ${why}` }])
   }
   return { hostIds, clusterId }
 }
