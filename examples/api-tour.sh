@@ -140,7 +140,7 @@ call 200 admin PATCH "/api/clusters/$cluster" '{"hostIds":['"$host,$agentHost"']
 call 200 admin GET "/api/clusters/$dynamic"
 call 200 admin GET "/api/clusters?search=$run"
 
-title 'execution: what can not be reached is said so, and counts as a failure'
+title 'execution: what cannot be reached is said so, and counts as a failure'
 call 200 operator POST "/api/scripts/$script/execute" '{"hostIds":['"$host"'],"params":{"GREETING":"hello"},"async":false}' "idempotency-key: $run"
 call 200 operator POST "/api/scripts/$script/execute" '{"hostIds":['"$host"'],"params":{"GREETING":"hello"},"async":false}' "idempotency-key: $run"
 task=$(get .data.taskId)

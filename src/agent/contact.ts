@@ -35,7 +35,7 @@ function registrar({ membership, status, options, clock, signal, log }: Parts): 
   const enrolling = new Allowance(enrollmentsAtOnce, revokedDelay)
   return async () => {
     log('ERROR', 'the token of this agent is not valid any more', {
-      hint: 'enroll the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
+      hint: 'enroll the host again: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
     })
     if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
     try {
@@ -45,7 +45,7 @@ function registrar({ membership, status, options, clock, signal, log }: Parts): 
       return true
     } catch (error) {
       if (signal.aborted) return false
-      log('ERROR', 'not registered anew', { error: String(error) })
+      log('ERROR', 'not registered again', { error: String(error) })
       if (error instanceof RsmError) status.unheard(error.message)
       return false
     }

@@ -100,7 +100,7 @@ export async function upload(
     while (!isThere()) {
       const { offset } = file
       if (offset < start)
-        throw new RsmError('unavailable', 'the server has lost a part of the upload: begin anew')
+        throw new RsmError('unavailable', 'the server has lost a part of the upload: start again')
       const until = Math.min(end, offset + size.bytes)
       const body = some(from(offset - start), offset, until, sent)
       const query = { offset, ...(total === null && isLast && until === end && { end: true }) }

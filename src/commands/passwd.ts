@@ -24,14 +24,14 @@ export default class Passwd extends BaseCommand {
     if (of?.kind === 'personal')
       throw new RsmError(
         'forbidden',
-        `you are ${username} with a personal access token; this takes a session`,
+        `${username} is logged in with a personal access token; this requires a session`,
         {
           hint: `rsm login ${url} --username ${username}`,
         },
       )
     const passwords = await readChangedPassword(flags['password-stdin'])
     await client.auth.changePassword(passwords)
-    this.done(`changed the password of ${username}; every former session and token has ended`)
+    this.done(`changed the password of ${username}; all previous sessions and tokens have ended`)
     const contexts = new Contexts()
     const isStored = context !== undefined && token !== undefined && contexts.holds(context, token)
     if (isStored) {

@@ -150,7 +150,11 @@ export class AuditVerifier {
     const parsed = parseLine(bytes)
     const expected = this.head.id + 1
     if (parsed === null)
-      return this.#fail('unreadable', null, `is no entry of an audit log; entry ${expected} should be here`)
+      return this.#fail(
+        'unreadable',
+        null,
+        `is not an entry of an audit log; entry ${expected} should be here`,
+      )
     const { id, hash, body } = parsed
     if (id > expected) {
       const missing = id - expected === 1 ? `entry ${expected} is` : `entries ${expected} to ${id - 1} are`

@@ -148,7 +148,7 @@ function readKept({ path, log }: AgreedClockOptions): AgreedTime | null {
     log('what the clock showed before is damaged: it is taken from the data', { path })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    log('what the clock showed before can not be read: it is taken from the data', { path, err: error })
+    log('what the clock showed before cannot be read: it is taken from the data', { path, err: error })
   }
   return null
 }

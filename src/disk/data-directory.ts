@@ -92,11 +92,11 @@ function notADirectory(what: string): RsmError {
 
 const sentences: Record<string, { says: string; hint: string }> = {
   EACCES: {
-    says: 'can not be written by this user',
+    says: 'cannot be written by this user',
     hint: 'change its owner, or choose another with --data-dir',
   },
   EPERM: {
-    says: 'can not be written by this user',
+    says: 'cannot be written by this user',
     hint: 'change its owner, or choose another with --data-dir',
   },
   EROFS: {
@@ -105,7 +105,7 @@ const sentences: Record<string, { says: string; hint: string }> = {
   },
   ENOSPC: { says: 'is on a full disk', hint: 'free some space, or choose another with --data-dir' },
   EDQUOT: { says: 'is over its quota', hint: 'free some space, or choose another with --data-dir' },
-  ENOENT: { says: 'can not be created', hint: 'check the path, or choose another with --data-dir' },
+  ENOENT: { says: 'cannot be created', hint: 'check the path, or choose another with --data-dir' },
 }
 
 function explain(error: unknown, what: string): unknown {
@@ -113,7 +113,7 @@ function explain(error: unknown, what: string): unknown {
   if (error.code === 'EEXIST' || error.code === 'ENOTDIR') return notADirectory(what)
   const sentence = sentences[String(error.code)]
   if (sentence === undefined) {
-    return new RsmError('unavailable', `${what} can not be opened: ${error.message}`, { cause: error })
+    return new RsmError('unavailable', `${what} cannot be opened: ${error.message}`, { cause: error })
   }
   return new RsmError('unavailable', `${what} ${sentence.says}`, { hint: sentence.hint, cause: error })
 }

@@ -60,7 +60,7 @@ function proxyUrl(name: string, value: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url !== null && /^https?:$/.test(url.protocol) && isDecodable(url.username + url.password)) return url
   const kind = /^socks/i.test(text) ? ', but a SOCKS proxy' : ''
-  throw new RsmError('usage', `${name} names no HTTP proxy${kind}`, {
+  throw new RsmError('usage', `${name} is not an HTTP proxy${kind}`, {
     hint: 'write it as http://HOST:PORT, or name the server in NO_PROXY',
   })
 }

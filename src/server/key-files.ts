@@ -76,7 +76,7 @@ export async function loadKeys(
     const path = join(directory, name)
     const found = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT') return null
-      throw new RsmError('unavailable', `${path} can not be read: ${cause.message}`, { cause })
+      throw new RsmError('unavailable', `${path} cannot be read: ${cause.message}`, { cause })
     })
     const noted = (await store.get('keys', name))?.keyId
     const fault = keyFault(name, found, noted, isUsed)

@@ -48,7 +48,7 @@ export async function joinServers(
     } catch (error) {
       if (error instanceof RsmError && error.code === 'conflict') return fence(error)
       // The lease is for this: whoever can't renew it loses its tasks to others.
-      if (!isFailing) log.warn({ err: error }, 'the lease of this server can not be renewed; trying again')
+      if (!isFailing) log.warn({ err: error }, 'the lease of this server cannot be renewed; trying again')
       isFailing = true
     } finally {
       isRenewing = false

@@ -66,7 +66,7 @@ async function compare(sums: Sums, copy: Reader, told: Told): Promise<void> {
   const found = differing(sums, await sumsOf(copy, (kind, sum) => told('compared', kind, sum)))
   if (found.length === 0) return
   throw new RsmError('internal', `what was moved is not the same in its new place: ${found.join(', ')}`, {
-    hint: 'the former place is as it was: start the server there; and tell the makers of rsm',
+    hint: 'the old store is unchanged: start the server with it, and report this to the makers of rsm',
   })
 }
 
@@ -76,7 +76,7 @@ async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise
     const file = join(directory, name)
     const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT') return null
-      throw new RsmError('unavailable', `${file} can not be read: ${cause.message}`, { cause })
+      throw new RsmError('unavailable', `${file} cannot be read: ${cause.message}`, { cause })
     })
     const fault = keyFault(name, bytes, keys.find(({ id }) => id === name)?.keyId, true)
     if (fault !== null)

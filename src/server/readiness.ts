@@ -44,7 +44,7 @@ export function readinessOf({ data: { store, audit, shared }, membership, isAcce
   const isAway = (shared?.fault ?? null) !== null
   const against = {
     'it is starting or stopping': !isAccepting,
-    'PostgreSQL can not be reached': isAway,
+    'PostgreSQL cannot be reached': isAway,
     // Neither can they without PostgreSQL, which says it all.
     'its store takes no writes': !isAway && store.readOnlyReason !== null,
     'its audit log takes no entries': !isAway && audit.refusal !== null,

@@ -28,7 +28,7 @@ function Refused({ page, id }: Route) {
         <h1>{labels[page]}</h1>
       </div>
       <p class="empty">
-        {`You are ${username}, ${role}; this takes ${roleFor(page, id)}. An administrator can give you that role.`}
+        {`You are ${username}, ${role}; this requires ${roleFor(page, id)}. An administrator can give you that role.`}
       </p>
     </section>
   )

@@ -41,7 +41,7 @@ for (const code of ['EMFILE', 'ENOSPC'])
   })
 
 test.serial(
-  'an execution that can not be taken up now is taken up later, and the others at once',
+  'an execution that cannot be taken up now is taken up later, and the others at once',
   async (t) => {
     const base = await temporaryDirectory(t)
     const directory = join(base, 'executions')

@@ -13,7 +13,7 @@ import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 type Case = readonly [string, number, RegExp, Record<string, string>?]
 
 const targets: Case[] = [
-  ['exec', 2, /no target: say on which hosts/],
+  ['exec', 2, /no target hosts/],
   ['exec -x web1 ls', 2, /no target/],
   ["exec -w '' ls", 2, /-w is empty/],
   ["exec -g '' ls", 2, /-g is empty/],
@@ -108,7 +108,7 @@ const copies: Case[] = [
   ],
   ['cp nosuch web1:/x', 2, /^rsm: cannot read nosuch: there is no such file/],
   ['cp src web1:/x', 2, /^rsm: src is a directory\n.*-r/],
-  ['cp /dev/null web1:/x', 2, /^rsm: cannot read \/dev\/null: it is no regular file/],
+  ['cp /dev/null web1:/x', 2, /^rsm: cannot read \/dev\/null: it is not a regular file/],
   ['cp - web1:/srv/', 2, /stdin has no name/],
   ['cp - package.json web1:/srv', 2, /stdin is copied alone/],
   ['cp -r src web1:/x --diff', 2, /--diff takes one file only/],
@@ -130,7 +130,7 @@ const surroundings: Case[] = [
   ['hosts list', 4, /connection refused/, { RSM_URL: 'http://127.0.0.1:1' }],
   ['hosts list', 2, /the token is malformed/, { RSM_TOKEN: 'a\nb' }],
   ['hosts list', 3, /unknown, has expired or was revoked\n.*rsm login/, { RSM_TOKEN: 'x' }],
-  ['hosts list', 2, /names no HTTP proxy/, { HTTP_PROXY: 'socks5://127.0.0.1:1' }],
+  ['hosts list', 2, /is not an HTTP proxy/, { HTTP_PROXY: 'socks5://127.0.0.1:1' }],
   [
     'hosts list',
     4,

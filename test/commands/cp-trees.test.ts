@@ -82,7 +82,7 @@ test('cp brings a file of each host into a directory of its own, and says where 
   t.like(JSON.parse(json.stdout), { type: 'FETCH', status: 'SUCCESS', fetch: { kind: 'FILE' } })
   const half = await rsm(['cp', `web[1-2]:${theirs}/%h.log`, file('a-file', '')])
   t.is(half.exit, 2)
-  t.regex(half.stderr, /a-file is no directory/)
+  t.regex(half.stderr, /a-file is not a directory/)
 })
 
 test('cp brings what hosts have and ends as those that have not', async (t) => {

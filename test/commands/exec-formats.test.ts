@@ -145,7 +145,7 @@ test('what can not be written, or not be meant, is told before anything is start
     [['-o', 'junit=/dev/stdout'], /is stdout,/],
     [['-b', '-o', 'junit'], /only one format can be on stdout, not both junit and grouped/],
     [['--json', '-o', 'live'], /--json and live can't both be on stdout/],
-    [['-o', 'junit='], /names no file/],
+    [['-o', 'junit='], /needs a file/],
     [['--detach', '-o', `junit=${home}/report.xml`], /--detach does not wait/],
   ]
   const all = await Promise.all(cases.map(([argv]) => runRsm(['exec', '-w', 'web1', ...argv, 'x'], env)))

@@ -120,7 +120,7 @@ for (const [first, hint] of [
     const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
     const ran = await runRsm(['exec', first, 'uptime'], env)
     t.is(ran.exit, 2)
-    t.true(ran.stderr.startsWith('rsm: no target: say on which hosts\n'), ran.stderr)
+    t.true(ran.stderr.startsWith('rsm: no target hosts\n'), ran.stderr)
     t.true(ran.stderr.includes(hint), ran.stderr)
     t.deepEqual(
       server.seen.map(({ method }) => method),

@@ -143,7 +143,7 @@ test('A15 a value that does not match its pattern starts nothing: of a stored sc
   writeFileSync(file, '# rsm: name=odd, param V pattern="("\n')
   const odd = await rsm(['scripts', 'add', file])
   t.is(odd.exit, 2)
-  t.regex(odd.stderr, /the pattern of V is none of RE2/)
+  t.regex(odd.stderr, /the pattern of V is not valid in RE2/)
 })
 
 test('exec --script FILE, or a script from stdin, honours what the file says; a mistake in it is told before the server is asked', async (t) => {

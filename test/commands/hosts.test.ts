@@ -32,7 +32,7 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
   t.is((await rsm(['hosts', 'edit', 'web2', '--host-key', pin])).exit, 0)
   t.regex((await rsm(['hosts', 'show', 'web2'])).stdout, /^ssh host key +SHA256:A{43}$/m)
   const moved = await rsm(['hosts', 'edit', 'web2', '--ip', '192.0.2.3'])
-  t.regex(moved.stderr, /the SSH credentials of web2 were removed: they were for the former address/)
+  t.regex(moved.stderr, /the SSH credentials of web2 were removed: they were for the old address/)
   t.notRegex((await rsm(['hosts', 'show', 'web2'])).stdout, /key kept|SHA256/)
   await rsm(['hosts', 'edit', 'web2', '--host-key', pin])
   t.is((await rsm(['hosts', 'edit', 'web2', '--host-key', ''])).exit, 0)

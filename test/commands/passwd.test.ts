@@ -30,7 +30,7 @@ test('A16 passwd asks for the present and the new password without echo, and the
     shell.type(`${answer}\r`)
   }
   await shell.shows(
-    /changed the password of vera; every former session and token has ended\s+exit 0\s+vera \(VIEWER\) at/,
+    /changed the password of vera; all previous sessions and tokens have ended\s+exit 0\s+vera \(VIEWER\) at/,
   )
   t.false(shell.shown.includes(former) || shell.shown.includes(next))
   t.deepEqual([await login(former), await login(next)], [401, 200])
@@ -62,7 +62,7 @@ test('A16 passwd --password-stdin takes both passwords from two lines; a wrong o
   t.is(pipeline.exit, 3)
   t.regex(
     pipeline.stderr,
-    /you are vera with a personal access token; this takes a session\n +rsm login \S+ --username vera/,
+    /vera is logged in with a personal access token; this requires a session\n +rsm login \S+ --username vera/,
   )
   const changed = await passwd(`${former}\n${next}\n`)
   t.deepEqual([changed.exit, changed.stderr], [0, ''])

@@ -2,9 +2,9 @@ import test, { type ExecutionContext } from 'ava'
 import { envelope, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
-const away = 'the store can not be reached just now: connect ECONNREFUSED 10.0.0.5:5432'
-const reasons = ['PostgreSQL can not be reached']
-const message = 'The server takes no work just now: PostgreSQL can not be reached'
+const away = 'the store cannot be reached just now: connect ECONNREFUSED 10.0.0.5:5432'
+const reasons = ['PostgreSQL cannot be reached']
+const message = 'The server takes no work just now: PostgreSQL cannot be reached'
 const standing = { name: 'a', leaseSeconds: 4.2, pools: {}, hints: {} }
 
 /** What `rsm server status --url` says of a server whose store is away, and which answers `/api/ready` with `ready`. */
@@ -22,7 +22,7 @@ async function saidOf(t: ExecutionContext, ready: object, status = 503): Promise
 test('server status over the network shows name, reason and lease of a server without its store', async (t) => {
   t.regex(
     await saidOf(t, { message, data: { status: 'DOWN', reasons, server: standing } }),
-    /^rsm: server a takes no work: PostgreSQL can not be reached \(lease: 4\.2 s\)\n {5}for more, run rsm server status --data-dir DIR on its machine\n/,
+    /^rsm: server a takes no work: PostgreSQL cannot be reached \(lease: 4\.2 s\)\n {5}for more, run rsm server status --data-dir DIR on its machine\n/,
   )
 })
 
@@ -30,6 +30,6 @@ test('server status over the network says what an older server says, and the fau
   t.regex(await saidOf(t, { message }), /^rsm: the server takes no work: The server takes no work just now/)
   t.regex(
     await saidOf(t, { message: 'OK', data: { status: 'UP', server: standing } }, 200),
-    /^rsm: the store can not be reached just now/,
+    /^rsm: the store cannot be reached just now/,
   )
 })

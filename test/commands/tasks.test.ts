@@ -130,7 +130,7 @@ test('cancel and retry of latest want --yes where nobody can be asked, and say w
   for (const verb of ['cancel', 'retry']) {
     const unsure = await runRsm(['tasks', verb, 'latest'], env)
     t.is(unsure.exit, 2, unsure.stderr)
-    t.regex(unsure.stderr, new RegExp(`^rsm: without a terminal, ${verb} of latest takes --yes\n`))
+    t.regex(unsure.stderr, new RegExp(`^rsm: without a terminal, ${verb} of latest needs --yes\n`))
   }
   t.deepEqual(server.seen, [])
   const sure = await runRsm(['tasks', 'cancel', 'latest', '-y', '--utc'], env)

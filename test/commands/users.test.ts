@@ -113,7 +113,7 @@ test('A16 users add and edit give and take rights; show, list and whoami tell th
   await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.1' })
   const refused = await own(['hosts', 'remove', 'web2', '--yes'])
   t.is(refused.exit, 3)
-  t.regex(refused.stderr, /^rsm: you are oskar \(OPERATOR\); this takes ADMIN or the right hosts:remove\n/)
+  t.regex(refused.stderr, /^rsm: you are oskar \(OPERATOR\); this requires ADMIN or the right hosts:remove\n/)
   t.is((await rsm(['users', 'edit', 'oskar', '--right', 'none', '--right', 'hosts:remove'])).exit, 2)
 })
 

@@ -119,6 +119,9 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     const { id } = await webhooks.create({ name: 'a', url: 'https://localhost/', events: ['task.failed'] })
     const outcome = await webhooks.test(id)
     t.like(outcome, { delivered: false, status: null })
-    t.regex(outcome.error ?? '', /leads to (127\.0\.0\.1|::1), which is no public address.*--webhook-allow/)
+    t.regex(
+      outcome.error ?? '',
+      /leads to (127\.0\.0\.1|::1), which is not a public address.*--webhook-allow/,
+    )
   })
 }

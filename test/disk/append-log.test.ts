@@ -175,7 +175,7 @@ const finalFaults: readonly [string, Partial<FaultyDisk>, Partial<AppendLogOptio
   ],
   ['an fsync that failed, on a log that waits for room', { syncFault: 'EIO' }, full],
   ['a write that failed', { writeFault: 'EIO' }, full],
-  ['a full disk that can not be cut back', { writeFault: 'ENOSPC', truncateFault: 'EIO' }, full],
+  ['a full disk that cannot be cut back', { writeFault: 'ENOSPC', truncateFault: 'EIO' }, full],
 ]
 for (const [what, faults, options] of finalFaults)
   test(`${what} is final: nothing is tried again`, async (t) => {

@@ -75,7 +75,7 @@ test('a cancel that a base-protocol agent can not carry out ends LOST and says w
   await followEvents(url, headers, ({ event }) => event === 'output')
   const cancelled = await server.data('POST', `/api/tasks/${started.taskId}/cancel`)
   t.is(cancelled.results[0].status, 'LOST')
-  t.regex(cancelled.results[0].error, /can not end scripts/)
+  t.regex(cancelled.results[0].error, /cannot end scripts/)
   await followEvents(url, headers)
   const task = await server.data('GET', `/api/tasks/${started.taskId}`)
   t.is(task.status, 'CANCELLED')

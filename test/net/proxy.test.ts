@@ -57,7 +57,7 @@ async function byAgent(t: ExecutionContext): Promise<Reached> {
   }
 }
 
-const none = 'names no HTTP proxy'
+const none = 'is not an HTTP proxy'
 const cases: readonly (readonly [variables: Record<string, string>, reached: string])[] = [
   [{}, 'directly'],
   [{ HTTP_PROXY: 'http://PROXY' }, 'through the proxy'],

@@ -18,7 +18,7 @@ test('a lease counts from when its renewal was asked for, and holds until that i
   let isAway = false
   const renew = ownership.renew.bind(ownership)
   ownership.renew = async (member) => {
-    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    if (isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
     return renew(member)
   }
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })

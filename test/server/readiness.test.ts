@@ -29,7 +29,7 @@ test('F23 a balancer that drains reads 404 while the server lives and PostgreSQL
 
   await way.close()
   await until('the server knows', async () => (await server.api('GET', '/api/ready')).status === 503)
-  const reasons = ['PostgreSQL can not be reached']
+  const reasons = ['PostgreSQL cannot be reached']
   t.like((await server.api('GET', '/api/ready?drain=true')).body, {
     code: 404,
     message: `The server takes no work just now: ${reasons[0]}`,

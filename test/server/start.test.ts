@@ -40,7 +40,7 @@ test('a host whose agent was revoked is OFFLINE at once and says why, over a res
   const revoked = ['OFFLINE', 'its agent token was revoked']
   t.deepEqual(await standing(), revoked)
   const { results } = await finished(server, await startTask(server, [hostId]))
-  t.is(results[0]?.status, 'UNREACHABLE', 'nobody waits for an agent that can not come')
+  t.is(results[0]?.status, 'UNREACHABLE', 'nobody waits for an agent that cannot come')
   await server.restart()
   t.deepEqual(await standing(), revoked)
   const { token } = await server.data('POST', '/api/enrollment-tokens', { hostId })

@@ -22,6 +22,6 @@ export function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): voi
     const isOther =
       ids('Uid').every((id) => Number(id) === uid) && ids('Gid').every((id) => Number(id) === gid)
     const isBare = ['CapPrm', 'CapEff'].every((key) => /^0+$/.test(ids(key)[0] ?? ''))
-    if (!isOther || !isBare || uid === 0) throw new Error(`this process could not become ${name} for good`)
+    if (!isOther || !isBare || uid === 0) throw new Error(`this process could not become ${name} permanently`)
   }
 }

@@ -134,7 +134,7 @@ export function limiterOf(places: ReadonlyMap<LimitName, Place>, prefix: string)
   return {
     enforced,
     lack: (name) =>
-      `this host can not limit ${limitWords[name]}: the agent may make no cgroup with the ${controllers[name].name} controller`,
+      `this host cannot limit ${limitWords[name]}: the agent may make no cgroup with the ${controllers[name].name} controller`,
     create(taskId, limits, cgroup, own) {
       const groups = new Set<string>()
       for (const name of limitNames) {

@@ -32,11 +32,9 @@ async function runAs(account: Account, words: readonly string[], patience: numbe
   await run(program, [...drop, ...words], limit).catch((cause: unknown) => {
     // It looks up the groups of the user.
     if (!isOverdue(cause)) throw cause
-    throw new RsmError(
-      'unavailable',
-      `this host can not run scripts as ${account.name}: ${directorySilent}`,
-      { cause },
-    )
+    throw new RsmError('unavailable', `this host cannot run scripts as ${account.name}: ${directorySilent}`, {
+      cause,
+    })
   })
 }
 
@@ -47,7 +45,7 @@ export async function checkDrop(account: Account, patience: number = directoryPa
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new RsmError(
       'unavailable',
-      `this host can not run scripts as ${account.name}: ${said || String(cause)}`,
+      `this host cannot run scripts as ${account.name}: ${said || String(cause)}`,
       {
         hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
         cause,

@@ -166,7 +166,7 @@ async function probe(sandbox: Sandbox, account: Account, path: string): Promise<
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     const isMissing = /bwrap: (command )?not found/.test(said)
     const reason = isMissing ? 'bubblewrap is not installed' : said || String(cause)
-    throw new RsmError('unavailable', `this host can not run scripts with --sandbox strict: ${reason}`, {
+    throw new RsmError('unavailable', `this host cannot run scripts with --sandbox strict: ${reason}`, {
       hint: isMissing
         ? 'install bubblewrap, or choose another --sandbox'
         : 'the kernel has to allow namespaces: run the agent as root, or allow unprivileged user namespaces',

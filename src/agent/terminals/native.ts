@@ -79,7 +79,7 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
       if (fd !== undefined) closeSync(fd)
     }
   }
-  throw new Error(lackOfPlace(places) ?? `the native module of node-pty can not be loaded: ${failure}`)
+  throw new Error(lackOfPlace(places) ?? `the native module of node-pty cannot be loaded: ${failure}`)
 }
 
 /** The native module of node-pty; `directory` is where a single file tries first to put it. */

@@ -122,7 +122,7 @@ export class Terminals {
       // Its modules may be gone: the agent was replaced in place by another version.
       const why = error instanceof Error ? error.message : String(error)
       this.#options.log('ERROR', 'a terminal could not be opened', { sessionId: request.sessionId, why })
-      this.#refuse(request.sessionId, `the agent of this host can not open a terminal: ${why}`)
+      this.#refuse(request.sessionId, `the agent of this host cannot open a terminal: ${why}`)
     } finally {
       this.#undecided.end(request)
     }

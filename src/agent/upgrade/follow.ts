@@ -89,7 +89,7 @@ async function releaseToRun({ dataDir, say }: Following): Promise<Installed | nu
     await undo(releases, `${found.version} ended ${mostEnds} times before it was linked`)
   } catch (error) {
     // What can't be counted could end for ever.
-    say(`releases/ can not be written (${String(error)}): the former version runs`)
+    say(`releases/ cannot be written (${String(error)}): the previous version runs`)
   }
   return state.former
 }

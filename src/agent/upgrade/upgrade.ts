@@ -57,7 +57,7 @@ function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
     throw new Error(
       `rsm ${own} of this host takes no upgrades: it was built without a release key. Install a release that has one`,
     )
-  if (!versionPattern.test(version)) throw new Error('the order names no version')
+  if (!versionPattern.test(version)) throw new Error('the order has no version')
   const build = builds.find(({ arch }) => arch === process.arch)
   if (build === undefined)
     throw new Error(
@@ -191,7 +191,7 @@ async function become(order: UpgradeOrder, directory: string, build: Signed, own
   const path = await fetch(releases, order, build)
   await selftest(path, version)
   await untilNoTerminals(order)
-  say(`rsm ${version} works on this host; the agent starts anew`)
+  say(`rsm ${version} works on this host; the agent restarts`)
   noteSwap(directory)
   await swap(order, build, own)
   try {

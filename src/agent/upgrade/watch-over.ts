@@ -63,7 +63,7 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
           await pause(lookEvery)
           continue
         }
-        const rest = isLinked ? '' : '; the former version is not linked either'
+        const rest = isLinked ? '' : '; the previous version is not linked either'
         throw new Error(`rolled back: ${state.undone.reason}${rest}`)
       }
       if (missing > linkWithin * 1000) {

@@ -87,7 +87,7 @@ function foreign(code: ErrorCode, url: string, answered: string): RsmError {
 export function eventObject(url: string, text: string, fields: readonly string[] = []): object {
   const parsed = parseObject(text)
   if (parsed !== undefined && fields.every((field) => field in parsed)) return parsed
-  throw foreign('internal', url, 'with an event that can not be read')
+  throw foreign('internal', url, 'with an event that cannot be read')
 }
 
 /** The calls of one client to one server; every method rejects with an RsmError. */

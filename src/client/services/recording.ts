@@ -65,7 +65,8 @@ export async function readRecording(
   const lines = linesOf(bytes)
   const first = await lines.next()
   const header = first.done === true ? undefined : parse(first.value)
-  if (!isHeader(header)) throw new RsmError('invalid', `${what} is no recording of a terminal (asciicast v2)`)
+  if (!isHeader(header))
+    throw new RsmError('invalid', `${what} is not a recording of a terminal (asciicast v2)`)
   async function* events(): AsyncGenerator<RecordingEvent> {
     for await (const line of lines) {
       const event = parse(line)

@@ -89,7 +89,7 @@ export default class HostsEdit extends BaseCommand {
     const lost = hosts.filter(({ id, authType }) => authType === 'NONE' && kept.has(id))
     if (lost.length > 0)
       this.notice(
-        `the SSH credentials of ${foldNodeset(lost.map(({ hostname }) => hostname))} were removed: they were for the former address, port or user`,
+        `the SSH credentials of ${foldNodeset(lost.map(({ hostname }) => hostname))} were removed: they were for the old address, port or user`,
       )
   }
 }

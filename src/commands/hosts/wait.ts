@@ -72,7 +72,7 @@ export default class HostsWait extends BaseCommand {
     const read = async (): Promise<Awaited> => {
       if (flags.new) return standingOfNew(client, selector)
       const hosts = await selectHosts(client, selector)
-      if (hosts.length === 0) throw new RsmError('not_found', `${selector} names no host`)
+      if (hosts.length === 0) throw new RsmError('not_found', `${selector} matches no host`)
       return { hosts, missing: [] }
     }
     const over = AbortSignal.timeout(seconds * 1000)

@@ -19,7 +19,7 @@ export default class SchedulesResume extends BaseCommand {
     const dropped = former.secretParams.filter((name) => !schedule.secretParams.includes(name))
     if (dropped.length > 0)
       this.notice(
-        `${former.owner}'s secret params are dropped: give ${dropped.join(' and ')} anew with rsm schedules edit`,
+        `${former.owner}'s secret params are dropped: give ${dropped.join(' and ')} again with rsm schedules edit`,
       )
     return schedule
   }

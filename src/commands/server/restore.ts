@@ -68,7 +68,7 @@ export default class ServerRestore extends LocalCommand {
         `the keys are not there: rsm server start refuses until ${shellWord(`${directory}/keys`)} is put back${header.hasKeys ? ` (they are in the backup: rsm server restore ${shellWord(args.file)} --data-dir ${shellWord(directory)} --keys-only --passphrase-file FILE)` : ''}`,
       )
     this.notice(
-      'what was waiting in the backup is held until rsm server confirm-restore; whoever was revoked or disabled since has the old rights again',
+      'what was waiting in the backup is held until rsm server confirm-restore; users and agents that were revoked or disabled since have their old rights again',
     )
     this.hint(`next: rsm server start --data-dir ${shellWord(directory)}`)
     return {

@@ -124,10 +124,10 @@ export default class ServerUpgrade extends LocalCommand {
       const say = (step: string) => this.done(step)
       const upgrade = { dataDir, target, from, candidate, server, status, note, say }
       await undisturbed(
-        () => this.notice('the upgrade goes on: a server that is stopped half-way would stay so'),
+        () => this.notice('the upgrade continues: stopping half-way would leave the server stopped'),
         () => upgradeServer(upgrade),
       )
-      this.done(`the server runs rsm ${to}; the former executable is ${formerOf(target)}`)
+      this.done(`the server runs rsm ${to}; the previous executable is ${formerOf(target)}`)
       return { from, to, sha256, executable: target, former: formerOf(target), backup }
     } finally {
       await rm(candidate.path, { force: true })

@@ -20,7 +20,8 @@ export default class SessionsEnd extends BaseCommand {
     if (flags.others === ids.length > 0)
       throw new RsmError('usage', 'which sessions? give ids or --others', { hint: listThem })
     const odd = ids.find((id) => !sessionId.test(id))
-    if (odd !== undefined) throw new RsmError('usage', `${odd} is no id of a session`, { hint: listThem })
+    if (odd !== undefined)
+      throw new RsmError('usage', `${odd} is not the id of a session`, { hint: listThem })
     const client = await this.client()
     if (flags.others) {
       const answer = await client.sessions.removeOthers()

@@ -48,7 +48,7 @@ const troubles: readonly Trouble[] = [
     // What the server and the agent say of enrollment tokens says which command makes another.
     words: /enrollment token/,
     advice: () =>
-      'put the new token in the place of the former one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
+      'replace the old token with the new one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
   },
   {
     // Which of both it was the server says when the agent registers anew, and with what to type.

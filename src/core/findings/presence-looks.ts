@@ -37,7 +37,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
         'revoked',
         'error',
         'the agent token was revoked',
-        'stop the former agent on HOST; then: `rsm hosts join --replace HOST`',
+        'stop the previous agent on HOST; then: `rsm hosts join --replace HOST`',
       ),
     ]
   const goodbye = stopped(facts)

@@ -15,7 +15,7 @@ export interface Join {
 const prefix = 'rsm-join:'
 const version = 1
 const enrollmentToken = /^rsm_enr_[\w-]{43}$/
-const askAnew = 'make a new one: rsm hosts join'
+const askAgain = 'make a new one: rsm hosts join'
 
 /** The fields stand in this order: `packaging/install.sh` reads them without a JSON parser. */
 export function joinString({ url, token, fingerprint }: Join): string {
@@ -24,8 +24,8 @@ export function joinString({ url, token, fingerprint }: Join): string {
 }
 
 const wrong = (what: string, hint: string) => new RsmError('usage', what, { hint })
-const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAnew}`)
-const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it anew, or ${askAnew}`)
+const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAgain}`)
+const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it again, or ${askAgain}`)
 
 function decoded(text: string): Record<string, unknown> {
   const strange = /[^\w-]/.exec(text)?.[0]
@@ -49,7 +49,7 @@ function field<T>(name: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    throw altered(`its ${name} is none (${(error as Error).message})`)
+    throw altered(`invalid ${name} (${(error as Error).message})`)
   }
 }
 
@@ -68,10 +68,10 @@ export function readJoin(text: string): Join {
     )
   const [unknown] = Object.keys(more)
   if (v !== version || unknown !== undefined) throw altered(`its ${unknown ?? 'version'} is unknown`)
-  if (typeof token !== 'string' || !enrollmentToken.test(token)) throw altered('its token is none')
+  if (typeof token !== 'string' || !enrollmentToken.test(token)) throw altered('invalid token')
   if (typeof url !== 'string') throw altered('it has no url')
   const join = { url: field('url', () => normalUrl(url)), token }
   if (fingerprint === undefined) return join
-  if (typeof fingerprint !== 'string') throw altered('its fingerprint is none')
+  if (typeof fingerprint !== 'string') throw altered('invalid fingerprint')
   return { ...join, fingerprint: field('fingerprint', () => showPin(readPin(fingerprint))) }
 }

@@ -50,7 +50,7 @@ function fieldFault(given: readonly string[]): string | null {
   for (const [at, text] of given.entries()) {
     const bad = text.split(',').find((entry) => !(entries[at] as RegExp).test(entry))
     if (bad !== undefined)
-      return `its ${fields[at]} ${text} has ${bad === '' ? 'an empty entry' : `the entry ${bad}`}, which is none`
+      return `its ${fields[at]} ${text} has ${bad === '' ? 'an empty entry' : `the invalid entry ${bad}`}`
   }
   return null
 }

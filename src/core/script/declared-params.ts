@@ -77,7 +77,7 @@ export function declaredFaults(
       message: `is required by ${script}${description === '' ? '' : ` (${description})`}`,
     })),
     ...unknown.map((name, at) => {
-      const message = `is no param of ${script}`
+      const message = `is not a param of ${script}`
       if (at >= mostNamed) return { field: fieldOf(name), message }
       const near = nearest(name, names)
       const declares = [...names.slice(0, mostNamed), ...(names.length > mostNamed ? ['…'] : [])].join(', ')

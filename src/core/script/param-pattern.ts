@@ -66,7 +66,7 @@ function faultOf({ pattern, default: value }: Patterned, room: number): [fault: 
     const fits = size > room || value === null || fitsPattern(pattern, value)
     return [fits ? null : 'does not match the default', size]
   } catch (error) {
-    return [`is none of RE2: ${error instanceof Error ? error.message : String(error)}`, 0]
+    return [`is not valid in RE2: ${error instanceof Error ? error.message : String(error)}`, 0]
   }
 }
 

@@ -107,7 +107,7 @@ export async function* entriesOf(
     const cause = failure instanceof Failure ? failure : error
     if (cause instanceof Failure || !(cause instanceof Error)) return cause
     if (!/tar|end of data/i.test(cause.message)) return cause
-    return new Failure(`what the server sent is no tar, or a damaged one: ${cause.message}`)
+    return new Failure(`the server sent a damaged tar: ${cause.message}`)
   }
   async function* counted(pieces: AsyncIterable<Buffer>) {
     try {

@@ -74,7 +74,7 @@ async function textLines(
     textOf(former === null || directory === null ? Buffer.alloc(0) : readSmall(directory, name)),
     textOf(await whole(pieces)),
   ]
-  if (old === null || fresh === null) return `${path} would change; it is no text`
+  if (old === null || fresh === null) return `${path} would change; it is not text`
   const before = former === null ? '/dev/null' : path
   const patch = createTwoFilesPatch(before, path, old, fresh, '', '', {
     context: 3,

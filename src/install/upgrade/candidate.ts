@@ -84,7 +84,7 @@ function checkSignature({ file, sha256: wanted, allowUnsigned }: Wanted, sha256:
     if (wanted !== undefined || allowUnsigned) return null
     return refuse(
       file,
-      'can not be checked: this build of rsm has no release key',
+      'cannot be checked: this build of rsm has no release key',
       'nothing was changed; add --sha256 HEX, as SHA256SUMS of the release has it, or --allow-unsigned',
     )
   }

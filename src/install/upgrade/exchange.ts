@@ -59,7 +59,7 @@ export const keepStore = (dataDir: string): Promise<void> =>
     } catch (cause) {
       await rm(kept, { recursive: true, force: true })
       const { stderr = '' } = cause as { stderr?: string }
-      throw new RsmError('unavailable', `the store can not be copied: ${stderr.trim().split('\n').at(-1)}`, {
+      throw new RsmError('unavailable', `the store cannot be copied: ${stderr.trim().split('\n').at(-1)}`, {
         hint: 'nothing was changed; make room on the disk of the data directory',
         cause,
       })

@@ -127,7 +127,7 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
   await goBack(target)
   const reverted = `the server started as rsm ${version}: it does not run from ${target}`
   await upgrade.note({ from, to, sha256, reverted })
-  throw new RsmError('unavailable', `${reverted}; the former executable is back there`, {
+  throw new RsmError('unavailable', `${reverted}; the previous executable is back there`, {
     hint: 'name the executable that it runs from: --executable FILE',
   })
 }

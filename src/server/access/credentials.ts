@@ -186,7 +186,7 @@ export function createCredentials(
     if (kind === null) return Promise.resolve(undefined)
     if (!isCurrent())
       return Promise.reject(
-        new RsmError('unavailable', 'the store can not be reached just now', {
+        new RsmError('unavailable', 'the store cannot be reached just now', {
           retryAfter: kind === 'agent' ? agentRetryAfter(agents.size) : retryAfter,
         }),
       )

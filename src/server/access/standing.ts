@@ -29,7 +29,7 @@ export function standing(token: TokenRecord, owner: UserRecord): Standing {
   }
 }
 
-/** Who was refused what: `you are vera (VIEWER); this takes OPERATOR`. */
+/** Who was refused what: `you are vera (VIEWER); this requires OPERATOR`. */
 export function refusal({ username, role, ownerRole, tokenKind }: Standing, takes: string): RsmError {
   const by = tokenKind === 'session' ? '' : `, by a token as ${role}`
   return new RsmError('forbidden', `you are ${username} (${ownerRole}${by}); ${takes}`)
@@ -37,7 +37,7 @@ export function refusal({ username, role, ownerRole, tokenKind }: Standing, take
 
 /** @throws RsmError `forbidden` that says who the caller is and what it takes. */
 export function demand(caller: Standing, action: Action): void {
-  if (!may(caller.role, action, caller.rights)) throw refusal(caller, `this takes ${neededFor(action)}`)
+  if (!may(caller.role, action, caller.rights)) throw refusal(caller, `this requires ${neededFor(action)}`)
 }
 
 /** A token that leaked must not make itself last. @throws RsmError `forbidden`. */
@@ -45,11 +45,11 @@ export function demandLasting(caller: Standing): void {
   if (!caller.mayOutlast)
     throw refusal(
       caller,
-      'this takes a session (log in), or a token made with `admin: true` (rsm tokens add --admin)',
+      'this requires a session (log in), or a token made with `admin: true` (rsm tokens add --admin)',
     )
 }
 
 /** @throws RsmError `forbidden` for all but a login session. */
 export function demandSession(caller: Standing): void {
-  if (caller.tokenKind !== 'session') throw refusal(caller, 'this takes a session: log in')
+  if (caller.tokenKind !== 'session') throw refusal(caller, 'this requires a session: log in')
 }

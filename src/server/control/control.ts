@@ -103,7 +103,7 @@ export async function serveControl(
   } catch (error) {
     log.error(
       { err: error },
-      'no control socket: commands such as `rsm server confirm-restore` can not reach this server',
+      'no control socket: commands such as `rsm server confirm-restore` cannot reach this server',
     )
   }
   return {

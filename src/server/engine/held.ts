@@ -14,7 +14,7 @@ import type { EngineParts } from './parts.ts'
 const mostStrangers = 1000
 
 export const lostByRestore =
-  'this server was restored from a backup since it was sent, so whether the script ran can not be known'
+  'this server was restored from a backup since it was sent, so whether the script ran cannot be known'
 const cancelledBy = 'not started: this server was restored from a backup, and what it held was cancelled'
 
 /** Who says a mark. */

@@ -16,7 +16,7 @@ function waitsFor(fault: string | null | undefined, queueSeconds: number | null)
   return `${why}; waiting ${seconds === 0 ? 'for it' : `up to ${exactSpan(seconds)} (--queue)`}`
 }
 const waitsForPerson =
-  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine goes on'
+  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine releases it'
 
 /** Why hosts of a task that have not ended say nothing just now, by the id of the execution: its `error` until it ends. */
 export async function notesOf(

@@ -149,7 +149,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
           if (signal.aborted)
             throw new RsmError(
               'unavailable',
-              `The server is shutting down; task ${taskId} goes on after it`,
+              `The server is shutting down; task ${taskId} continues afterwards`,
               {
                 retryAfter: 5,
               },

@@ -55,7 +55,10 @@ export function createEvents(deps: EventsDependencies): Events {
       for (const changes of Object.values(noted)) changes.clear()
       await tell(changed)
     } catch (error) {
-      log.error({ err: error }, 'events: what changed could not be read; listeners are told to read anew')
+      log.error(
+        { err: error },
+        'events: changes could not be read; listeners are told to read everything again',
+      )
       ring.forget()
     }
     pause = Math.min(longestPause, Math.max(shortestPause, (clock.monotonic() - began) * pausePerWork))

@@ -36,7 +36,7 @@ export function statusOf(
     return meant === 'SUCCESS' && refuted !== null
       ? { status: 'FAILED', doubt: refuted }
       : { status: meant, doubt: null }
-  const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', and nobody asked for that' : ''}`
+  const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', although it was not cancelled' : ''}`
   return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }
 }
 
@@ -68,7 +68,7 @@ function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
   if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
   if (!output.incomplete) return null
   // A base-protocol agent does not tell how much there was.
-  return `output is missing: how much can not be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
+  return `output is missing: how much cannot be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
 }
 
 function sentence(parts: readonly (string | null | undefined)[]): string | null {

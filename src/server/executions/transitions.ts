@@ -111,7 +111,7 @@ export const asCancelled =
     if (how) return null
     // A base-protocol agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null && !current.overSsh)
-      return asLost(at, () => 'cancelled, but this agent can not end scripts')(current, output)
+      return asLost(at, () => 'cancelled, but this agent cannot end scripts')(current, output)
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
 

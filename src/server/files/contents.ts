@@ -29,7 +29,7 @@ export function createContents(files: Files, keys: Pick<Keys, 'seal' | 'open'>):
     try {
       return Buffer.from(keys.open(sealedKey ?? '', context(id)), 'base64')
     } catch (cause) {
-      throw new RsmError('gone', `secret file ${id} can not be opened with the keys of this server`, {
+      throw new RsmError('gone', `secret file ${id} cannot be opened with the keys of this server`, {
         cause,
       })
     }

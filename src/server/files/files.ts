@@ -289,7 +289,7 @@ export function wholeFile(
   field: string,
 ): { order: CopyOrder['file']; name: string | null; isSecret: boolean } {
   if (!file || file.taskId !== null || file.userId !== userId)
-    throw invalid([{ field, message: 'is no file of yours: upload it first (POST /api/files)' }])
+    throw invalid([{ field, message: 'no such upload: upload it first (POST /api/files)' }])
   const { id: fileId, name = null, size, sha256, isComplete } = file
   if (!isComplete || size === null || sha256 === null)
     throw invalid([{ field, message: 'has not come in full yet: go on with its upload' }])

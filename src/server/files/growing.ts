@@ -94,7 +94,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
       end += piece.length
       if (end > maxSize) throw tooLarge(maxSize)
       if (size !== null && end > size)
-        throw invalid([{ field: 'size', message: `is ${size}, and more bytes than that have come` }])
+        throw invalid([{ field: 'size', message: `is ${size}, but more bytes were received` }])
       seen(piece)
       yield piece
     }
@@ -118,7 +118,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
       throw invalid([
         {
           field: 'sha256',
-          message: `is ${file.sha256}, and that of what has come is ${sha256}: send it anew`,
+          message: `is ${file.sha256}, but the received bytes have ${sha256}: send the file again`,
         },
       ])
     }
@@ -131,7 +131,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
     })
     if (isThere) return whole
     await discard(file.id)
-    throw new RsmError('not_found', `File ${file.id} was removed before all of it had come: send it anew`)
+    throw new RsmError('not_found', `File ${file.id} was removed before it was complete: send it again`)
   }
 
   async function add(file: FileRecord, arrival: Arrival): Promise<GrownFile> {

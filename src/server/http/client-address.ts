@@ -109,4 +109,4 @@ export function createClients(networks: readonly string[]): Clients {
 }
 
 const unreadable = (header: string) =>
-  new RsmError('invalid', `The proxy sent a ${header} that can not be read`)
+  new RsmError('invalid', `The proxy sent a ${header} that cannot be read`)

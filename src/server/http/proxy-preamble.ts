@@ -70,9 +70,9 @@ export function takePreambles(server: Server, clients: Clients, patience: number
 
   function judge(socket: Socket, data: Buffer, beginning: Exclude<Beginning, 'unclear'>): void {
     if (beginning === 'none') socket.unshift(data)
-    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble can not be read')
+    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble cannot be read')
     else if (!clients.trusts(socket.remoteAddress))
-      return refuse(socket, `${socket.remoteAddress} is no trusted proxy: its PROXY preamble is refused`)
+      return refuse(socket, `${socket.remoteAddress} is not a trusted proxy: its PROXY preamble is refused`)
     else {
       clients.behind(socket, beginning.address ?? socket.remoteAddress ?? '')
       const rest = data.subarray(beginning.bytes)

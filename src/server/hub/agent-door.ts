@@ -75,7 +75,7 @@ export function createAgentDoor(
       log.info({ hostId, agentId, protocol: ofOurs ? subprotocol : 'base' }, 'agent linked')
       holds.take(link).catch((error: unknown) => {
         log[levelOf(error)]({ err: error }, 'a link could not be claimed')
-        link.close(closeCodes.overloaded, 'the server can not take this just now')
+        link.close(closeCodes.overloaded, 'the server cannot take this just now')
       })
     })
   }
@@ -127,7 +127,7 @@ export function createAgentDoor(
     },
     shed(share) {
       for (const link of [...open].slice(0, Math.ceil(open.size * share)))
-        link.close(closeCodes.overloaded, 'the server can not reach its store')
+        link.close(closeCodes.overloaded, 'the server cannot reach its store')
     },
     close() {
       endRevoking()

@@ -54,7 +54,7 @@ export function createAgentFrames({
       presence.greeted(link.hostId, null)
       takeUp(link).catch((error: unknown) => {
         log.error({ err: error }, 'a link could not be taken up')
-        link.close(closeCodes.overloaded, 'the server can not take this just now')
+        link.close(closeCodes.overloaded, 'the server cannot take this just now')
       })
     },
     hello(link, hello) {

@@ -169,7 +169,7 @@ export class AgentSocket implements AgentLink {
     }
     if (underLease.has(type) && !this.#holdsLease()) {
       // The agent goes to a server that may, and says there what it has.
-      this.close(closeCodes.overloaded, 'the server can not reach its store')
+      this.close(closeCodes.overloaded, 'the server cannot reach its store')
       return false
     }
     const now = this.#clock.now()
@@ -277,7 +277,7 @@ export class AgentSocket implements AgentLink {
         'a frame could not be handled',
       )
       // The agent repeats over its next link what was not acknowledged; on this one it would wait for ever.
-      this.close(closeCodes.overloaded, 'the server can not take this just now')
+      this.close(closeCodes.overloaded, 'the server cannot take this just now')
     } finally {
       this.#backlog.add(-bytes)
     }

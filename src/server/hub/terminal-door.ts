@@ -100,7 +100,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const isOwn = record?.userId === caller.id
     if (!record || (!isOwn && caller.role !== 'ADMIN'))
       throw new RsmError('not_found', `no such terminal session: ${shortened(sessionId, longestId)}`)
-    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
+    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to watch a session requires the role ADMIN')
     if (!watch && !isOwn)
       throw new RsmError(
         'forbidden',

@@ -83,9 +83,9 @@ export class TerminalSocket implements TerminalClient {
       if (!this.#open) this.#attachment.gone()
     } catch (error) {
       const known = error instanceof RsmError
-      const message = known ? error.message : 'the session can not be attached'
+      const message = known ? error.message : 'the session cannot be attached'
       this.send('ERROR', { code: httpStatus(error), message, refId: null })
-      this.close(closeCodes.overloaded, 'the session can not be attached')
+      this.close(closeCodes.overloaded, 'the session cannot be attached')
       if (!known) throw error
     }
   }

@@ -24,7 +24,7 @@ export function accessOf(host: HostRecord, keys: Pick<Keys, 'open'>): Access {
       return keys.open(sealed, `hosts/${id}/${field}`)
     } catch {
       throw new InstallFault(
-        `the stored ${field} of ${hostname} can not be opened: the key that it was sealed with is gone; store it again`,
+        `the stored ${field} of ${hostname} cannot be opened: the key that it was sealed with is gone; store it again`,
       )
     }
   }

@@ -114,7 +114,7 @@ async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Pro
       client.connect({ ...settings(one, kind), hostVerifier })
     } catch (error) {
       // Of the key of ours, which it reads before it connects.
-      resolve({ error: new Error(`the stored key can not be used: ${(error as Error).message}`) })
+      resolve({ error: new Error(`the stored key cannot be used: ${(error as Error).message}`) })
     }
   })
   if (!('client' in outcome)) client.destroy()

@@ -24,7 +24,7 @@ export function registerShared(registry: Registry, look: () => SharedLoad | null
       return shared && { [shared.name]: 1 }
     },
   )
-  gauge('rsm_store_fault', '1 while PostgreSQL can not be reached; only with --store.', () => {
+  gauge('rsm_store_fault', '1 while PostgreSQL cannot be reached; only with --store.', () => {
     const shared = look()
     return shared && Number(shared.hasFault)
   })

@@ -34,7 +34,7 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   forbidden: {
     name: 'Forbidden',
     description: 'The caller is known and has not the right',
-    message: 'you are vera (VIEWER); this takes OPERATOR',
+    message: 'you are vera (VIEWER); this requires OPERATOR',
   },
   not_found: {
     name: 'NotFound',

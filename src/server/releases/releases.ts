@@ -68,11 +68,12 @@ function checkKind(head: Buffer, name: string, arch: Architecture, isXz: boolean
     })
   }
   if (isXz) {
-    if (!head.subarray(0, 6).equals(Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]))) refuse('is no .xz file')
+    if (!head.subarray(0, 6).equals(Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])))
+      refuse('is not an .xz file')
     return
   }
   if (head.subarray(0, 2).toString('latin1') === '#!') return
-  if (head.subarray(0, 4).toString('latin1') !== '\u007fELF') refuse('is no program')
+  if (head.subarray(0, 4).toString('latin1') !== '\u007fELF') refuse('is not a program')
   const machine = head.length < 20 ? -1 : head.readUInt16LE(18)
   if (machine !== elfMachines[arch]) refuse(`is a program for another machine than ${arch}`)
 }
@@ -125,7 +126,7 @@ function checkSignature(text: string, name: string, { arch, sha256 }: Pick<Build
   }
   const release = readReleaseSignature(text)
   const again = 'take both files from the same release'
-  if (release === null) return refuse('is no signature of a release', again)
+  if (release === null) return refuse('is not the signature of a release', again)
   if (release.arch !== arch || release.sha256 !== sha256)
     return refuse(`is of another executable, rsm ${release.version} for ${release.arch}`, again)
   const key = ownReleaseKey()
@@ -168,7 +169,7 @@ export async function openReleases(
   }
 
   await read().catch((error: unknown) => {
-    log.error({ err: error, directory }, 'the added releases can not be read: they are not handed out')
+    log.error({ err: error, directory }, 'the added releases cannot be read: they are not handed out')
   })
   return {
     async builds() {

@@ -21,7 +21,7 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
       id: 'getReady',
       tag,
       summary:
-        'Whether the server takes work: not while starting or stopping, when its store takes no writes or can not be reached, or when its lease is over',
+        'Whether the server takes work: not while starting or stopping, when its store takes no writes or cannot be reached, or when its lease is over',
       allow,
       always,
       query: ReadyQuery,

@@ -76,7 +76,7 @@ export function hostRoutes(app: AppInstance, { services: { hosts, tasks } }: Rou
     operation({
       id: 'updateHost',
       tag,
-      summary: 'Change a host; its hostKey takes ADMIN',
+      summary: 'Change a host; its hostKey requires ADMIN',
       allow: change,
       exists,
       body: HostPatch,

@@ -60,7 +60,7 @@ function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): H
   if (host.agent?.revokedAt !== undefined) return host
   throw conflict(
     `Agent ${input.agentId} is already registered as host ${host.hostname}; give this agent its own --agent-id, ` +
-      `or replace the former one: rsm hosts join --replace ${host.hostname}`,
+      `or replace the previous one: rsm hosts join --replace ${host.hostname}`,
   )
 }
 

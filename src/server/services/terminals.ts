@@ -116,7 +116,8 @@ export function createTerminalService(context: Context): ServerTerminals {
     },
     async ticket(caller, sessionId, { watch = false }) {
       const record = await find(caller, sessionId)
-      if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
+      if (watch && caller.role !== 'ADMIN')
+        throw refusal(caller, 'to watch a session requires the role ADMIN')
       if (!watch && record.userId !== caller.id)
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
       // One that has ended may still have to tell its client the rest.

@@ -35,9 +35,9 @@ export function createTokens(context: Context): ForCallers<TokenService> {
     async create(caller, input) {
       const role = input.role ?? caller.role
       // The caller's role, not the owner's: a token that may little must not make one that may more.
-      if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} takes ${role}`)
+      if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} requires ${role}`)
       if (input.admin && role !== 'ADMIN')
-        throw invalid([{ field: 'admin', message: `takes the role ADMIN, and this token's is ${role}` }])
+        throw invalid([{ field: 'admin', message: `requires the role ADMIN, and this token's is ${role}` }])
       const { token, tokenHash } = newToken('personal')
       const now = clock.now()
       const at = isoTime(now)

@@ -102,7 +102,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         if ((await tx.query('webhooks', { limit: 0 })).total >= mostWebhooks)
-          throw new RsmError('conflict', `there are ${mostWebhooks} webhooks, and more can not be`)
+          throw new RsmError('conflict', `limit of ${mostWebhooks} webhooks reached`)
         const id = await tx.nextId('webhooks')
         const created: WebhookRecord = {
           id,

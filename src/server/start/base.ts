@@ -49,7 +49,7 @@ export async function openBase(options: ServerOptions, openData: OpenData): Prom
       clock: options.clock ?? systemClock,
       log,
       onFatal(error) {
-        log.error({ err: error }, 'what the store stands on can not be trusted any more; stopping at once')
+        log.error({ err: error }, 'what the store stands on cannot be trusted any more; stopping at once')
         process.exit(1)
       },
     })

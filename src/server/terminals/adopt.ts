@@ -30,10 +30,10 @@ export async function kept(state: TerminalsState, id: string): Promise<LiveTermi
   if (await ownership.holds(member, id)) return terminals.get(id) ?? null
   // Two may have asked at once.
   if (terminals.get(id) === terminal) {
-    log.info({ sessionId: id }, 'a terminal session goes on at another server')
+    log.info({ sessionId: id }, 'a terminal session continues on another server')
     terminals.delete(id)
     saving.forget(terminal)
-    terminal.suspend('the session goes on at another server')
+    terminal.suspend('the session continues on another server')
     // What it has not written yet the agent sends again.
     void terminal.recording?.end().catch(() => undefined)
   }
@@ -42,7 +42,7 @@ export async function kept(state: TerminalsState, id: string): Promise<LiveTermi
 
 /** It may be on its way from one server to another. */
 export const elsewhere = (id: string): RsmError =>
-  new RsmError('unavailable', `The server of terminal session ${id} can not be reached just now`, {
+  new RsmError('unavailable', `The server of terminal session ${id} cannot be reached just now`, {
     retryAfter: 1,
   })
 
@@ -109,7 +109,7 @@ export function adoptRegularly(state: TerminalsState): { stop(): Promise<void> }
   const timer = setInterval(() => {
     adopting ??= adoptAll(state)
       .catch((error: unknown) =>
-        state.log.warn({ err: error }, 'could not look for sessions that nobody has'),
+        state.log.warn({ err: error }, 'could not look for sessions without a server'),
       )
       .finally(() => {
         adopting = null

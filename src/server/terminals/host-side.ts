@@ -112,7 +112,7 @@ export function createHostSide(state: TerminalsState): HostSide {
       if (!terminal) return void (await isOwn(link, frameId, sessionId))
       if (!terminal.taken(inputKey, typed)) {
         link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
-        return terminal.finish(ended('its host answered with a key that is none'))
+        return terminal.finish(ended('its host answered with an invalid key'))
       }
       // Before the next frame, which may be its end already.
       openings.get(sessionId)?.resolve()

@@ -114,7 +114,7 @@ export class InputQueue {
   refused(now: number): void {
     if (!this.#refusals.begins(now)) return
     const message =
-      'the host refused input that this server did not send: whoever is between them tries to type into this session'
+      'the host refused input that this server did not send: someone between them tries to type into this session'
     this.#client()?.send('ERROR', { code: 403, message, refId: null })
   }
 

@@ -101,7 +101,7 @@ export class Saving {
     // Who can not be asked can not be saved to either, and is tried again.
     const owner = await ownership.owner(id).catch(() => null)
     if (owner === null || owner.epoch === member.epoch) return false
-    log.info({ sessionId: id, server: owner.name }, 'a terminal session goes on at another server')
+    log.info({ sessionId: id, server: owner.name }, 'a terminal session continues on another server')
     for (const terminal of this.#unsaved) if (terminal.record.id === id) this.#unsaved.delete(terminal)
     this.#closing.delete(id)
     return true

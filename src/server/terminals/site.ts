@@ -73,7 +73,7 @@ export function createSite(state: TerminalsState): TerminalSite {
       terminals.delete(id)
       state.leaving.add(id)
       saving.forget(terminal)
-      terminal.suspend('the session goes on at another server')
+      terminal.suspend('the session continues on another server')
       try {
         await terminal.recording?.end()
         await state.ownership.release(state.member, [id])

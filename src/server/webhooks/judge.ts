@@ -77,7 +77,7 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
       return `leads to ${shown} over http: the server has to be started with --webhook-insecure`
     if (allowed.some((network) => isIn(address, network))) return null
     const hint = `the server has to be started with --webhook-allow ${shown}`
-    if (!isGlobal(address)) return `leads to ${shown}, which is no public address: ${hint}`
+    if (!isGlobal(address)) return `leads to ${shown}, which is not a public address: ${hint}`
     const isOwn = ownAddresses().some((own) => unwrapped(ipaddr.process(own)).toString() === shown)
     return isOwn ? `leads to ${shown}, an address of the server itself: ${hint}` : null
   }

@@ -40,7 +40,7 @@ export async function judgedAddresses(
   const found = isIP(host)
     ? [{ address: host, family: isIP(host) }]
     : await inTurn(() => resolve(host), signal).catch((error: NodeJS.ErrnoException) => {
-        throw new Error(`${host} can not be looked up: ${error.code ?? error.message}`, { cause: error })
+        throw new Error(`${host} cannot be looked up: ${error.code ?? error.message}`, { cause: error })
       })
   for (const { address } of found) {
     const fault = judge.addressFault(url, address)

@@ -12,7 +12,7 @@ export const secretContext = (webhookId: number): string => `webhooks/${webhookI
 
 const noSecret: Outcome = {
   status: null,
-  error: 'its secret can not be opened, as the key that sealed it is gone: give it a new one',
+  error: 'its secret cannot be opened, as the key that sealed it is gone: give it a new one',
 }
 
 export interface Sender {

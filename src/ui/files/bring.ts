@@ -41,7 +41,7 @@ export function destinationOf(target: string, kind: Fetch['kind'], hostCount: nu
   const found = within(dirname(target), () => statSync(target, { throwIfNoEntry: false }))
   const isDirectory = found?.isDirectory() === true
   if (found !== undefined && !isDirectory && (hostCount > 1 || kind === 'TREE' || !found.isFile()))
-    throw new RsmError('usage', `${target} is no directory`, {
+    throw new RsmError('usage', `${target} is not a directory`, {
       hint: 'name a directory: it gets one for each host',
     })
   const isFile = kind === 'FILE' && hostCount === 1 && !isDirectory && !target.endsWith('/')

@@ -37,7 +37,8 @@ export function showTransfer({ globals }: BaseCommand, what: string): TransferPr
       size = of
     },
     cut(why) {
-      if (!globals.quiet) void guarded.write(`rsm: ${sanitizeLine(why)}; ${shown} goes on where it was cut\n`)
+      if (!globals.quiet)
+        void guarded.write(`rsm: ${sanitizeLine(why)}; ${shown} continues where it was cut\n`)
     },
     end: () => line?.end(),
   }

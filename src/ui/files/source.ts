@@ -53,7 +53,7 @@ export async function fileSource(path: string): Promise<LocalSource> {
   }
   if (!found.isFile()) {
     await close()
-    throw refused(found.isDirectory() ? 'it is a directory' : 'it is no regular file')
+    throw refused(found.isDirectory() ? 'it is a directory' : 'it is not a regular file')
   }
   const before = await handle.stat({ bigint: true })
   let size: number | null

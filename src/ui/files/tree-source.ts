@@ -42,7 +42,7 @@ export function treeSource(sources: readonly string[], hasTop: boolean): LocalSo
   if (twice !== undefined) throw new RsmError('usage', `two sources have the name ${twice.name}`)
   for (const { source, name } of named)
     if ((name === '' || name === topName) && !statSync(source).isDirectory())
-      throw new RsmError('usage', `${source} is no directory`)
+      throw new RsmError('usage', `${source} is not a directory`)
   const roots = named.map(rootOf)
   const changedAt = (path: string) => {
     throw new Failure(`${path} changed while it was read; run it again`)

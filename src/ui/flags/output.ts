@@ -68,7 +68,7 @@ export function readShowOptions(flags: OutputFlags, json: boolean, standard?: Fo
     const path = word.slice(at + 1)
     if (at === -1 || path === '-') onStdout.add(format)
     else if (path === '')
-      throw new RsmError('usage', `-o ${word} names no file`, { hint: `-o ${format}=FILE` })
+      throw new RsmError('usage', `-o ${word} needs a file`, { hint: `-o ${format}=FILE` })
     else if (files.some((file) => file.path === path))
       throw new RsmError('usage', `two formats can't go into one file: ${path}`)
     else files.push({ format, path })

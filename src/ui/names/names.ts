@@ -181,7 +181,7 @@ export async function findHosts(
   for (const selector of selectors) {
     const { content } = await allPages((query) => services.hosts.list(query), { selector })
     if (content.length === 0)
-      throw new RsmError('not_found', `${selector} names no host`, { hint: 'rsm hosts list' })
+      throw new RsmError('not_found', `${selector} matches no host`, { hint: 'rsm hosts list' })
     for (const host of content) found.set(host.id, host)
   }
   return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))

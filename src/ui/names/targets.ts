@@ -91,7 +91,7 @@ export function checkTargets(options: TargetOptions): void {
       hint: 'leave out --all, or -w and -g',
     })
   if (!options.all && named === 0 && options.tags.length === 0)
-    throw new RsmError('usage', 'no target: say on which hosts', {
+    throw new RsmError('usage', 'no target hosts', {
       hint: "name them with -w 'web[1-3]', -g CLUSTER, -t KEY=VALUE or --all",
     })
 }

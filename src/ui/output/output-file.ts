@@ -58,7 +58,7 @@ function openPipe(path: string, patience: number): number {
       return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
-      if (performance.now() >= until) throw new Error('nobody reads this pipe', { cause: error })
+      if (performance.now() >= until) throw new Error('the pipe has no reader', { cause: error })
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readerPause)
     }
   }

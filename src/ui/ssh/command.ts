@@ -51,7 +51,7 @@ function onSignals(): {
 function namesOf(ssh: string): string[] {
   const hosts = expandNodeset(ssh, '--ssh')
   if (hosts.length > 0) return hosts
-  throw new RsmError('usage', `${ssh} names no host`, { hint: "--ssh 'web[01-20]'" })
+  throw new RsmError('usage', `${ssh} matches no host`, { hint: "--ssh 'web[01-20]'" })
 }
 
 /** `12 of 20 hosts; web13 copying 45 %, web14 connecting`. */

@@ -27,7 +27,7 @@ export function whatRan({ scriptName, firstLine }: TaskSummary): string {
  */
 export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
   if (!yes && !isSomeoneThere())
-    throw new RsmError('usage', `without a terminal, ${verb} of latest takes --yes`, {
+    throw new RsmError('usage', `without a terminal, ${verb} of latest needs --yes`, {
       hint: `name the task: rsm tasks ${verb} TASK, or use --yes`,
     })
   const task = await latestTask(client)

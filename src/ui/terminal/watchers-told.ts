@@ -15,7 +15,7 @@ export class WatchersTold {
     const names = [...watchers].sort().join(', ')
     if (names === this.#known) return null
     this.#known = names
-    if (names === '') return 'nobody reads along any more'
+    if (names === '') return 'no one is watching any more'
     return `${names} ${watchers.length === 1 ? 'reads' : 'read'} along`
   }
 }

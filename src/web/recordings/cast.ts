@@ -32,7 +32,7 @@ function eventOf(line: string): CastEvent | undefined {
 export function parseCast(text: string): Cast {
   const [head = '', ...lines] = text.split('\n')
   const { version, width, height } = JSON.parse(head) as Record<string, unknown>
-  if (version !== 2) throw new Error('This is no recording in the asciicast v2 format')
+  if (version !== 2) throw new Error('This is not a recording in the asciicast v2 format')
   const events: CastEvent[] = []
   for (const line of lines) {
     if (line === '') continue

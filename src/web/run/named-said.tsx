@@ -15,7 +15,7 @@ export function NamedSaid({ id, selector, named }: NamedSaidProps) {
       {selector.trim() !== '' && named === undefined && <p class="hint">Looking …</p>}
       {named !== undefined && 'fault' in named && <p class="fault">{named.fault}</p>}
       {named !== undefined && 'hosts' in named && named.count === 0 && (
-        <p class="fault">This selector names no host.</p>
+        <p class="fault">This selector matches no host.</p>
       )}
       {named !== undefined && 'hosts' in named && named.count > 0 && <HostSet {...named} />}
     </div>

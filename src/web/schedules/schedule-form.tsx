@@ -151,7 +151,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
         <SelectorField
           name="target"
           label="On"
-          hint="Looked up anew at each run"
+          hint="Looked up again at each run"
           selector={changed?.selector ?? ''}
           required
         />

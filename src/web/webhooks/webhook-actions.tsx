@@ -65,7 +65,7 @@ export function WebhookActions({ webhook, onTold, onSaved, onEdit }: WebhookActi
           onNo={() => setAsked(undefined)}
           onYes={() => change({ secret: null })}
         >
-          <p>The former one signs nothing more, from the next try on.</p>
+          <p>The old one is not used any more, from the next try on.</p>
         </Question>
       )}
       {asked === 'delete' && (

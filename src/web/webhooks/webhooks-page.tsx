@@ -22,7 +22,7 @@ export function WebhooksPage() {
         </button>
       </div>
       <Fault text={fault} />
-      {webhooks?.length === 0 && fault === '' && <p class="empty">Nobody is told of anything yet.</p>}
+      {webhooks?.length === 0 && fault === '' && <p class="empty">No webhooks yet.</p>}
       {webhooks !== undefined && webhooks.length > 0 && (
         <table class="rows">
           <thead>

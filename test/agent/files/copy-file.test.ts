@@ -85,7 +85,7 @@ test('check writes nothing: it says whether something would change, and how', as
   t.is(said, `--- ${path}\n+++ ${path}\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n`)
   t.like(await copy({ file: door.put('f2', 'a\nb\nc\n'), path, check: 'DIFF' }), { changed: false, said: '' })
   t.like(await copy({ file: door.put('f3', 'a\0b'), path, check: 'DIFF' }), {
-    said: `${path} would change; it is no text\n`,
+    said: `${path} would change; it is not text\n`,
   })
   t.like(await copy({ file: door.put('f4', 'x'.repeat(1024 ** 2 + 1)), path, check: 'DIFF' }), {
     said: `${path} would change; more than 1 MiB is not shown\n`,

@@ -107,7 +107,7 @@ test('limits of v2 go into the cgroup of the tree, those of v1 into one of their
   t.is(written('tree/memory.swap.max'), '0')
   t.is(written('tree/memory.oom.group'), '1')
   t.is(written('rsm-store-task/pids.max'), '12')
-  t.throws(() => limiter.create('task', { cpuPercent: 50 }, tree, 1), { message: /can not limit cpu: / })
+  t.throws(() => limiter.create('task', { cpuPercent: 50 }, tree, 1), { message: /cannot limit cpu: / })
   t.throws(() => limiter.create('task', { memoryMB: 64 }, null, 1), {
     message: /memory was refused: it has no cgroup/,
   })
@@ -118,7 +118,7 @@ test('a limit of the agent itself that this host can not enforce stops its start
   const able = limiterOf(new Map<LimitName, Place>([['memoryMB', { version: 2 }]]), 'rsm-')
   t.notThrows(() => checkCeiling({ memoryMB: 64 }, able))
   t.throws(() => checkCeiling({ memoryMB: 64, processes: 9 }, able), {
-    message: /^--limit processes: this host can not limit processes: /,
+    message: /^--limit processes: this host cannot limit processes: /,
   })
 })
 

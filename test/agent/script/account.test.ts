@@ -32,7 +32,7 @@ test('a directory service that hangs is waited for so long, and is not taken for
       message: 'the user app could not be looked up: the directory service of this host does not answer',
     }),
     t.throwsAsync(namedAccount('app', own, 100), { ...silent, message: /^--run-as app: .*does not answer$/ }),
-    t.throwsAsync(checkDrop(own, 100), { ...silent, message: /can not run scripts as .*does not answer$/ }),
+    t.throwsAsync(checkDrop(own, 100), { ...silent, message: /cannot run scripts as .*does not answer$/ }),
     warnOfUnknown(['app'], (_level, message) => warned.push(message), { dataDir: null, patience: 100 }),
   ])
   t.deepEqual(

@@ -108,7 +108,7 @@ test('P40 what fails before a session has begun is its end, not that of the agen
   const terminals = new Terminals({ lack: null, verify, log: () => undefined } as never)
   terminals.begin({ send: (...message) => sent.push(message), hasRoom: () => true })
   await terminals.open({ sessionId: 's1' } as TerminalOpen)
-  const reason = 'the agent of this host can not open a terminal: no such module'
+  const reason = 'the agent of this host cannot open a terminal: no such module'
   const closed = { sessionId: 's1', exitCode: null, signal: null, reason }
   t.deepEqual(sent, [['TERMINAL_CLOSED', closed]])
 })
@@ -157,7 +157,7 @@ test('an agent ends the processes that a killed agent left of a session, but non
   const ended: unknown[] = []
   const end = async (one: unknown) => {
     ended.push(one)
-    throw new Error('it can not be ended')
+    throw new Error('it cannot be ended')
   }
   const log: string[] = []
   const world = { containment: { end }, machine: { bootId: () => 'b' } } as never as Parameters<

@@ -26,7 +26,7 @@ for (const [title, text, expected] of cases)
 
 for (const text of ['', 'text', '{"version":1,"width":80,"height":24}\n', '[]\n', '{"version":2}\n'])
   test(`no recording: ${JSON.stringify(text)}`, async (t) => {
-    await t.throwsAsync(readRecording(inChunks(text, 9), 'x.cast'), { message: /x\.cast is no recording/ })
+    await t.throwsAsync(readRecording(inChunks(text, 9), 'x.cast'), { message: /x\.cast is not a recording/ })
   })
 
 for (const [width, height, cols, rows] of [

@@ -281,7 +281,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   ],
   ['a version that is none is not compared', { agent: { agentVersion: 'test' } }, []],
   [
-    'tasks that wait for a host that can not be reached',
+    'tasks that wait for a host that cannot be reached',
     { host: silent, agent: { connected: false, lastHeartbeatAt: ago(94) }, facts: { waiting: 2 } },
     [
       /^error silent: no heartbeat for 94 s/,
@@ -289,7 +289,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'what a host can not do is a note each',
+    'what a host cannot do is a note each',
     {
       agent: {
         runAs: 'root',
@@ -307,7 +307,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     ],
   ],
   [
-    'a terminal that can not be opened is a note that says why',
+    'a terminal that cannot be opened is a note that says why',
     { agent: { terminal: false, terminalLack: 'this host has no /dev/ptmx' } },
     [
       /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without$/,

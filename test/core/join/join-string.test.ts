@@ -37,9 +37,9 @@ const bad: readonly (readonly [what: string, text: string, message: RegExp])[] =
   ['no version', made({ url, token }), /altered: its version is unknown/],
   ['a field more', made({ v: 1, url, token, extra: 1 }), /altered: its extra is unknown/],
   ['no URL', made({ v: 1, token }), /altered: it has no url/],
-  ['a strange URL', made({ v: 1, url: 'ftp://x', token }), /altered: its url is none/],
-  ['half a token', made({ v: 1, url, token: token.slice(0, -1) }), /altered: its token is none/],
-  ['a strange pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: its fingerprint is none/],
+  ['a strange URL', made({ v: 1, url: 'ftp://x', token }), /altered: invalid url/],
+  ['half a token', made({ v: 1, url, token: token.slice(0, -1) }), /altered: invalid token/],
+  ['a strange pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: invalid fingerprint/],
 ]
 for (const [what, text, message] of bad)
   test(`a join string with ${what} says what is wrong`, (t) => {

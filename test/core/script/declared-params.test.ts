@@ -20,5 +20,5 @@ test('A15 of many undeclared params only the first are compared with those that 
   const faults = declaredFaults('deploy', declared, new Map(), found)
   t.is(faults.length, 1_000)
   t.is(read, 10 * 200)
-  t.deepEqual(faults[10], { field: 'params.DECLARE_10', message: 'is no param of deploy' })
+  t.deepEqual(faults[10], { field: 'params.DECLARE_10', message: 'is not a param of deploy' })
 })

@@ -120,7 +120,7 @@ test('a file that was changed, left out, added or moved is named, though gzip an
     [files.toSpliced(at, 1), /is damaged/],
     [[...files, file('used', 'x')], /is damaged: used follows its end/],
     [files.toSpliced(2, 0, file('store/snapshot-000000000007.jsonl', 'x')), /is damaged: store\/snapshot/],
-    [files.slice(1), /is none of rsm: it begins with store\/store\.json/],
+    [files.slice(1), /is not a backup of rsm: it begins with store\/store\.json/],
     [changed(files, 'end.json', { files: 1 }), /its end does not fit/],
     [changed(files, 'rsm-backup.json', { storeId: 'another' }), /its store is another one/],
     [changed(files, 'rsm-backup.json', { sequence: 7 }), /its store ends at \d+, not at 7/],
@@ -155,7 +155,7 @@ test('no file of a backup leaves the directory, and none is anything but a file'
   ]
   for (const name of names) {
     const { message } = await refused(t, home, await packed(files.toSpliced(1, 0, file(name, 'x'))))
-    t.regex(message, /which is no file of a server$/, name)
+    t.regex(message, /which is not a file of a server$/, name)
   }
   const link: File = {
     header: { name: 'used', type: 'symlink', linkname: '/etc/passwd' },
@@ -190,6 +190,6 @@ test('what is no backup is called so', async (t) => {
   t.regex((await refused(t, home, gzipSync('hello'))).message, /^the backup is/)
   t.regex(
     (await refused(t, home, await packed([file('hello', 'x')]))).message,
-    /is none of rsm: it begins with hello/,
+    /is not a backup of rsm: it begins with hello/,
   )
 })

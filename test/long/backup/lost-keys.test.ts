@@ -104,7 +104,7 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
     webhooks: ['call'],
   })
   const outcome = await server.data('POST', '/api/webhooks/1/test')
-  t.regex(outcome.error, /its secret can not be opened/)
+  t.regex(outcome.error, /its secret cannot be opened/)
   t.is((await server.data('GET', `/api/hosts/${sshHostId}`)).authType, 'NONE')
   t.is(
     (await readdir(join(server.dataDir, 'keys'))).filter((name) => name.startsWith('seal.key.replaced-'))
@@ -115,7 +115,7 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
   const [result] = (await finished(server, taskId)).results
   t.is(result?.status, 'FAILED')
   t.is(result?.exitCode, 126)
-  t.regex(result?.error ?? '', /^not started: the secret parameters of the task can not be opened/)
+  t.regex(result?.error ?? '', /^not started: the secret parameters of the task cannot be opened/)
   await agent.settled()
   t.false(
     agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'),

@@ -129,7 +129,7 @@ test('where no server runs the command makes the backup itself, and leaves the s
   t.is((await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir, '--yes')).exit, 0)
   const nowhere = await rsm('backup', at('c.tar.gz'), '--data-dir', at('none'))
   t.is(nowhere.exit, 5)
-  t.regex(nowhere.stderr, /none is none of a server: it has no store/)
+  t.regex(nowhere.stderr, /none is not that of a server: it has no store/)
   const unwritable = await rsm('backup', at('no/such/b.tar.gz'), '--data-dir', server.dataDir)
   t.is(unwritable.exit, 2)
   t.regex(unwritable.stderr, /there is no such directory/)

@@ -226,7 +226,7 @@ browserTest.serial(
     ]) {
       await page.goto(`${server.url}/#/${address}`)
       await page.getByRole('heading', { name: title ?? '' }).waitFor()
-      await page.getByText('You are vera, VIEWER; this takes OPERATOR').waitFor()
+      await page.getByText('You are vera, VIEWER; this requires OPERATOR').waitFor()
       t.is(await page.locator('form, .tabs:visible').count(), 0)
     }
     await picture(page, 'refused-phone')

@@ -33,7 +33,7 @@ test('F23 PostgreSQL is away for 20 s behind the documented balancer: links stay
   await delay(2_000)
   const ready = await front.api('GET', '/api/ready')
   t.is(ready.headers.get('retry-after'), '5')
-  t.true(ready.body.data.reasons.includes('PostgreSQL can not be reached'))
+  t.true(ready.body.data.reasons.includes('PostgreSQL cannot be reached'))
   t.is((await front.api('GET', '/api/hosts')).status, 200)
   const refused = await front.api('POST', '/api/tasks', { script: 'true', hostIds: [first.hostId] })
   t.is(refused.status, 503)

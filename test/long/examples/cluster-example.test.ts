@@ -75,7 +75,7 @@ test('examples/cluster/up says where PostgreSQL can not run', (t) => {
   const directory = process.getuid?.() === 0 ? join(home, 'cluster') : '/root/cluster'
   const up = spawnSync(resolve('examples/cluster', 'up'), [directory], { env, encoding: 'utf8' })
   t.is(up.status, 1)
-  t.regex(up.stderr, /the user postgres can not reach .*: give another directory|Permission denied/)
+  t.regex(up.stderr, /the user postgres cannot reach .*: give another directory|Permission denied/)
 })
 
 test('examples/cluster/up names a port that is in use, starts nothing, and does not mistake the server there for its own', async (t) => {

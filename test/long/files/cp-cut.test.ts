@@ -34,7 +34,7 @@ for (const source of ['big', '-'])
     }
     const { exit, stderr } = await done
     t.is(exit, 0, stderr)
-    t.regex(stderr, /^rsm: cannot reach .*: connection lost; sending .* goes on where it was cut$/m)
+    t.regex(stderr, /^rsm: cannot reach .*: connection lost; sending .* continues where it was cut$/m)
     t.true(readFileSync(join(theirs, 'copied')).equals(bytes))
   })
 

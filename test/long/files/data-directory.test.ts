@@ -13,7 +13,7 @@ test('A18 F05 a directory without write permission is refused with what to do', 
   await chmod(path, 0o500)
   const { child, outcome } = await openElsewhere(t, path, isRoot ? { uid: nobody, root: openProgram(t) } : {})
   t.is(outcome.code, 'unavailable')
-  t.is(outcome.message, `data directory ${path} can not be written by this user`)
+  t.is(outcome.message, `data directory ${path} cannot be written by this user`)
   t.regex(outcome.hint ?? '', /--data-dir/)
   if (child.exitCode === null) await once(child, 'exit')
   t.is(child.exitCode, 1)

@@ -147,7 +147,7 @@ whereFit(
       web2: /^255 host key changed: SHA256:A{43} is pinned, and SHA256:\S{43} was shown; nothing was sent\./,
       web3: /^1 deploy is not root here: add --sudo/,
       refusing: /^255 127\.0\.0\.1:1 refuses connections: does sshd run there\?$/,
-      badkey: /^255 .*the stored key can not be used: /,
+      badkey: /^255 .*the stored key cannot be used: /,
       chatty: /^1 the host says more than an installer does$/,
       nothing: /^255 nothing has no SSH credentials: rsm hosts edit nothing --ssh-user USER/,
     }))

@@ -47,7 +47,7 @@ test('a migration refuses keys of another store, a directory that is damaged or 
 
   const foreign = /seal\.key is damaged, or is the key of another store.*\n.*--keys/
   await refused([...there, '--keys', keys], foreign)
-  await refused([...there, '--keys', join(keys, 'seal.key')], /seal\.key can not be read: ENOTDIR/)
+  await refused([...there, '--keys', join(keys, 'seal.key')], /seal\.key cannot be read: ENOTDIR/)
   const back = ['--from', shared, '--to', to]
   await refused([...back, '--keys', join(from, 'keys')], foreign)
   // What a server leaves that is killed while it cancels a task of many hosts.
@@ -100,7 +100,7 @@ test('a migration needs both ends, and none that can not be one', async (t) => {
   await refused(['--from', url], /--from a URL needs --to/)
   await refused(['--from', home, '--to', 'x'], /--to does not go with --from a directory/)
   await refused(['--from', url, '--store', url, '--to', 'x'], /--store does not go with --from a URL/)
-  await refused([...there, nowhere], /--store names no database/)
+  await refused([...there, nowhere], /--store has no database/)
   await refused(['--from', nowhere, '--to', 'x'], /--from names no database/)
   await refused([...there, 'postgres://rsm:secret@127.0.0.1:1/rsm'], /--store holds a password/)
   await refused([...there, 'mysql://a@b/c'], /--store is not a URL of PostgreSQL/)

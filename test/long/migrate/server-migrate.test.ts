@@ -453,7 +453,7 @@ test('what can not be moved is refused before anything is written, with the way 
   await refused(
     ['--from', join(home, 'none'), '--store', store],
     5,
-    /is none of a server: it has no store\n.*--from/,
+    /is not that of a server: it has no store\n.*--from/,
   )
   await refused([...there, '--keys', home], 6, /seal\.key is missing.*\n.*--keys/)
   await refused(['--from', from, '--store', `${host}/none`], 6, /database "none" does not exist/)

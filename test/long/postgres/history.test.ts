@@ -168,7 +168,7 @@ test('while PostgreSQL is away samples wait up to the bound, are read, and are w
   await history.close()
   t.deepEqual(warnings, [
     'metrics history could not be written for too long; samples dropped',
-    'can not write metrics history; trying again',
+    'cannot write metrics history; trying again',
     'the last metrics could not be written',
   ])
   own.start()

@@ -59,7 +59,7 @@ test('F23 a server that PostgreSQL does not answer is not ready, says so, and th
   t.is(status, 503)
   t.is(retryAfter, '5')
   const reasons = [
-    'PostgreSQL can not be reached',
+    'PostgreSQL cannot be reached',
     'its lease is over: others may take over its tasks and links',
   ]
   t.is(data.status, 'DOWN')
@@ -85,7 +85,7 @@ test('F23 a server whose connections to PostgreSQL are cut, and none is made aga
   way.cut()
   await until('it is not ready', async () => (await ready()).status === 503)
   const { data } = await ready()
-  t.deepEqual(data.reasons, ['PostgreSQL can not be reached'])
+  t.deepEqual(data.reasons, ['PostgreSQL cannot be reached'])
   t.true(data.server.leaseSeconds > 0)
   way.thaw()
   await until('it is ready again', async () => (await ready()).status === 200)

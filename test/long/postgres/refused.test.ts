@@ -69,7 +69,7 @@ async function asVersion12(t: ExecutionContext, target: number): Promise<number>
 }
 
 test.serial(
-  'F30 what can not be served is refused by name: database, version, read-only, newer schema, nobody there',
+  'F30 what cannot be served is refused by name: database, version, read-only, newer schema, nobody there',
   async (t) => {
     const postgres = await startPostgres(atExit)
     const url = await postgres.database()
@@ -210,7 +210,7 @@ test.serial(
     postgres.stop('immediate')
     const away = await at('status')
     t.is(away.exit, 0, away.stderr)
-    t.regex(away.stdout, /^store fault +.*can not be reached|no host takes writes/m)
+    t.regex(away.stdout, /^store fault +.*cannot be reached|no host takes writes/m)
     server.child.kill('SIGTERM')
     t.is((await server.done).exit, 0)
     for (const words of [backup, ['compact'], ['doctor'], ['retention', '--dry-run']])

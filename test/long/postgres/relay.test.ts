@@ -152,7 +152,7 @@ test('what can not be attached is told as by a socket of its server, and another
   const { client, heard } = notedClient()
   there.attach('s1', client, attach)
   await until('it is closed', () => heard.length === 2)
-  t.deepEqual(heard, ['ERROR', 'closed 1013 the session can not be attached'])
+  t.deepEqual(heard, ['ERROR', 'closed 1013 the session cannot be attached'])
   await t.throwsAsync(there.expect('s1', null), {
     code: 'internal',
     message: 'the server of the session failed',

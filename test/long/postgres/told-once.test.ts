@@ -48,9 +48,9 @@ test('F23 the log says once that PostgreSQL does not answer, and once that it do
   const counts = new Map<string, number>()
   for (const { msg } of said()) counts.set(msg, (counts.get(msg) ?? 0) + 1)
   t.like(Object.fromEntries(counts), {
-    'the store can not be reached': 1,
+    'the store cannot be reached': 1,
     'the store is reached again': 1,
-    'the lease of this server can not be renewed; trying again': 1,
+    'the lease of this server cannot be renewed; trying again': 1,
     'the lease of this server is renewed again': 1,
   })
   t.deepEqual(
@@ -60,6 +60,6 @@ test('F23 the log says once that PostgreSQL does not answer, and once that it do
   const errors = said().filter(({ level }) => level >= 50)
   t.deepEqual(
     errors.map(({ msg }) => msg),
-    ['the store can not be reached'],
+    ['the store cannot be reached'],
   )
 })

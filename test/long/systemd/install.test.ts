@@ -56,7 +56,7 @@ whereThere(
 )
 
 whereThere(
-  'under systemd, an installation that can not work says why, and a port in use by whom',
+  'under systemd, an installation that cannot work says why, and a port in use by whom',
   async (t) => {
     t.timeout(290_000)
     const { run } = await boot(t)

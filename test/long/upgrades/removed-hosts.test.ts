@@ -41,7 +41,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     const said = await status()
     t.is(said.exit, 1)
     t.regex(said.stdout, /^error +the server does not hear it: .*web1\) was removed.*rsm hosts join$/m)
-    t.regex(said.stdout, /^ +put the new token in the place of the former one/m)
+    t.regex(said.stdout, /^ +replace the old token with the new one/m)
     await delay(2_000)
     t.is(running.child.exitCode, null, running.out.stderr)
     t.is((await server.data('GET', '/api/hosts')).totalElements, 0)

@@ -189,7 +189,7 @@ test('a build with a release key runs what the key has signed; one without takes
     says: RegExp,
     runs?: true,
   ])[] = [
-    [keyless, null, [], /can not be checked: this build of rsm has no release key/],
+    [keyless, null, [], /cannot be checked: this build of rsm has no release key/],
     [keyless, of('0.0.9', bytes), [], mended],
     [keyless, null, [...otherSum, ...unsigned], /has the sha256/],
     [keyless, null, sum, isOlder, true],
@@ -400,5 +400,5 @@ for (const signal of ['SIGKILL', 'SIGINT', 'SIGHUP'] as const)
     })
     const { exit, signal: endedBy, stderr } = await command.done
     t.is(endedBy ?? exit, signal === 'SIGKILL' ? 'SIGKILL' : 0, stderr)
-    if (signal !== 'SIGKILL') t.regex(stderr, /the upgrade goes on/)
+    if (signal !== 'SIGKILL') t.regex(stderr, /the upgrade continues/)
   })

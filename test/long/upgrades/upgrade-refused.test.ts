@@ -90,7 +90,7 @@ test('only an ADMIN upgrades and retries that; what the server does not hold, an
   )
   const refused = await server.api('POST', '/api/tasks', body('web1'), asOlga)
   t.is(refused.status, 403)
-  t.regex(refused.body.message, /you are olga \(OPERATOR\); this takes ADMIN/)
+  t.regex(refused.body.message, /you are olga \(OPERATOR\); this requires ADMIN/)
   const { taskId } = await server.data('POST', '/api/tasks', { ...body('web1'), queueSeconds: 0 })
   const ended = await finished(server, taskId)
   t.is(ended.results[0]?.status, 'UNREACHABLE')

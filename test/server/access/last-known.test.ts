@@ -73,7 +73,7 @@ test('a token that is revoked while it is looked up is not known when the store 
   })
   let isAway = false
   const credentials = lastKnown(store, { now: () => 0, monotonic: () => 0 }, async () => {
-    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    if (isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
     await store.transact((tx) => tx.remove('tokens', 1))
     await setImmediate()
     return caller
@@ -88,7 +88,7 @@ test('a full cache of tokens evicts the least recently used one', async (t) => {
   t.teardown(() => store.close())
   let isAway = false
   const credentials = lastKnown(store, { now: () => 0, monotonic: () => 0 }, async (given) => {
-    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    if (isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
     return { type: 'user', tokenId: Number(given), idleAt: Infinity } as never
   })
   for (let at = 0; at < 1024; at++) await credentials(String(at))

@@ -28,6 +28,6 @@ test('where there is no data directory, neither is confirmed', async (t) => {
       cleanEnv(temporaryDirectory(t)),
     )
     t.is(exit, 5)
-    t.regex(stderr, /is none of a server: it has no store/)
+    t.regex(stderr, /is not that of a server: it has no store/)
   }
 })

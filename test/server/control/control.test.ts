@@ -61,7 +61,7 @@ test('A02 rsm server confirm-restore says what it found, and where it looked', a
   t.regex(idle.stderr, /nothing is held/)
   const nowhere = await run(join(home, 'none'))
   t.is(nowhere.exit, 5)
-  t.regex(nowhere.stderr, /the data directory .*none is none of a server/)
+  t.regex(nowhere.stderr, /the data directory .*none is not that of a server/)
 })
 
 test('A02 who speaks no HTTP to the socket, or leaves in mid-call, does the server no harm', async (t) => {

@@ -43,7 +43,7 @@ test('P09 an agent that does not know a limit is sent nothing: the host FAILED w
     ['memory and processes', 'memory', 'memory and processes'].map((words) => [
       'FAILED',
       126,
-      `not started: the agent of this host can not limit ${words}`,
+      `not started: the agent of this host cannot limit ${words}`,
     ]),
   )
   for (const agent of agents) t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
@@ -58,7 +58,7 @@ test('a base-protocol agent is sent nothing that is to run as another user', asy
   await agent.settled()
   const { results } = await finished(server, await startTask(server, [identity.hostId], { runAs: 'app' }))
   t.like(results[0], { status: 'FAILED', exitCode: 126 })
-  t.regex(results[0]?.error ?? '', /can not run scripts as another user/)
+  t.regex(results[0]?.error ?? '', /cannot run scripts as another user/)
 })
 
 test('limits outside their bounds, or with another name, are a 400 that names them', async (t) => {

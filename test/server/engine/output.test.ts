@@ -189,7 +189,7 @@ test('output that is no UTF-8 is three times as long on the wire and is not cut 
 for (const [exitCode, status, end, error] of [
   [9, 'SUCCESS', 'FAILED', 'its agent says SUCCESS with exit code 9'],
   [0, 'TIMEOUT', 'FAILED', 'its agent says TIMEOUT with exit code 0'],
-  [0, 'CANCELLED', 'FAILED', 'its agent says CANCELLED with exit code 0, and nobody asked for that'],
+  [0, 'CANCELLED', 'FAILED', 'its agent says CANCELLED with exit code 0, although it was not cancelled'],
   [0, 'FAILED', 'FAILED', 'its agent says FAILED with exit code 0'],
   [-1, 'SUCCESS', 'TIMEOUT', 'its agent says SUCCESS with exit code -1'],
   [0, 'SUCCESS', 'SUCCESS', null],

@@ -24,7 +24,7 @@ test('time without a lookup of links does not count against the hosts of waiting
     },
     links: {
       async holders() {
-        if (state.isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+        if (state.isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
         return new Map()
       },
     },

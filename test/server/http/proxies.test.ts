@@ -120,7 +120,7 @@ test('of anybody else the headers are ignored, whatever is in them, and a PROXY 
     )
   for (const begins of [ipv4, localPreamble]) t.is(await clientOf({ from: stranger, preamble: begins }), 400)
   const { text } = await ask(server, login('x'), { from: stranger, preamble: ipv4 })
-  t.regex(text, /127\.0\.0\.2 is no trusted proxy/)
+  t.regex(text, /127\.0\.0\.2 is not a trusted proxy/)
 })
 
 test('where no proxy is trusted headers are ignored, and a PROXY preamble is 400', async (t) => {

@@ -75,7 +75,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
 test('a server on a store that others share shows its name, its lease and what it waits for, also while the store is away', async (t) => {
   let isAway = false
   const ifReached = async <T>(value: T) => {
-    if (isAway) throw new RsmError('unavailable', 'the store can not be reached just now')
+    if (isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
     return value
   }
   const counted: Counted = {

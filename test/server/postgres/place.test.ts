@@ -21,7 +21,7 @@ for (const [given, fault] of [
   [{ ...all, serverName: '' }, '--server-name takes no empty name'],
   [{ ...all, serverName: 'a'.repeat(64) }, '--server-name takes no aaa'],
   [{ ...all, store: `${store}?sslmode=disable` }, '--store has sslmode=disable for pg1'],
-  [{ ...all, store: 'postgres://rsm@pg1' }, '--store names no database'],
+  [{ ...all, store: 'postgres://rsm@pg1' }, '--store has no database'],
 ] as const)
   test(`refused: ${fault}`, (t) => {
     const error = t.throws(() => placeOf(given), { instanceOf: RsmError, code: 'usage' })

@@ -183,8 +183,8 @@ test('rsm server releases adds, lists and removes; what is no executable of rsm 
       2,
       /rsm-linux-arm64 is a program for another machine than arm64/,
     ],
-    [[await file('text', 'hello'), '--name', 'rsm-linux-x64'], 2, /rsm-linux-x64 is no program/],
-    [[await file('rsm-linux-x64.xz', 'hello')], 2, /is no \.xz file/],
+    [[await file('text', 'hello'), '--name', 'rsm-linux-x64'], 2, /rsm-linux-x64 is not a program/],
+    [[await file('rsm-linux-x64.xz', 'hello')], 2, /is not an \.xz file/],
     [[join(home, 'missing'), '--name', 'rsm-linux-x64'], 2, /cannot copy .*missing.*no such file/],
   ]
   for (const [words, exit, message] of cases) {

@@ -68,7 +68,7 @@ test('a server whose build holds the release key takes only signatures by it; th
     return runRsm(['server', 'releases', 'add', file], env)
   }
   const cases: [object | string, RegExp][] = [
-    ['', /rsm-linux-\w+\.sig is no signature of a release/],
+    ['', /rsm-linux-\w+\.sig is not the signature of a release/],
     [signedBy(key, '0.2.0', 'other'), /is of another executable, rsm 0\.2\.0 for/],
     [signedBy(newReleaseKey(), '0.2.0', bytes), /is not by the release key of this server's build/],
     [{ ...signedBy(key, '0.2.0', bytes), version: '0.9.0' }, /is not by the release key/],
@@ -140,7 +140,7 @@ test('P53 an upgrade is ordered with the signed builds of its version; the scrip
   })
   const { status, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
   t.is(status, 126)
-  t.regex(stderr, /^the agent of this host can not upgrade itself yet/)
+  t.regex(stderr, /^the agent of this host cannot upgrade itself yet/)
   await former.cut()
   const next = await ScriptedAgent.link(server, identity, {
     agentVersion: '0.2.0',

@@ -166,15 +166,15 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   register: [...lasting, ...agents, 'enrollment'],
 }
 const takesLasting =
-  /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
+  /this requires (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
 /** What a refusal tells a user that this takes (contract §2). */
 const takes: Partial<Record<Right, RegExp>> = {
-  session: /this takes a session: log in$/,
-  change: /this takes OPERATOR$/,
-  removeHosts: /this takes ADMIN or the right hosts:remove$/,
-  administer: /this takes ADMIN$/,
+  session: /this requires a session: log in$/,
+  change: /this requires OPERATOR$/,
+  removeHosts: /this requires ADMIN or the right hosts:remove$/,
+  administer: /this requires ADMIN$/,
   lasting: takesLasting,
-  adminSession: /this takes (ADMIN|a session: log in)$/,
+  adminSession: /this requires (ADMIN|a session: log in)$/,
   agent: /this takes the token of an agent$/,
   register: takesLasting,
 }

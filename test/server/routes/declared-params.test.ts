@@ -52,8 +52,8 @@ test('A15 every call that executes a stored script refuses what is missing, unkn
     [
       { params: { VERSION: '1', KEPE: '4' }, secretParams: { ...secret, EXTRA: 'x' } },
       {
-        'params.KEPE': /^is no param of deploy \(did you mean KEEP\?\)$/,
-        'secretParams.EXTRA': /^is no param of deploy \(it declares VERSION, KEEP, DB_PASSWORD\)$/,
+        'params.KEPE': /^is not a param of deploy \(did you mean KEEP\?\)$/,
+        'secretParams.EXTRA': /^is not a param of deploy \(it declares VERSION, KEEP, DB_PASSWORD\)$/,
       },
     ],
     [
@@ -121,7 +121,7 @@ test('A15 a text whose declarations can’t be read or enforced is refused where
   const cases: [text: string, fault: RegExp][] = [
     ['# rsm: param PATH', /^line 1, column 14: PATH decides which programs/],
     ['#!/bin/bash\n# rsm: param A required, parm B', /^line 2, column 26: expected/],
-    ['# rsm: param A pattern="("', /^the pattern of A is none of RE2/],
+    ['# rsm: param A pattern="("', /^the pattern of A is not valid in RE2/],
     ['# rsm: param A pattern=', /^line 1, column 16: pattern= has no value/],
     [`# rsm: param A pattern=${'a'.repeat(201)}`, /^line 1, column 16: a pattern has at most 200 characters/],
     ['# rsm: param A default=x pattern="[0-9]+"', /^the pattern of A does not match the default/],

@@ -44,7 +44,7 @@ test("A09 an ADMIN's personal access token makes nothing that outlasts it: no us
   for (const [method, path, body] of writes) {
     const { status, message } = await leaked.call(method, path, body)
     t.is(status, 403, `${method} ${path}`)
-    t.regex(message, /^you are admin \(ADMIN, by a token as ADMIN\); this takes a session/)
+    t.regex(message, /^you are admin \(ADMIN, by a token as ADMIN\); this requires a session/)
   }
   for (const path of ['/api/users', `/api/users/${id}`, '/api/enrollment-tokens'])
     t.is((await leaked.call('GET', path)).status, 200, 'it reads as its role says')
@@ -67,7 +67,7 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
   t.is((await inventory.call('PATCH', `/api/users/${data.id}`, { role: 'OPERATOR' })).status, 200)
   const rights = await inventory.call('PATCH', `/api/users/${data.id}`, { rights: ['hosts:remove'] })
   t.is(rights.status, 403)
-  t.regex(rights.message, /this takes a session: log in$/)
+  t.regex(rights.message, /this requires a session: log in$/)
   t.is((await inventory.call('DELETE', `/api/users/${data.id}`)).status, 200)
   const enrollment = await inventory.call('POST', '/api/enrollment-tokens', {})
   t.is(enrollment.status, 201)
@@ -77,7 +77,7 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
   const weak = await server.api('POST', '/api/tokens', { name: 'x', role: 'OPERATOR', admin: true })
   t.is(weak.status, 400)
   t.deepEqual(weak.body.errors, [
-    { field: 'admin', message: "takes the role ADMIN, and this token's is OPERATOR" },
+    { field: 'admin', message: "requires the role ADMIN, and this token's is OPERATOR" },
   ])
   await server.restart()
   t.is((await inventory.call('POST', '/api/enrollment-tokens', {})).status, 201)
@@ -92,7 +92,7 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
   }
   const refused = await oskar.call('DELETE', await host('web1'))
   t.is(refused.status, 403)
-  t.is(refused.message, 'you are oskar (OPERATOR); this takes ADMIN or the right hosts:remove')
+  t.is(refused.message, 'you are oskar (OPERATOR); this requires ADMIN or the right hosts:remove')
   const given = await server.data('PATCH', `/api/users/${oskar.id}`, { rights: ['hosts:remove'] })
   t.deepEqual(given.rights, ['hosts:remove'])
   t.deepEqual((await oskar.call('GET', '/api/auth/me')).data.rights, ['hosts:remove'])
@@ -103,7 +103,10 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
   const less = await oskar.call('POST', '/api/tokens', { name: 'less', role: 'VIEWER' })
   const { status, message } = await caller(server, less.data.token).call('DELETE', await host('web4'))
   t.is(status, 403)
-  t.is(message, 'you are oskar (OPERATOR, by a token as VIEWER); this takes ADMIN or the right hosts:remove')
+  t.is(
+    message,
+    'you are oskar (OPERATOR, by a token as VIEWER); this requires ADMIN or the right hosts:remove',
+  )
   await server.data('PATCH', `/api/users/${oskar.id}`, { email: 'oskar@example.org' })
   await server.restart()
   t.is((await oskar.call('DELETE', await host('web5'))).status, 200, 'another change leaves it')
@@ -122,7 +125,7 @@ test('whom the server trusts with the credentials of a host is for an ADMIN to s
   for (const wish of [hostKey, null]) {
     const refused = await oskar.call('PATCH', `/api/hosts/${id}`, { hostKey: wish })
     t.is(refused.status, 403)
-    t.is(refused.message, 'you are oskar (OPERATOR); this takes ADMIN')
+    t.is(refused.message, 'you are oskar (OPERATOR); this requires ADMIN')
   }
   t.is((await server.data('PATCH', `/api/hosts/${id}`, { hostKey })).hostKey, hostKey)
   t.is((await server.data('PATCH', `/api/hosts/${id}`, { hostKey: null })).hostKey, null)

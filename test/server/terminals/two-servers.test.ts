@@ -57,7 +57,7 @@ test('P42 a session moves with its agent to another server, and its client misse
   const agent = await link(b, 1, [['s1', 2]])
   await until('the agent is asked to go on', () => agent.sent('TERMINAL_OPEN').length === 1)
   t.is(agent.sent('TERMINAL_OPEN')[0]?.['after'], 1)
-  t.is(first.heard.at(-1), 'closed 1001 the session goes on at another server')
+  t.is(first.heard.at(-1), 'closed 1001 the session continues on another server')
   await agent.output(2, 'three')
   t.is(await a.terminals.site('s1'), await b.terminals.site('s1'))
   t.deepEqual([a.terminals.load().open, b.terminals.load().open], [0, 1])

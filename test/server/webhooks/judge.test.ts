@@ -15,7 +15,7 @@ const refusedUrls: readonly (readonly [url: string, why: RegExp])[] = [
   ['http://alerts.example.org/', /takes https/],
   ['http://127.0.0.1/', /--webhook-insecure/],
   ['http://localhost:8080/', /--webhook-insecure/],
-  ['https://127.0.0.1/', /127\.0\.0\.1, which is no public address.*--webhook-allow 127\.0\.0\.1/],
+  ['https://127.0.0.1/', /127\.0\.0\.1, which is not a public address.*--webhook-allow 127\.0\.0\.1/],
   ['https://127.1/', /127\.0\.0\.1/],
   ['https://2130706433/', /127\.0\.0\.1/],
   ['https://0x7f000001/', /127\.0\.0\.1/],
@@ -52,7 +52,7 @@ const refused = `
 
 test('S14 every address is refused that is not global unicast; mapped and NAT64 ones are the IPv4 address within', (t) => {
   for (const address of refused.trim().split(/\s+/))
-    t.regex(strict.addressFault(https, address) ?? 'taken', /is no public address/, address)
+    t.regex(strict.addressFault(https, address) ?? 'taken', /is not a public address/, address)
   for (const address of ['8.8.8.8', '::ffff:8.8.8.8', '64:ff9b::808:808', '2606:4700::1111'])
     t.is(strict.addressFault(https, address), null, address)
 })

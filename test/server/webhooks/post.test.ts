@@ -97,11 +97,11 @@ test('S14 the address is judged at each try: a name that leads to a refused one 
   const strict = createPost(createJudge({ insecure: true, allow: ['10.0.0.0/8'] }))
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]']) {
     const outcome = await strict({ url: `http://${host}:${port}/`, headers: {}, body }, running)
-    t.regex(outcome?.error ?? '', /^the URL leads to \S+, which is no public address/, host)
+    t.regex(outcome?.error ?? '', /^the URL leads to \S+, which is not a public address/, host)
   }
   t.is(receiver.got.length, 0)
   const unknown = await strict({ url: 'https://no-such-name.invalid/', headers: {}, body }, running)
-  t.regex(unknown?.error ?? '', /no-such-name\.invalid can not be looked up/)
+  t.regex(unknown?.error ?? '', /no-such-name\.invalid cannot be looked up/)
   strict.close()
 })
 
@@ -155,7 +155,7 @@ test('S14 a name that resolves to an address of the own network is refused, also
   t.teardown(async () => strict.close())
   for (const [host, found] of Object.entries(addresses)) {
     const outcome = await strict({ url: `https://${host}:${port}/`, headers: {}, body }, running)
-    const why = found.length === 0 ? /has no address/ : /^the URL leads to \S+, which is no public address/
+    const why = found.length === 0 ? /has no address/ : /^the URL leads to \S+, which is not a public address/
     t.regex(outcome?.error ?? '', why, host)
   }
   t.deepEqual(asked, Object.keys(addresses))

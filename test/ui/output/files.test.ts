@@ -131,7 +131,7 @@ test('a directory that can not be made is told at once', (t) => {
   t.throws(() => prepareOutdir('/proc/x/y'), {
     message: "can't write into --outdir /proc/x/y: no directory can be made there",
   })
-  t.throws(() => prepareOutdir(''), { message: '--outdir names no directory' })
+  t.throws(() => prepareOutdir(''), { message: '--outdir needs a directory' })
   t.throws(() => new Contexts({ XDG_CONFIG_HOME: '/proc/x' }).prepare(), {
     message: 'cannot write in /proc/x/rsm: no directory can be made there',
   })

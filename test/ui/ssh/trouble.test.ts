@@ -45,7 +45,7 @@ const cases: readonly (readonly [
   ],
   ['half an error', '{"error":{"exi\n', 1, 'it ended while copying: the host says: "{"error":{"exi"', null],
   ['no object', '{"error":null}\n', 1, 'it ended while copying: the host says: "{"error":null}"', null],
-  ['the script', 'mkdir: no\nrsm: can not\n', 1, 'the host says: "can not"', null],
+  ['the script', 'mkdir: no\nrsm: cannot\n', 1, 'the host says: "cannot"', null],
   [
     'a sudo that asks, on a host that does not know its name',
     'sudo: unable to resolve host web1: Name or service not known\nsudo: a password is required\n',

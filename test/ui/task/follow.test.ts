@@ -14,7 +14,7 @@ const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, co
 const resume = (taskId: string) => `rsm logs -f ${taskId}`
 
 for (const [what, answer, code, said] of [
-  ['an event that can not be read', 'event: task\ndata: {\n\n', 'internal', /not as an rsm server does/],
+  ['an event that cannot be read', 'event: task\ndata: {\n\n', 'internal', /not as an rsm server does/],
   [
     'an event without its fields',
     'event: output\ndata: {"id":1}\n\n',

@@ -106,7 +106,7 @@ test('watching that began while the connection was lost is told when it is back,
   second.socket.terminate()
   const third = await server.client()
   third.attached({ watchers: [] })
-  await pty.shows(/nobody reads along/)
+  await pty.shows(/no one is watching/)
   third.send('TERMINAL_CLOSED', { exitCode: 0, signal: null, reason: null })
   await pty.ended
   t.is(pty.shown.split('admin reads along').length, 2)

@@ -8,7 +8,7 @@ test('who reads along is told whenever it is news: at first, and after what happ
   t.is(told.attached(['ann']), null)
   t.is(told.attached(['bob', 'ann']), 'ann, bob read along')
   t.is(told.attached(['ann', 'bob']), null)
-  t.is(told.attached([]), 'nobody reads along any more')
+  t.is(told.attached([]), 'no one is watching any more')
 })
 
 test('after a notice of it, the next attachment says how it stands', (t) => {
@@ -19,5 +19,5 @@ test('after a notice of it, the next attachment says how it stands', (t) => {
   told.noticed('watched')
   t.is(told.attached(['ann']), 'ann reads along')
   told.noticed('unwatched')
-  t.is(told.attached([]), 'nobody reads along any more')
+  t.is(told.attached([]), 'no one is watching any more')
 })

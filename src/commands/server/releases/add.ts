@@ -34,7 +34,7 @@ export default class ServerReleasesAdd extends LocalCommand {
     const name = flags.name ?? basename(args.file)
     if (buildOf(name) === null)
       throw new RsmError('usage', `${name} is not the name of an executable that hosts take`, {
-        hint: 'say which it is: --name rsm-linux-x64 or --name rsm-linux-arm64, with .xz where it is compressed',
+        hint: 'add --name rsm-linux-x64 or --name rsm-linux-arm64, with .xz where it is compressed',
       })
     const directory = dataDirectory('server', flags['data-dir'])
     // Before 120 MB are copied: whether anybody is there.

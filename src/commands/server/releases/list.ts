@@ -20,7 +20,7 @@ export default class ServerReleasesList extends LocalCommand {
     const listed = await control(dataDirectory('server', flags['data-dir']), 'releases-list', {})
     const { releases } = listed
     if (releases.length === 0)
-      this.print('no executables: rsm server releases add FILE; until then hosts need an rsm of their own')
+      this.print('no executables: rsm server releases add FILE; until then hosts need rsm installed')
     else
       this.print(
         renderTable(releases, [

@@ -54,7 +54,7 @@ export const AuditQuery = Closed({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
-        'With Accept: application/x-ndjson: only entries with a greater id, so that a download that was cut goes on behind the last one that came',
+        'With Accept: application/x-ndjson: only entries with a greater id, so that a cut download continues after the last entry received',
     }),
   ),
   action: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),

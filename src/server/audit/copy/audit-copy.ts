@@ -178,7 +178,7 @@ export class AuditCopy {
     this.#taken = known
     log.info(
       { auditCopy: target, after: known.id },
-      'the audit copy goes on behind this entry; what the target has of later ones comes again',
+      'the audit copy continues after this entry; later entries are sent again',
     )
     return known
   }

@@ -26,7 +26,7 @@ function pathOf(text: string, path: string): string {
 }
 
 function remote(text: string, kind: 'tcp' | 'tls'): AuditCopyTarget {
-  if (!URL.canParse(text)) throw wrong(text, 'it is no address')
+  if (!URL.canParse(text)) throw wrong(text, 'not an address')
   const { hostname, port, username, password, pathname, search, hash } = new URL(text)
   if (hostname === '') throw wrong(text, 'the host is missing')
   if (username !== '' || password !== '') throw wrong('name or password', 'syslog has no login')
@@ -49,7 +49,7 @@ export function auditCopyTarget(text: string): AuditCopyTarget {
     case 'syslog+tls':
       return remote(text, 'tls')
     default:
-      throw wrong(text, 'it is no target')
+      throw wrong(text, 'unknown scheme')
   }
 }
 

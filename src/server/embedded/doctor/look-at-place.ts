@@ -13,7 +13,7 @@ export async function lookAtDirectory(path: string): Promise<Look> {
   const name = '`rsm server doctor --data-dir DIR`'
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
-    const why = found.code === 'ENOENT' ? 'is not there' : `can not be looked at: ${found.message}`
+    const why = found.code === 'ENOENT' ? 'is not there' : `cannot be looked at: ${found.message}`
     return [finding('data-directory', 'error', `the data directory ${path} ${why}`, `name another: ${name}`)]
   }
   if (!found.isDirectory())
@@ -53,7 +53,7 @@ export async function lookAtPermissions(path: string, keysDirectory: string): Pr
           'permissions',
           'error',
           `other users may read ${file} (mode ${mode(found)})`,
-          `\`chmod 600 ${file}\`; who has read it can sign scripts: \`rsm server start --new-keys\``,
+          `\`chmod 600 ${file}\`; anyone who has read it can sign scripts: \`rsm server start --new-keys\``,
         ),
       )
   }
@@ -66,7 +66,7 @@ export async function lookAtPermissions(path: string, keysDirectory: string): Pr
       finding(
         'permissions',
         'error',
-        `${path} can not be written by this user`,
+        `${path} cannot be written by this user`,
         'run this as the user of the server',
       ),
     )

@@ -13,7 +13,7 @@ function judgeCopy({ target, waiting, behindSeconds, error }: AuditCopyStatus): 
     'audit-copy',
     'warning',
     `the copy of the audit log to ${target} is ${waiting} entries behind, for ${behindSeconds} s${why}`,
-    'make the target take it, or change --audit-copy: nothing is lost, the server goes on where it stood',
+    'make the target take it, or change --audit-copy: nothing is lost, the server continues where it stopped',
   )
 }
 

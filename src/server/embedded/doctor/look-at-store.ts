@@ -8,13 +8,13 @@ import { damaged, manifestName, NewerStore, readManifest } from '../store/files.
 import { load } from '../store/recovery.ts'
 import { refuseWithoutStore } from '../used.ts'
 
-const anew = 'if the server runs, `rsm server compact` writes the store anew from its memory; else '
+const rewrite = 'if the server runs, `rsm server compact` rewrites the store from its memory; else '
 const back = 'bring it back from a backup: `rsm server restore FILE --data-dir DIR`'
 
 function refusal(error: unknown, isRunning: boolean): Finding {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof NewerStore) return finding('newer', 'error', message, 'use the newer rsm')
-  return finding('store', 'error', message, `${isRunning ? anew : ''}${back}`)
+  return finding('store', 'error', message, `${isRunning ? rewrite : ''}${back}`)
 }
 
 /** Reads the store as a start would and changes nothing; `tables` is null where it can't be read. */
@@ -37,7 +37,7 @@ async function readStore(path: string, isRunning: boolean): Promise<{ look: Look
     const tables = model.data
     // Of a server that runs that is the write which is under way.
     if (tornBytes === 0 || isRunning) return { look: `its store is whole up to ${tables.sequence}`, tables }
-    const says = `the journal ends in ${tornBytes} bytes of a write that was cut off; nobody was told that it was done`
+    const says = `the journal ends in ${tornBytes} bytes of a write that was cut off before it was confirmed`
     const todo = 'nothing: the next start of the server cuts it off and keeps it beside the journal'
     return { look: [finding('journal-tail', 'warning', says, todo)], tables }
   } catch (error) {
@@ -53,7 +53,7 @@ export async function lookAtKeys(directory: string, tables: Tables | null): Prom
     const path = join(directory, name)
     const found = await readFile(path).catch((error: NodeJS.ErrnoException) => error)
     if (found instanceof Error && found.code !== 'ENOENT') {
-      findings.push(finding('keys', 'error', `${path} can not be read: ${found.message}`, 'run this as root'))
+      findings.push(finding('keys', 'error', `${path} cannot be read: ${found.message}`, 'run this as root'))
       continue
     }
     const noted = tables?.get('keys', name) as KeyRecord | undefined

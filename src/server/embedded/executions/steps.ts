@@ -78,7 +78,7 @@ export class Steps {
         const next = current && !isFinal(current.status) ? decide(current, this.outputOf(current)) : null
         if (!current || !next) continue
         if (!mayBecome(current.status, next.status))
-          throw new Error(`a result can not go from ${current.status} to ${next.status}`)
+          throw new Error(`a result cannot go from ${current.status} to ${next.status}`)
         tx.put('executions', next)
         changed.push(next)
       }

@@ -70,7 +70,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
         if (isDiskFull(error)) break
       }
     }
-    if (fault !== null && !failing) log.warn({ err: fault }, 'can not write metrics history; trying again')
+    if (fault !== null && !failing) log.warn({ err: fault }, 'cannot write metrics history; trying again')
     failing = fault !== null
     if (failing) flushSoon()
   }

@@ -30,7 +30,8 @@ export async function openAlone(
   await refuseElsewhere(path, hint)
   // The lock would make the directory where there is none.
   await access(join(path, 'store')).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is none of a server' : error.message
+    const why =
+      error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is not that of a server' : error.message
     throw new RsmError('not_found', `the data directory ${path} ${why}: it has no store`, {
       hint: `name the data directory of the server with ${option}`,
       cause: error,

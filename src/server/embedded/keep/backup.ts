@@ -26,7 +26,7 @@ async function readKeys(directory: string): Promise<KeyFiles> {
   for (const name of keyFiles) {
     const found = await readFile(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' && name.startsWith('tls.')) return null
-      throw new RsmError('unavailable', `${join(directory, name)} can not be read: ${error.message}`, {
+      throw new RsmError('unavailable', `${join(directory, name)} cannot be read: ${error.message}`, {
         hint: 'leave --with-keys out, and keep the keys apart',
         cause: error,
       })

@@ -13,7 +13,7 @@ const inUse = 'nothing was changed; name an empty directory or one that is not t
 async function isThereAndEmpty(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
-    const why = error.code === 'ENOTDIR' ? 'is not a directory' : `can not be read: ${error.message}`
+    const why = error.code === 'ENOTDIR' ? 'is not a directory' : `cannot be read: ${error.message}`
     throw new RsmError('conflict', `${directory} ${why}`, { hint: inUse, cause: error })
   })
   if (names === null || names.length === 0) return names !== null
@@ -34,7 +34,7 @@ function explain(error: unknown, directory: string, what: string): unknown {
   if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
   const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'
   const why = isMount ? 'it is a mount point' : whyUnwritable(error)
-  return new RsmError('unavailable', `${directory} can not be ${what}: ${why}`, {
+  return new RsmError('unavailable', `${directory} cannot be ${what}: ${why}`, {
     hint: isMount ? 'name a new directory below it' : 'nothing was changed; change that, then try again',
     cause: error,
   })

@@ -86,7 +86,7 @@ function breakOffAfter(pause: number, gzip: Gzip): () => void {
   let before = -1
   const timer = setInterval(() => {
     if (gzip.bytesWritten === before)
-      gzip.destroy(new RsmError('unavailable', 'the backup broke off: for too long nobody read it'))
+      gzip.destroy(new RsmError('unavailable', 'the backup broke off: its reader stopped for too long'))
     before = gzip.bytesWritten
   }, pause)
   timer.unref()

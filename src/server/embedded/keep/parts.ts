@@ -74,7 +74,7 @@ async function* ofStore({ manifest, files }: HeldStore): AsyncGenerator<Part> {
         'unavailable',
         `the store is damaged on disk: ${name}, byte ${offset}: the line does not match its checksum`,
         {
-          hint: 'if the server runs, `rsm server compact` writes the store anew from its memory; then make the backup again',
+          hint: 'if the server runs, `rsm server compact` rewrites the store from its memory; then make the backup again',
         },
       )
     }

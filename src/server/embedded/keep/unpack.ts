@@ -138,10 +138,10 @@ export async function unpackBackup(
   try {
     for await (const entry of entries) {
       const { name, type, size = 0 } = entry.header
-      if (type !== 'file') throw broken(`holds ${name}, which is no file (${type})`)
+      if (type !== 'file') throw broken(`holds ${name}, which is not a file (${type})`)
       if (end !== null) throw broken(`is damaged: ${name} follows its end`)
       if (header === null) {
-        if (name !== headerName) throw broken(`is none of rsm: it begins with ${name}`)
+        if (name !== headerName) throw broken(`is not a backup of rsm: it begins with ${name}`)
         header = checkHeader(parse(name, await small(entry)) as BackupHeader)
         await unpacking.header(header)
       } else if (name === endName) {
@@ -150,7 +150,7 @@ export async function unpackBackup(
       } else if (isSums(name)) {
         sums.compare(name, await small(entry))
       } else {
-        if (!isPartName(name)) throw broken(`holds ${JSON.stringify(name)}, which is no file of a server`)
+        if (!isPartName(name)) throw broken(`holds ${JSON.stringify(name)}, which is not a file of a server`)
         let hash = ''
         const bytes = hashed(entry, (found) => {
           hash = found

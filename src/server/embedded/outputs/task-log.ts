@@ -226,7 +226,7 @@ export class TaskLog {
 
   #damaged({ end: id, hostId, length, stream, sequence }: IndexRecord): StoredLine {
     const whose = hostId === 0 ? '' : ` of ${stream}`
-    const damage = `the output is damaged: ${this.#path}, byte ${id - length}: a piece${whose} can not be shown`
+    const damage = `the output is damaged: ${this.#path}, byte ${id - length}: a piece${whose} cannot be shown`
     this.#events.damaged(hostId, damage)
     const entry = {
       hostId,

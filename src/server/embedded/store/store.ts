@@ -166,7 +166,7 @@ function crash(error: unknown): void {
 
 function explain(error: unknown, directory: string): unknown {
   if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
-  return new RsmError('unavailable', `the store in ${directory} can not be opened: ${error.message}`, {
+  return new RsmError('unavailable', `the store in ${directory} cannot be opened: ${error.message}`, {
     hint: 'check that the disk has room and that the files belong to the user who runs rsm',
     cause: error,
   })

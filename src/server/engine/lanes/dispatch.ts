@@ -113,7 +113,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       if (sent.length === 0) return
       const unsent = await sender.sendAll(sent, () => link, await sender.aboutHosts([link]))
       // What does not leave now is judged by the next HELLO.
-      if (unsent.length > 0) link.close(closeCodes.overloaded, 'the server can not take this just now')
+      if (unsent.length > 0) link.close(closeCodes.overloaded, 'the server cannot take this just now')
     },
 
     async sweep() {

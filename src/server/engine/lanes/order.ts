@@ -5,7 +5,7 @@ import { fetchBound } from '../../files/growing.ts'
 import type { GateScript, TaskGates, TaskRecord } from '../../seams/records/task.ts'
 
 /** What an agent runs that does not know what an upgrade is. */
-const tooOld = `echo "the agent of this host can not upgrade itself yet: install rsm anew there (rsm hosts join)" >&2
+const tooOld = `echo "the agent of this host cannot upgrade itself yet: install rsm there again (rsm hosts join)" >&2
 exit 126`
 
 /** What makes an agent execute something. */
@@ -108,7 +108,7 @@ const pathOn = (hostname: string, path: string): string => expandPath(path, host
 export function unfitPath({ copy, fetch }: TaskRecord, hostname: string): string | null {
   const { path = '', kind = 'FILE' } = copy ?? fetch ?? {}
   if (path === '' || expandPath(path, hostname) === expandPath(path, 'host')) return null
-  if (!isSafeInPath(hostname)) return 'not started: the name of this host can not stand in a path'
+  if (!isSafeInPath(hostname)) return 'not started: the name of this host cannot stand in a path'
   const fault = pathFault(pathOn(hostname, path), kind)
   return fault === null ? null : `not started: the path with the name of this host ${fault}`
 }

@@ -125,7 +125,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     settle(link, { ...how, complete }).catch((error: unknown) => {
       log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
       // The agent tells it again over its next link only.
-      present(link).close(1013, 'the server can not take this just now')
+      present(link).close(1013, 'the server cannot take this just now')
     })
   }
 
@@ -156,7 +156,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     } catch (error) {
       log.warn({ err: error, taskId }, 'could not store output')
       // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
-      present(link).close(1013, 'the server can not store output just now')
+      present(link).close(1013, 'the server cannot store output just now')
     } finally {
       incoming.writing--
     }

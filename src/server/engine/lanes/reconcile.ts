@@ -14,9 +14,9 @@ import type { HostLane, HostLanes } from './host-lanes.ts'
 const atOnce = 500
 
 const notTheSame =
-  'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
+  'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran cannot be known'
 const noStart = { noStart: true } as const
-const journalLost = 'the agent lost its journal, so whether the script ran can not be known'
+const journalLost = 'the agent lost its journal, so whether the script ran cannot be known'
 
 /**
  * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be

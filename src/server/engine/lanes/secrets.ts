@@ -14,7 +14,7 @@ export function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskR
     openSecrets(keys, task)
     return null
   } catch (error) {
-    log.error({ err: error, taskId: task.id }, 'the secret parameters of a task can not be opened')
-    return 'not started: the secret parameters of the task can not be opened: the key that they were sealed with is gone, or they are damaged'
+    log.error({ err: error, taskId: task.id }, 'the secret parameters of a task cannot be opened')
+    return 'not started: the secret parameters of the task cannot be opened: the key that they were sealed with is gone, or they are damaged'
   }
 }

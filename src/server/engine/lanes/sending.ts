@@ -29,14 +29,14 @@ function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string
     return 'not started: agent too old: it takes no files; upgrade rsm on this host'
   if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
   if (task.runAs !== null && hello === null)
-    return 'not started: the agent of this host can not run scripts as another user'
+    return 'not started: the agent of this host cannot run scripts as another user'
   if (task.gates && hello?.capabilities.gates !== true)
     return 'not started: the agent of this host is too old to verify or roll back what it runs; upgrade it (rsm hosts upgrade)'
   if (!task.limits) return unfitPath(task, hostname)
   const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
   if (missing.length === 0) return null
   const words = missing.map((name) => limitWords[name]).join(' and ')
-  return `not started: the agent of this host can not limit ${words}`
+  return `not started: the agent of this host cannot limit ${words}`
 }
 
 /** Sends what is marked as sent. */

@@ -60,12 +60,12 @@ export function readStoreAddress(
     throw new RsmError('usage', '--store holds a password, which ps would show to everyone', {
       hint: 'put it into a file for --store-password-file, or into ~/.pgpass',
     })
-  if (login === '') throw refuse('--store names no user')
-  if (database === '') throw refuse('--store names no database')
+  if (login === '') throw refuse('--store has no user')
+  if (database === '') throw refuse('--store has no database')
   const places = hosts.split(',').map(placeOf)
   const unknown = [...parameters.keys()].find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw refuse(`--store has the parameter ${unknown}, which is none of ${known.join(', ')}`)
+    throw refuse(`--store has the unknown parameter ${unknown}; known are ${known.join(', ')}`)
   const password = passwordFile === undefined ? undefined : readPassword(passwordFile)
   const [tls, connectTimeout] = [tlsOf(parameters, places, insecure), timeoutOf(parameters)]
   return { places, user: decode(login), database: decode(database), password, tls, connectTimeout }
@@ -82,7 +82,7 @@ function decode(text: string): string {
 function placeOf(text: string): Place {
   const parts = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text)
   const port = Number(parts?.[2] ?? defaultPort)
-  if (!parts?.[1]) throw refuse(text === '' ? '--store names no host' : `--store has the host ${text}`)
+  if (!parts?.[1]) throw refuse(text === '' ? '--store has no host' : `--store has the host ${text}`)
   if (port < 1 || port > 65535) throw refuse(`--store has the port ${port}`)
   return { host: decode(parts[1].replace(/^\[|\]$/g, '')), port }
 }
@@ -112,7 +112,7 @@ function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: 
 function timeoutOf(parameters: URLSearchParams): number {
   const given = parameters.get('connect_timeout') ?? defaultConnectTimeout
   if (!/^[1-9]\d{0,2}$/.test(given))
-    throw refuse(`--store has connect_timeout=${given}, which is no number of seconds from 1 to 999`)
+    throw refuse(`--store has connect_timeout=${given}, which is not a number of seconds from 1 to 999`)
   return Number(given) * 1000
 }
 
@@ -121,7 +121,7 @@ function readPassword(file: string): string {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new RsmError('usage', `--store-password-file ${file} can not be read: ${(error as Error).message}`)
+    throw new RsmError('usage', `--store-password-file ${file} cannot be read: ${(error as Error).message}`)
   }
   const [password = ''] = text.split(/\r?\n/)
   if (password === '') throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)

@@ -70,7 +70,7 @@ export function unavailable(error: unknown): RsmError {
     ? 'does not answer in time'
     : isOfStatement(error)
       ? 'cannot carry this out just now'
-      : 'can not be reached just now'
+      : 'cannot be reached just now'
   return new RsmError('unavailable', `the store ${what}: ${reason}`, {
     retryAfter,
     cause: error,

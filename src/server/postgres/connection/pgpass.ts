@@ -18,7 +18,7 @@ export async function passwordFor(address: StoreAddress, { host, port }: Place):
     refusedStore(address, `${host}:${port} asks for a password, and ${why}`, hint)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
-    throw refuse(`${file} can not be read: ${error.message}`)
+    throw refuse(`${file} cannot be read: ${error.message}`)
   })
   if (text !== '' && ((await stat(file)).mode & 0o077) !== 0)
     throw refuse(`${file} is not used, as others may read it`, `chmod 600 ${file}`)

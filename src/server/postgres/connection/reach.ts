@@ -15,7 +15,7 @@ export interface Reach {
   shown(error: RsmError): RsmError
 }
 
-const away = 'the store can not be reached just now'
+const away = 'the store cannot be reached just now'
 
 export function createReach(log: Log): Reach {
   let fault: string | null = null
@@ -37,7 +37,7 @@ export function createReach(log: Log): Reach {
     },
     missed(error, isNews) {
       if (isNews) {
-        if (fault === null && wasReached) log.error({ err: error }, 'the store can not be reached')
+        if (fault === null && wasReached) log.error({ err: error }, 'the store cannot be reached')
         fault = error.message
       }
       return told(shown(error))

@@ -83,7 +83,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       try {
         return await connect(options)
       } catch (error) {
-        log.debug({ err: error }, 'a connection to the store could not be made anew')
+        log.debug({ err: error }, 'could not reconnect to the store')
         await delay(pause, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
       }
     return null
@@ -101,7 +101,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 
   return {
     async ask(statement, values) {
-      if (present === null) throw unavailable(new Error('the connection is being made anew'))
+      if (present === null) throw unavailable(new Error('reconnecting'))
       return present.ask(statement, values)
     },
     age: () => (present === null ? 0 : clock.monotonic() - present.since),

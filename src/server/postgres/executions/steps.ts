@@ -118,7 +118,7 @@ export class Steps {
     const next = decide(execution, isOwn ? own.output : outputOf(current))
     if (next === null) return []
     if (!mayBecome(execution.status, next.status))
-      throw new Error(`a result can not go from ${execution.status} to ${next.status}`)
+      throw new Error(`a result cannot go from ${execution.status} to ${next.status}`)
     const tellsOutput = execution.status === 'RUNNING' && isFinal(next.status) && !isOwn
     const lastSequence = tellsOutput ? current.progress.lastSequence : null
     return [{ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }]

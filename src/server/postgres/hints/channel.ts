@@ -124,7 +124,7 @@ export async function openChannel({ database, clock, log }: Parts): Promise<Chan
     send([`${echoKind} ${own.text}`]).catch(() => undefined)
     setTimeout(() => {
       if (asked !== own) return
-      if (database.fault === null) log.warn({}, 'this server does not hear its own hints; it listens anew')
+      if (database.fault === null) log.warn({}, 'this server does not hear its own hints; listening again')
       asked = null
       session.drop()
     }, echoPatience).unref()

@@ -121,7 +121,7 @@ class PostgresHistory implements History {
       }
       this.#isFailing = false
     } catch (error) {
-      if (!this.#isFailing) this.#log.warn({ err: error }, 'can not write metrics history; trying again')
+      if (!this.#isFailing) this.#log.warn({ err: error }, 'cannot write metrics history; trying again')
       this.#isFailing = true
       this.#flushSoon()
     }

@@ -45,7 +45,7 @@ export async function refuseNoted(ask: Ask, address: StoreAddress): Promise<void
   if (closed === null) return
   const { why, is_partial } = closed
   const hint = is_partial
-    ? 'run that rsm server migrate again: it begins anew; or start a server with the directory, which is as it was'
+    ? 'run that rsm server migrate again: it starts over; or start a server with the directory, which is as it was'
     : 'start a server with that directory; to go back to this store as it was when it moved: drop table rsm.closed'
   throw refusedStore(address, why, hint)
 }

@@ -97,7 +97,7 @@ export function createWriter(
       const bytes = Buffer.concat(pieces)
       if (bytes.length === 0) return
       if (!(await append({ held, start: end, bytes })))
-        throw new RsmError('conflict', 'another server goes on with this recording')
+        throw new RsmError('conflict', 'another server continues this recording')
       end += bytes.length
       if (end - packed >= packBytes) await inTurn(pack)
     },

@@ -77,7 +77,7 @@ class AttachedClient {
   /** As a socket of this server does that is attached here. */
   #refuse(error: RsmError): void {
     this.#client.send('ERROR', { code: httpStatus(error), message: error.message, refId: null })
-    this.#client.close(closeCodes.overloaded, 'the session can not be attached')
+    this.#client.close(closeCodes.overloaded, 'the session cannot be attached')
   }
 
   /** It comes back, with `after`. */

@@ -46,7 +46,7 @@ export class Exchange {
     try {
       for (const { message, body } of reader.read(bytes)) this.#hear(from, message, body)
     } catch (error) {
-      this.#log.error({ err: error, wire: from }, 'another server sends what is no message of a relay')
+      this.#log.error({ err: error, wire: from }, 'another server sent an invalid relay message')
       this.lost(from)
     }
   }

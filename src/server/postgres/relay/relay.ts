@@ -155,7 +155,7 @@ class NotifyRelay implements PostgresRelay {
     this.#settling = this.#settling
       .then(async () => work(await this.#open()))
       .catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'other servers can not be told of terminal sessions just now')
+        this.#options.log.warn({ err: error }, 'other servers cannot be told of terminal sessions just now')
         this.#reconnectSoon()
       })
   }

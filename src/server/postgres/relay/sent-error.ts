@@ -18,5 +18,5 @@ export function errorOf({ code, message, fields, hint, retryAfter }: SentError):
 }
 
 /** The way to the server of a session is lost, or nobody answers there. */
-export const wayLost = (message = 'The server of the session can not be reached just now'): RsmError =>
+export const wayLost = (message = 'The server of the session cannot be reached just now'): RsmError =>
   new RsmError('unavailable', message, { retryAfter: 1 })

@@ -46,10 +46,7 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
     const found = await changesSince(database, place)
     place = found.place
     if (found.changes === null) {
-      log.warn(
-        { timeline: place.timeline },
-        'what other servers have changed was missed: all of it is read anew',
-      )
+      log.warn({ timeline: place.timeline }, 'changes of other servers were missed: reading everything again')
       for (const noun of watchers.keys()) tell(noun, null)
       own.clear()
       return

@@ -56,7 +56,10 @@ function checkSecrets(task: TaskRecord, params: TaskRecord['params'], input: Tas
       })),
     ...Object.keys(given)
       .filter((name) => !names.includes(name))
-      .map((name) => ({ field: `secretParams.${name}`, message: `is no secret param of task ${task.id}` })),
+      .map((name) => ({
+        field: `secretParams.${name}`,
+        message: `is not a secret param of task ${task.id}`,
+      })),
   ]
   if (faults.length > 0) throw invalid(faults)
 }
@@ -88,7 +91,7 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   if (copy || fetch) return { ...again, ...files, content: '', options }
   if (type === 'UPGRADE') return { ...again, content: '', upgrade: task.upgrade, options }
   if (task.install) return { ...again, content: '', install: task.install, options }
-  if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
+  if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} cannot be retried`)
   const gates = task.gates && withTexts(task.gates, texts)
   if (content === '' || gates === null)
     throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)

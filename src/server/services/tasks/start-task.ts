@@ -160,7 +160,7 @@ async function demandFileOf(
       'conflict',
       `The file of task ${retryOf} is gone: a secret one goes with the end of its task`,
       {
-        hint: 'upload it again, and copy it anew',
+        hint: 'upload it and copy it again',
       },
     )
 }

@@ -205,7 +205,7 @@ export async function beginRecording(
     log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
     throw new RsmError(
       'unavailable',
-      'The recording of the session can not be written, and none is opened unrecorded',
+      'The recording of the session cannot be written, and none is opened unrecorded',
       { cause, retryAfter: 30 },
     )
   }

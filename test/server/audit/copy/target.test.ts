@@ -15,15 +15,15 @@ test('--audit-copy takes a file, the local syslog, and syslog over TCP and TLS',
 })
 
 const wrong: readonly (readonly [text: string, why: RegExp])[] = [
-  ['', /it is no target/],
-  ['/var/log/audit.jsonl', /it is no target/],
-  ['syslog+udp://logs:514', /it is no target/],
+  ['', /unknown scheme/],
+  ['/var/log/audit.jsonl', /unknown scheme/],
+  ['syslog+udp://logs:514', /unknown scheme/],
   ['file:audit.jsonl', /the path has to begin with \//],
   ['file://logs/audit.jsonl', /the path has to begin with \//],
   ['file:/var/log/', /it names a directory/],
   ['syslog+tcp://logs', /name the port, like :514/],
-  ['syslog+tcp://:514', /no address|the host is missing/],
-  ['syslog+tls://logs:99999', /it is no address/],
+  ['syslog+tcp://:514', /not an address|the host is missing/],
+  ['syslog+tls://logs:99999', /not an address/],
   ['syslog+tls://logs:6514/path', /nothing may follow the port/],
 ]
 for (const [text, why] of wrong)

@@ -171,7 +171,7 @@ test('while PostgreSQL is away entries are refused; afterwards the log says how 
   own.stop('immediate')
   const refused = await Promise.allSettled([audit.append(event('b')), audit.append(event('c'))])
   for (const result of refused) t.like(result, { status: 'rejected', reason: { code: 'unavailable' } })
-  t.is(audit.refusal, 'the store can not be reached just now')
+  t.is(audit.refusal, 'the store cannot be reached just now')
   own.start()
   await audit.append(event('after'))
   t.is(audit.refusal, null)

@@ -73,7 +73,7 @@ test('the password is the first line of its file', (t) => {
   writeFileSync(file, '\n')
   t.throws(() => readStoreAddress('postgres://rsm@pg1/rsm', file), { message: /empty first line/ })
   t.throws(() => readStoreAddress('postgres://rsm@pg1/rsm', `${file}.missing`), {
-    message: /can not be read/,
+    message: /cannot be read/,
   })
 })
 

@@ -51,5 +51,5 @@ test.serial('what is missing is said, with the way out', async (t) => {
   process.env['PGPASSFILE'] = `${file}.none`
   await refused(/nor \S+\.none has one/, /~\/\.pgpass/)
   process.env['PGPASSFILE'] = join(file, '..')
-  await refused(/can not be read: EISDIR/, /--store-password-file/)
+  await refused(/cannot be read: EISDIR/, /--store-password-file/)
 })

@@ -57,9 +57,9 @@ test('callers are not told the address of a PostgreSQL that went away; the serve
   await database.ask('api', one)
   await link.close()
   for (let call = 0; call < 3; call++)
-    await t.throwsAsync(database.ask('api', one), { message: 'the store can not be reached just now' })
-  await t.throwsAsync(database.connect(), { message: 'the store can not be reached just now' })
-  t.is(database.refusal, 'the store can not be reached just now')
+    await t.throwsAsync(database.ask('api', one), { message: 'the store cannot be reached just now' })
+  await t.throwsAsync(database.connect(), { message: 'the store cannot be reached just now' })
+  t.is(database.refusal, 'the store cannot be reached just now')
   t.true(database.fault?.includes(portOf(link)), `${database.fault}`)
 })
 

@@ -35,13 +35,13 @@ test('a stream that fails is ended, and its fault is logged with the id of the r
   const lines = new PassThrough()
   const { url } = await streaming(t, pino(lines), async function* () {
     yield 'data: 1\n\n'
-    throw new Error('the log can not be read')
+    throw new Error('the log cannot be read')
   })
   const logged = once(lines, 'data')
   t.is(await (await fetch(url)).text(), 'data: 1\n\n')
   const line = JSON.parse(String(await logged)) as object
   t.like(line, { requestId: 'request-7', route: '/stream', msg: 'stream failed' })
-  t.like(line, { err: { message: 'the log can not be read' } })
+  t.like(line, { err: { message: 'the log cannot be read' } })
 })
 
 test('a stream ends with the token that opened it, though the hint of that is lost', async (t) => {
