@@ -108,7 +108,7 @@ export class AttachedTerminal {
 
   #sayHowToLeave(): void {
     const { escape, watch } = this.#options
-    if (this.#keyboard === null || escape === undefined) return
+    if (this.#keyboard === null || !process.stdout.isTTY || escape === undefined) return
     const key = shownCharacter(escape)
     this.#note(watch ? 'q leaves' : `to leave: ${key}. at the beginning of a line; ${key}? shows more`)
   }
