@@ -92,7 +92,7 @@ export default class ServerStart extends LocalCommand {
         description: 'record no terminal sessions',
       }),
       'no-audit-commands': boolean({
-        description: 'leave commands and first lines of scripts out of the audit log',
+        description: 'leave commands and first lines out of the audit log',
       }),
       'record-partly': boolean({
         description: 'keep sessions open when their recording is full',
