@@ -174,7 +174,7 @@ Or in a browser: ${url}
 For other hosts, which cannot reach this server: ${rsm} server start --host 0.0.0.0 --tls-self-signed
 
 The password of user admin is in ${passwordFile}
-Ctrl-C stops it; the next ${rsm} quickstart goes on where it stood.`)
+Ctrl-C stops it; the next ${rsm} quickstart continues with the same data.`)
   }
 
   #sayCurrent(): void {

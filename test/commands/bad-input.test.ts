@@ -57,6 +57,7 @@ const options: Case[] = [
   ['exec -w web1 --limit memory=0M ls', 2, /--limit does not take memory=0M/],
   ['exec -w web1 --script a b', 2, /either --script or a command/],
   ['logs x --tail 5 --after 3', 2, /^rsm: --after and --tail exclude each other$/m],
+  ['server restore x --keys-only', 2, /^rsm: --keys-only needs --passphrase-file$/m],
   ['clusters add a -w web1 --selector web2', 2, /^rsm: --selector and --hosts exclude each other$/m],
   [
     'agent run --enroll-token x --enroll-token-file /x',

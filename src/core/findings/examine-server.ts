@@ -52,7 +52,7 @@ function lookAtRestore({ status }: ServerFacts): Look {
         'restored',
         'note',
         `it was restored from a backup and holds no executions: ${reason}`,
-        'schedules, and webhook deliveries of before, go on after `rsm server confirm-restore` on its machine',
+        'schedules and earlier webhook deliveries resume after `rsm server confirm-restore` on its machine',
       ),
     ]
   const held = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`

@@ -92,7 +92,7 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
       if (url.protocol === 'http:' && !(insecure && isLoopback(url.hostname)))
         return isLoopback(url.hostname)
           ? 'takes http to this machine only where the server was started with --webhook-insecure; use https'
-          : 'takes https: what goes over http everybody on the way reads and changes'
+          : 'takes https, because others can read and change http on its way'
       const host = hostOf(url)
       return isIP(host) === 0 ? null : addressFault(url, host)
     },

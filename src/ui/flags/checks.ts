@@ -76,7 +76,12 @@ export const anyNumber = (description: string) => word<string[] | undefined>({ m
 
 /** The same flags without the rules that `checkTogether` holds: oclif's sentences about them are not ours. */
 export function alone<F extends FlagInput>(flags: F): F {
-  return mapEach(flags, (flag) => ({ ...flag, required: undefined, exclusive: undefined }))
+  return mapEach(flags, (flag) => ({
+    ...flag,
+    required: undefined,
+    exclusive: undefined,
+    dependsOn: undefined,
+  }))
 }
 
 interface Given {
@@ -84,13 +89,16 @@ interface Given {
   readonly metadata: { readonly flags: Readonly<Record<string, { setFromDefault?: boolean } | undefined>> }
 }
 
-/** Errors: `Misuse` with every required flag that is missing and every two that exclude each other. */
+/** Errors: `Misuse` with every flag that is missing, or needs another one, and every two that exclude each other. */
 export function checkTogether(flags: FlagInput, { flags: values, metadata }: Given): void {
   const isGiven = (name: string) =>
     values[name] !== undefined && metadata.flags[name]?.setFromDefault !== true
   const faults = new Map<string, string>()
-  for (const [name, { required, exclusive = [] }] of Object.entries(flags)) {
+  for (const [name, { required, exclusive = [], dependsOn = [] }] of Object.entries(flags)) {
     if (required === true && values[name] === undefined) faults.set(name, `--${name} is missing`)
+    for (const other of dependsOn)
+      if (isGiven(name) && values[other] === undefined)
+        faults.set(`${name} ${other}`, `--${name} needs --${other}`)
     for (const other of exclusive) {
       if (typeof other !== 'string' || !isGiven(name) || !isGiven(other)) continue
       // Two that name each other are reported once.

@@ -26,7 +26,7 @@ export const webhookFlags = {
   'created-by': string({
     aliases: ['by'],
     helpValue: 'USER',
-    description: 'only tasks that this user started, and schedules of this user',
+    description: 'only tasks and schedules of this user',
   }),
   format: string({
     options: webhookFormats.map((format) => format.toLowerCase()),

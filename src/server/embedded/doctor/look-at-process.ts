@@ -45,7 +45,7 @@ export function judgeRunning(status: ProcessStatus, version: string): Look {
           ? `it was restored from a backup and holds no executions: ${restore.reason}`
           : `it holds ${restore.executions} executions, which may have run since: ${restore.reason}`,
         restore.executions === 0
-          ? 'schedules, and webhook deliveries of before, go on after `rsm server confirm-restore`'
+          ? 'schedules and earlier webhook deliveries resume after `rsm server confirm-restore`'
           : '`rsm server confirm-restore`, or with --cancel-pending',
       ),
     )
