@@ -43,6 +43,9 @@ const fetched: Given = async ({ server }) => {
   const body = { fetch, target: { selector: 'web1' }, queueSeconds: 0, async: false }
   return { TASK: (await server.data('POST', '/api/tasks', body)).taskId }
 }
+const upload: Given = async ({ server }) => ({
+  '01KA2B': (await server.data('POST', '/api/files?size=5')).fileId,
+})
 const nightly: Given = async ({ server }) => {
   await server.data('POST', '/api/schedules', {
     name: 'nightly',
@@ -204,6 +207,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm webhooks add chat https://hooks.slack.com/services/T0/B0/x --event host.offline,host.online --format slack -w @production':
     { alone: true, given: without('/api/webhooks/2') },
   "rsm webhooks edit 'on call' --event task.failed": { alone: true },
+  "rsm webhooks edit 'on call' --schedule nightly": { alone: true, given: nightly },
   "rsm webhooks edit 'on call' --new-secret": { alone: true },
   "rsm webhooks edit 'on call' --disable": { alone: true },
   'rsm webhooks remove chat --yes': { alone: true },
@@ -407,7 +411,7 @@ export const rows: Readonly<Record<string, Row>> = {
     given: ofServer,
     typed: [
       [/New password/, 'another password\r'],
-      [/same again/, 'another password\r'],
+      [/Repeat the new/, 'another password\r'],
     ],
   },
   'rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password': {
@@ -475,6 +479,7 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'rsm tasks show TASK': { given: task },
   'rsm tasks show latest': { given: task },
+  'rsm files remove 01KA2B --yes': { given: upload },
   'rsm tasks files TASK': { given: fetched },
   'rsm tasks files latest --outdir logs': {
     alone: true,

@@ -58,7 +58,7 @@ browserTest.serial(
     const create = page.getByRole('button', { name: 'Create the schedule' })
     await create.click()
     await faultAt(page, 'cron').getByText('never comes').waitFor()
-    await faultAt(page, 'target').getByText('a bracket that is not closed').waitFor()
+    await faultAt(page, 'target').getByText('a bracket is not closed').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'cron', 'the first fault has the focus')
     await page.getByLabel('Time zone').fill('Europe/Berlim')
     t.is(await page.locator('[data-faulty]').count(), 0, 'what is being corrected is not blamed any more')

@@ -39,7 +39,7 @@ browserTest.serial(
     await page.getByLabel('Secret').fill('a password')
     await create.click()
     await faultAt('url').getByText(/./).waitFor()
-    await faultAt('selector').getByText('a bracket that is not closed').waitFor()
+    await faultAt('selector').getByText('a bracket is not closed').waitFor()
     await faultAt('secret').getByText('takes whsec_').waitFor()
     t.is(await page.evaluate('document.activeElement.name'), 'url')
     t.is((await server.data('GET', '/api/webhooks')).totalElements, 0)

@@ -333,7 +333,7 @@ test('hosts join over ssh that can not begin says so before any host is spoken t
   await refused(['-J', 'bastion', '--ssh-user', 'x'], 2, /--ssh-user goes with --ssh/)
   await refused(['--ssh', 'web1', '--replace', 'web1'], 2, /exclude each other/)
   await refused(['--ssh', 'web1', '--sudo', '--ask-sudo-password'], 2, /exclude each other/)
-  await refused(['--ssh', 'web[1-'], 2, /--ssh: .*bracket that is not closed/)
+  await refused(['--ssh', 'web[1-'], 2, /--ssh: .*bracket is not closed/)
   await refused(['--ssh', '@web'], 2, /--ssh: /)
   await refused(['--ssh', 'web1'], 5, /hands out no executable.*\n.*rsm server releases add/)
   await refused(['--ssh', 'web1'], 6, /there is no ssh on the PATH\n.*openssh-client/, {
