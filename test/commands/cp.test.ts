@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { copyFleet } from '../helpers/agents/copy-fleet.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 
 test('cp puts a file on hosts under its own name and mode, says so, and leaves it alone the second time', async (t) => {
   const { rsm, theirs, file, there } = await copyFleet(t, 'web1', 'web2')
@@ -82,6 +83,19 @@ test('cp ends as its hosts do, with the words of their system', async (t) => {
   t.is(ran.stderr.split('nowhere').length, 2, ran.stderr)
   const logs = await rsm(['logs', 'latest'])
   t.regex(logs.stderr, /nowhere/)
+})
+
+test('cp shows what a host wrote where its result has no reason, such as a copy that did not start', async (t) => {
+  const { server, rsm, file } = await copyFleet(t)
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { files: true } })
+  agent.serveCopies(server, identity, ({ taskId }) => {
+    agent.output(taskId, 0, '/opt/node: not found\n', 'stderr')
+    return { exitCode: 127, lastSequence: 0 }
+  })
+  const ran = await rsm(['cp', file('app.conf', 'new\n'), 'web1:/etc/'])
+  t.is(ran.exit, 127, ran.stderr)
+  t.regex(ran.stderr, /^web1: \/opt\/node: not found\nrsm: web1: FAILED, exit 127$/m)
 })
 
 test('cp to hosts that are unknown sends nothing', async (t) => {

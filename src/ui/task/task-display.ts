@@ -2,6 +2,7 @@ import { fstatSync } from 'node:fs'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import { isFinal, type TaskResult } from '../../core/task/task.ts'
 import { transferParts } from '../files/transfer-text.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
@@ -16,6 +17,11 @@ import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8, isWatched } from '../text/screen.ts'
 import { showDuration } from '../text/time.ts'
 import { KnownTask, progressText } from './known-task.ts'
+
+type Output = Extract<TaskEvent, { type: 'output' }>
+
+/** Reasons that are held; further ones are shown at once. */
+const mostReasons = 100
 
 interface TaskDisplayOptions {
   readonly show: ShowOptions
@@ -54,6 +60,8 @@ export class TaskDisplay {
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: RsmError | undefined
+  /** Held until the results of their hosts are known. */
+  #reasons: Output[] = []
   /** Whether a host has written anything so far. */
   hasOutput = false
 
@@ -125,21 +133,33 @@ export class TaskDisplay {
   async event(event: TaskEvent): Promise<void> {
     this.known.event(event)
     if (event.type === 'output') this.hasOutput = true
-    if (!this.#isInSummary(event)) await this.#shown?.event(event)
+    if (event.type === 'output' && this.#isReason(event) && this.#reasons.length < mostReasons)
+      this.#reasons.push(event)
+    else await this.#shown?.event(event)
+    if (event.type === 'host' && isFinal(event.result.status)) await this.#showReasons([event.result])
     await this.#keep(async ({ output }) => output?.event(event))
   }
 
   /** Why files were not copied, which the summary states for all such hosts at once. */
-  #isInSummary(event: TaskEvent): boolean {
+  #isReason({ entry }: Output): boolean {
     const { show, summarised } = this.#options
     const isForPeople = show.format === 'live' || show.format === 'grouped'
-    const isReason = event.type === 'output' && event.entry.stream === 'stderr'
-    return summarised === true && isForPeople && isReason && this.known.isTransfer
+    return summarised === true && isForPeople && entry.stream === 'stderr' && this.known.isTransfer
+  }
+
+  /** Shows the reasons of hosts whose result has none: of a copy that did not start, or crashed. */
+  async #showReasons(results: readonly TaskResult[]): Promise<void> {
+    const errors = new Map(results.map(({ hostname, error }) => [hostname, error]))
+    const reasons = this.#reasons
+    this.#reasons = reasons.filter(({ entry }) => !errors.has(entry.hostname))
+    for (const event of reasons)
+      if (errors.get(event.entry.hostname) === null) await this.#shown?.event(event)
   }
 
   /** The task with its results, as it ended or as far as it is known. */
   async end(task: Task): Promise<void> {
     this.#status?.answered()
+    await this.#showReasons(task.results)
     await this.#shown?.end(task)
     await this.#keep(async ({ output, file }) => {
       await output?.end(task)
