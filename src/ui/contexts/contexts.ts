@@ -86,7 +86,8 @@ export class Contexts {
   refuseForeign(name: string, url: string, username?: string): void {
     const { [name]: known } = this.list().contexts
     if (known === undefined) return
-    const isUsers = username === undefined || known.username === undefined || known.username === username
+    const isUsers =
+      username === undefined || username.toLowerCase() === (known.username ?? username).toLowerCase()
     if (known.url === url && isUsers) return
     const whose = known.url === url ? `logged in as ${known.username}` : known.url
     throw new RsmError('conflict', `context ${name} is ${whose} already`, {

@@ -94,7 +94,7 @@ test('a login finds the context of its server and user, and makes a new name rat
   t.is(contexts.nameFor(url, 'alice'), 'mine', 'the current one first')
   contexts.save('by hand', { url: 'http://c' }, undefined)
   t.is(contexts.nameFor('http://c', 'alice'), 'by hand')
-  contexts.refuseForeign('alice', url, 'alice')
+  for (const username of ['alice', 'Alice']) contexts.refuseForeign('alice', url, username)
   t.throws(() => contexts.refuseForeign('alice', url, 'admin'), {
     code: 'conflict',
     message: 'context alice is logged in as alice already',
