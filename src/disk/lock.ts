@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { type FileHandle, open } from 'node:fs/promises'
+import { constants, type FileHandle, open } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import { isDiskFull } from './durable.ts'
@@ -19,7 +19,9 @@ interface Holder {
  * the handle does too. The file itself stays: removing it would let two hold "the" lock on different files.
  */
 export async function lockFile(path: string, what: string): Promise<FileHandle> {
-  const handle = await open(path, 'a+', 0o600)
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
+  // Root locks directories of other users, and must not write where a link of theirs leads.
+  const handle = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   try {
     if (!(await flockSoon(handle.fd))) {
       const holder = parseHolder(await readAll(handle))
