@@ -25,6 +25,7 @@ function inodesListening(port: number): Set<string> {
 /** A process, as far as this user may look at it. */
 export interface Process {
   readonly pid: number
+  readonly parent: number
   /** Paths of its open files; a deleted one ends in ` (deleted)`. */
   readonly files: readonly string[]
   /** Path of its program, and its arguments. */
@@ -46,7 +47,8 @@ export function findProcess(fits: (process: Process) => boolean): { name: string
         }
       })
       const argv = readFileSync(`${at}/cmdline`, 'utf8').split('\0')
-      if (fits({ pid: Number(pid), files, exe: readlinkSync(`${at}/exe`), argv }))
+      const parent = Number(/^PPid:\t(\d+)/m.exec(readFileSync(`${at}/status`, 'utf8'))?.[1])
+      if (fits({ pid: Number(pid), parent, files, exe: readlinkSync(`${at}/exe`), argv }))
         return { name: `${readFileSync(`${at}/comm`, 'utf8').trim()} (pid ${pid})`, pid: Number(pid) }
     } catch {
       // Ended meanwhile, or another user's.

@@ -48,14 +48,14 @@ function sharesFiles(pid: number): boolean {
   return its.dev === ours.dev && its.ino === ours.ino
 }
 
-/** A command line, or the title that an agent gives itself. */
-const isService = /^\S+ (server|agent|quickstart)\b/
+/** A command line, or the title that an agent gives itself. That of its terminals, which end with it, is another. */
+const isService = /^\S+ (server|agent run|quickstart)\b/
 
 const toStop = 'take out what starts it at boot (crontab, init system), and run this again'
 
 /**
  * Refuses while a process runs on the data or from the program, whatever became of the lock file. `own` is the process that
- * systemd will stop. Errors: `conflict`.
+ * systemd will stop, or 0; with it ends the release that it runs as a child. Errors: `conflict`.
  */
 function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number): void {
   const directory = existsSync(dataDir) ? realpathSync(dataDir) : dataDir
@@ -64,9 +64,10 @@ function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number
   const isData = (file: string) =>
     file === lock || file === `${lock} (deleted)` || (goes && file.startsWith(`${directory}/`))
   const running = findProcess(
-    ({ pid, files, exe, argv }) =>
+    ({ pid, parent, files, exe, argv }) =>
       pid !== process.pid &&
       pid !== own &&
+      !(own > 0 && parent === own && files.includes(lock)) &&
       (files.some(isData) || (paths.includes(exe) && isService.test(argv.join(' ')))) &&
       sharesFiles(pid),
   )

@@ -6,13 +6,15 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import type { RsmError } from '../../src/core/errors.ts'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
 import type { Settings } from '../../src/install/env-file.ts'
@@ -183,11 +185,8 @@ test('an uninstallation for a user without systemd finds the program, wherever i
   )
 })
 
-test('an uninstallation removes nothing under a service that runs, and names it, whatever became of its lock', async (t) => {
-  const service = systemService('agent', temporaryDirectory(t))
-  const dataDir = join(temporaryDirectory(t), 'elsewhere')
-  const settings = new Map([['RSM_AGENT_DATA_DIR', dataDir]])
-  applyPlan(planOf({ service, settings, token: undefined, program: fromNpm, systemd: null }))
+/** A process that holds a data directory as a service does. */
+async function holderOfData(t: ExecutionContext, dataDir: string) {
   const module = new URL('../../src/disk/data-directory.js', import.meta.url).href
   const fixture = `import { openDataDirectory } from ${JSON.stringify(module)}
     globalThis.held = await openDataDirectory(${JSON.stringify(dataDir)})
@@ -196,6 +195,15 @@ test('an uninstallation removes nothing under a service that runs, and names it,
   const running = spawn(process.execPath, ['--input-type=module', '-e', fixture])
   t.teardown(() => running.kill())
   await once(running.stdout, 'data')
+  return running
+}
+
+test('an uninstallation removes nothing under a service that runs, and names it, whatever became of its lock', async (t) => {
+  const service = systemService('agent', temporaryDirectory(t))
+  const dataDir = join(temporaryDirectory(t), 'elsewhere')
+  const settings = new Map([['RSM_AGENT_DATA_DIR', dataDir]])
+  applyPlan(planOf({ service, settings, token: undefined, program: fromNpm, systemd: null }))
+  const running = await holderOfData(t, dataDir)
   const lock = join(dataDir, 'lock')
   const losses = [
     () => {},
@@ -238,9 +246,15 @@ test('an uninstallation removes nothing while another process holds the lock, or
     new RegExp(`^rsm-agent still runs: data directory .*/agent is in use by pid ${process.pid} since`),
   )
   await held.release()
-  rmSync(join(service.dataDir, 'lock'))
-  mkdirSync(join(service.dataDir, 'lock'))
+  const lock = join(service.dataDir, 'lock')
+  rmSync(lock)
+  mkdirSync(lock)
   await refused(/^cannot tell whether rsm-agent still runs: EISDIR/)
+  rmdirSync(lock)
+  symlinkSync(service.envFile, lock)
+  const settings = readFileSync(service.envFile, 'utf8')
+  await refused(/^cannot tell whether rsm-agent still runs: ELOOP/)
+  t.is(readFileSync(service.envFile, 'utf8'), settings, 'nothing is written through a link')
 })
 
 test('an uninstallation keeps the program under an agent that runs from it on other data', async (t) => {
@@ -263,6 +277,27 @@ test('an uninstallation keeps the program under an agent that runs from it on ot
   }
   t.true(existsSync(path))
   t.true(existsSync(service.unitFile))
+  // The terminals of an agent end with it.
+  const terminals = spawn(path, ['agent'], { cwd: home, argv0: 'rsm agent terminals' })
+  t.teardown(() => terminals.kill())
+  await once(terminals.stdout, 'data')
+  await removeInstalled(service, null, findInstalled(service, false))
+  t.false(existsSync(path))
+})
+
+test('an uninstallation stops an agent whose release runs as the child of the process that systemd knows', async (t) => {
+  const service = systemService('agent', temporaryDirectory(t))
+  applyPlan(planOf({ service, settings: new Map(), token: undefined, program: fromNpm, systemd: null }))
+  const release = await holderOfData(t, service.dataDir)
+  const ctl = async (word: string) => {
+    if (word !== 'disable') return String(process.pid)
+    release.kill()
+    await once(release, 'exit')
+    return ''
+  }
+  await removeInstalled(service, { ...calls(), ctl }, findInstalled(service, true))
+  t.false(existsSync(service.unitFile))
+  t.false(existsSync(service.dataDir))
 })
 
 test('a service that does not stay up, or is silent for too long, is told with its own last words', async (t) => {
