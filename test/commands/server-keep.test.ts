@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
 import { backupAlone, restoreKeys } from '../../src/server/offline.ts'
@@ -202,12 +204,19 @@ test('keys of a backup are added only to a directory of the same store that has 
   await server.stop()
   await t.throwsAsync(add(server), { code: 'conflict', message: /keys holds \S+ already$/ })
   const keys = join(server.dataDir, 'keys')
-  const sealed = await backup(server, true)
+  const sealed = await buffer(await backup(server, true))
   await rename(keys, `${keys}.away`)
   await t.throwsAsync(add(other, false), { code: 'conflict', message: 'the backup holds no keys' })
   await t.throwsAsync(add(other), { message: /are not those of/ })
   t.false(existsSync(keys))
-  await restoreKeys(sealed, server.dataDir, passphrase)
+  await writeFile(keys, '')
+  const blocked = {
+    code: 'unavailable',
+    message: `${keys} cannot be restored: a part of this path is a file`,
+  }
+  await t.throwsAsync(restoreKeys(Readable.from([sealed]), server.dataDir, passphrase), blocked)
+  await rm(keys)
+  await restoreKeys(Readable.from([sealed]), server.dataDir, passphrase)
   await server.restart()
 })
 

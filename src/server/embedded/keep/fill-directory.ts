@@ -30,7 +30,8 @@ async function giveTo(owner: { uid: number; gid: number }, path: string): Promis
     for (const name of await readdir(path)) await giveTo(owner, join(path, name))
 }
 
-function explain(error: unknown, directory: string, what: string): unknown {
+/** An error of the file system in plain words. */
+export function explain(error: unknown, directory: string, what: string): unknown {
   if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
   const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'
   const why = isMount ? 'it is a mount point' : whyUnwritable(error)

@@ -5,7 +5,7 @@ import { syncDirectory, temporaryName } from '../../../disk/durable.ts'
 import { keyFault, keyNames } from '../../key-files.ts'
 import type { KeyRecord } from '../../seams/records/run.ts'
 import { becomeOwner, openAlone, readAlone } from './alone.ts'
-import { fillDirectory } from './fill-directory.ts'
+import { explain, fillDirectory } from './fill-directory.ts'
 import { type BackupHeader, keysName } from './format.ts'
 import { type KeyFiles, openKeys } from './sealed-keys.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
@@ -116,6 +116,8 @@ export async function restoreKeys(
       await target.sync()
       await rename(temporary, place)
       await syncDirectory(directory)
+    } catch (error) {
+      throw explain(error, place, 'restored')
     } finally {
       await rm(temporary, { recursive: true, force: true })
     }
