@@ -189,6 +189,14 @@ test('a backup says that the keys are not in it, and those of another can be add
   t.is(await reasonOf(id), 'never heard')
 })
 
+test('a backup does not send anybody to keys that are not in the data directory', async (t) => {
+  const keysDir = join(temporaryDirectory(t), 'elsewhere')
+  const { server, rsm } = await place(t, { keysDir })
+  const { stderr } = await rsm('backup', [join(temporaryDirectory(t), 'plain')])
+  t.regex(stderr, /^rsm: the keys are not in it: copy the server's keys once, /)
+  t.false(stderr.includes(server.dataDir))
+})
+
 test('keys of a backup are added only to a directory of the same store that has none and that nothing runs on', async (t) => {
   const passphrase = 'a long passphrase'
   const backup = async (server: TestServer, withKeys: boolean) => {

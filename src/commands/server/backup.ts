@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
@@ -60,7 +61,9 @@ export default class ServerBackup extends LocalCommand {
     if (!isStdout) await mayReplace(args.file, flags.yes)
     const dataDir = dataDirectory('server', flags['data-dir'])
     const keys = flags.keys ?? join(dataDir, 'keys')
-    const withoutKeys = `the keys are not in it: copy ${shellWord(keys)} once, or use --with-keys --passphrase-file FILE`
+    // A server that runs may have them elsewhere.
+    const place = existsSync(keys) ? shellWord(keys) : "the server's keys"
+    const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
     const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
     const backup = await controlStream(dataDir, 'backup', options).catch(async (error: unknown) => {
