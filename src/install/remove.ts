@@ -49,7 +49,7 @@ function sharesFiles(pid: number): boolean {
 }
 
 /** A command line, or the title that an agent gives itself. That of its terminals, which end with it, is another. */
-const isService = /^\S+ (server|agent run|quickstart)\b/
+const isService = /^\S+( -\S+)* (server|agent run|quickstart)\b/
 
 const toStop = 'take out what starts it at boot (crontab, init system), and run this again'
 

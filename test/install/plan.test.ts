@@ -265,7 +265,7 @@ test('an uninstallation keeps the program under an agent that runs from it on ot
   applyPlan(planOf({ service, settings: new Map(), token: undefined, program, systemd: null }))
   writeFileSync(join(home, 'agent'), 'echo up; read -r _')
   // An agent sets a title, which takes the place of its arguments.
-  for (const argv0 of [path, 'rsm agent run']) {
+  for (const argv0 of [path, 'rsm agent run', 'rsm --utc -q server start']) {
     const running = spawn(path, ['agent', 'run'], { cwd: home, argv0 })
     t.teardown(() => running.kill())
     await once(running.stdout, 'data')
