@@ -79,10 +79,13 @@ export default class Login extends BaseCommand {
       ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),
     }
     const { username } = got.user
-    const name = flags.context ?? contexts.nameFor(url, username)
-    contexts.refuseForeign(name, url, username)
     const { current } = contexts.list()
-    contexts.save(name, { url, username, ...trust }, got.token)
+    const choose = () => {
+      const chosen = flags.context ?? contexts.nameFor(url, username)
+      contexts.refuseForeign(chosen, url, username)
+      return chosen
+    }
+    const name = contexts.save(choose, { url, username, ...trust }, got.token)
     this.done(`logged in to ${url} as ${username} (${got.user.role})`)
     if (current !== null && current !== name)
       this.notice(`now using ${name}; to go back: rsm context use ${current}`)

@@ -159,16 +159,16 @@ export default class Quickstart extends LocalCommand {
   ): void {
     const contexts = new Contexts()
     const quickstart = resolve(directory)
-    const name = contexts.nameForQuickstart(quickstart)
-    contexts.save(name, { url, username: 'admin', quickstart }, token, false)
-    const choose = contexts.list().current === name ? '' : ` --context ${name}`
+    const choose = () => contexts.nameForQuickstart(quickstart)
+    const name = contexts.save(choose, { url, username: 'admin', quickstart }, token, false)
+    const option = contexts.list().current === name ? '' : ` --context ${name}`
     const rsm = ownCommand()
     this.print(`
 It is up. In another terminal:
 
-  ${rsm} hosts list${choose}
-  ${rsm} exec${choose} -w ${hostname} -- df -h /
-  ${rsm} terminal${choose} ${hostname}
+  ${rsm} hosts list${option}
+  ${rsm} exec${option} -w ${hostname} -- df -h /
+  ${rsm} terminal${option} ${hostname}
 
 Or in a browser: ${url}
 For other hosts, which cannot reach this server: ${rsm} server start --host 0.0.0.0 --tls-self-signed

@@ -100,9 +100,13 @@ export class Contexts {
     this.#files.prepare()
   }
 
-  /** Stores a context and its token, and makes it the current one unless told not to. */
-  save(name: string, context: Context, token: string | undefined, use = true): void {
-    this.#files.exclusively(() => {
+  /**
+   * Stores a context and its token, and makes it the current one unless told not to. Answers its name; a function chooses it
+   * under the lock, so that no two logins choose the same new name.
+   */
+  save(named: string | (() => string), context: Context, token: string | undefined, use = true): string {
+    return this.#files.exclusively(() => {
+      const name = typeof named === 'string' ? named : named()
       const file = this.list()
       file.contexts[name] = context
       if (use || file.current === null) file.current = name
@@ -111,6 +115,7 @@ export class Contexts {
       if (token === undefined) delete tokens[name]
       else tokens[name] = { url: context.url, token }
       this.#files.write('tokens.json', tokens)
+      return name
     })
   }
 

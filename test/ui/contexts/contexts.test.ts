@@ -123,20 +123,24 @@ test('a URL with contexts of several users needs one of them to be named or curr
   t.is(contexts.choose({ url, context: 'alice' }, {}).token, 'hers')
 })
 
-test('logins at one time are all kept', async (t) => {
+test('logins at one time are all kept, and each user has a context', async (t) => {
   const home = temporaryDirectory(t)
   const module = new URL('../../../src/ui/contexts/contexts.js', import.meta.url).href
   const saving = `import { Contexts } from ${JSON.stringify(module)}
     const contexts = new Contexts({ XDG_CONFIG_HOME: ${JSON.stringify(home)} })
-    for (let at = 0; at < 4; at++) contexts.save(process.argv[1] + at, { url: 'http://a' }, 'token')`
+    const [username] = process.argv.slice(1)
+    for (let at = 0; at < 4; at++) contexts.save(username + at, { url: 'http://b' }, 'token')
+    contexts.save(() => contexts.nameFor('http://a', username), { url: 'http://a', username }, 'token')`
   const run = promisify(execFile)
   await Promise.all(
     Array.from('abcdefgh', (name) => run(process.execPath, ['--input-type=module', '-e', saving, name])),
   )
   const contexts = new Contexts({ XDG_CONFIG_HOME: home })
-  const names = Object.keys(contexts.list().contexts)
-  t.is(names.length, 32)
-  for (const context of names) t.is(contexts.choose({ context }, {}).token, 'token')
+  const { contexts: all } = contexts.list()
+  t.is(Object.keys(all).length, 40)
+  for (const context of Object.keys(all)) t.is(contexts.choose({ context }, {}).token, 'token')
+  const users = Object.values(all).flatMap(({ username }) => username ?? [])
+  t.is(users.sort().join(''), 'abcdefgh')
 })
 
 test('what every object has is no context, and may be the name of one', (t) => {
