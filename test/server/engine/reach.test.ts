@@ -113,6 +113,26 @@ test('A14 @reachable selects who a script gets to, whatever warns; nobody else',
   t.is(refused.body.errors?.[0]?.field, 'name')
 })
 
+test('A14 a schedule on @status:ONLINE leaves out no host that has yet to link after a start of the server', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enroll('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  await agent.settled()
+  const up = await server.data('POST', '/api/clusters', { name: 'up', selector: '@status:ONLINE' })
+  const ids: number[] = []
+  for (const target of [{ selector: '@status:ONLINE' }, { clusterId: up.id }]) {
+    const order = { script: { content: 'true' }, everySeconds: 86_400, target }
+    ids.push((await server.data('POST', '/api/schedules', { name: `of ${ids.length}`, ...order })).id)
+  }
+  await agent.cut()
+  await server.restart()
+  t.is((await server.data('GET', '/api/hosts?selector=@status:ONLINE')).totalElements, 0)
+  for (const id of ids) {
+    const { taskId } = await server.data('POST', `/api/schedules/${id}/run`)
+    t.is((await task(server, taskId)).results[0]?.hostId, identity.hostId)
+  }
+})
+
 test('P07 a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')

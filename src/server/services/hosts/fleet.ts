@@ -22,12 +22,15 @@ export interface Fleet {
   /** Whether agents may be on their way back, as after a start of a server. */
   readonly isReturning: boolean
   directory(): Promise<Directory>
-  /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
-  select(selector: string, field: string): Promise<number[]>
+  /**
+   * Host ids that a selector names, in natural order of names; throws `invalid` at `field`. `awaits`: agents that may be on
+   * their way back count as linked, as what runs there waits for them.
+   */
+  select(selector: string, field: string, awaits?: boolean): Promise<number[]>
   /** The members of a cluster now, to show them; none where its selector can't be resolved any more. */
   members(cluster: ClusterRecord): Promise<number[]>
-  /** The members of a cluster now, to run on: throws `invalid` where its selector names what no longer exists. */
-  targets(cluster: ClusterRecord, field: string): Promise<number[]>
+  /** The members of a cluster now, to run on, as `select` has them: throws `invalid` where its selector names what no longer exists. */
+  targets(cluster: ClusterRecord, field: string, awaits?: boolean): Promise<number[]>
   /** What scripts are told of these hosts; those that are gone are left out. */
   readonly knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
   showHosts(records: readonly HostRecord[]): Promise<Host[]>
@@ -50,13 +53,15 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     }
   }
 
-  const known = keptBy(() => `${changes.hosts} ${changes.clusters} ${presence.revision}`, readDirectory)
+  const version = () => `${changes.hosts} ${changes.clusters} ${presence.revision}`
+  const known = keptBy(version, () => readDirectory(false))
+  const awaited = keptBy(version, () => readDirectory(true))
   /** Every list asks for it. */
-  async function directory(): Promise<Directory> {
+  async function directory(awaits = false): Promise<Directory> {
     await catchUp()
-    return known()
+    return awaits && presence.isReturning ? awaited() : known()
   }
-  async function readDirectory(): Promise<Directory> {
+  async function readDirectory(allLinked: boolean): Promise<Directory> {
     const [hosts, clusters] = await Promise.all([store.query('hosts'), store.query('clusters')])
     const standings = await presence.standings(hosts.items.map(({ id }) => id))
     return createDirectory(
@@ -65,6 +70,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
         hostname,
         tags,
         ...(standings[index] ?? { status: 'OFFLINE', reachable: false, noLink: false }),
+        ...(allLinked && { noLink: false }),
         os: systemInfo?.os ?? null,
         arch: systemInfo?.arch ?? null,
       })),
@@ -84,19 +90,19 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     get isReturning() {
       return presence.isReturning
     },
-    directory,
+    directory: () => directory(),
     members,
-    async targets(cluster, field) {
+    async targets(cluster, field, awaits) {
       if (cluster.selector === null) return cluster.hostIds
       const selector = parseSelector(cluster.selector, field)
       const hosts = await inTurns(
-        resolveInSlices(selector, await directory(), { field, strictness: 'names' }),
+        resolveInSlices(selector, await directory(awaits), { field, strictness: 'names' }),
       )
       return hosts.map(({ id }) => id)
     },
-    async select(selector, field) {
+    async select(selector, field, awaits) {
       const hosts = await inTurns(
-        resolveInSlices(parseSelector(selector, field), await directory(), { field }),
+        resolveInSlices(parseSelector(selector, field), await directory(awaits), { field }),
       )
       return hosts.map(({ id }) => id)
     },

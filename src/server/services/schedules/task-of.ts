@@ -77,7 +77,8 @@ export async function taskOf(context: Context, record: ScheduleRecord): Promise<
   await demandUnchangedStored(context.store, record)
   const checked = await checkedOrder(context, record, optionsOf(context, record), record.ownerId)
   demandUnchangedTask(record, checked)
-  return { ...checked, ...(await hostsOf(context, record.target, 'target')) }
+  // A slot comes once, perhaps just after a start of the server: no host is left out that is about to link.
+  return { ...checked, ...(await hostsOf(context, record.target, 'target', true)) }
 }
 
 /** The file that a schedule names, and keeps, with the field that names it; null where it names none. */

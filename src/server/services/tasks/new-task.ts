@@ -35,11 +35,12 @@ export function batchFaults({
   return faults
 }
 
-/** Hosts in the order of the plan, each once; faults carry `prefix`. */
+/** Hosts in the order of the plan, each once; faults carry `prefix`. `awaits`: as `Fleet.select` has it. */
 export async function resolveTarget(
   context: Context,
   target: Target,
   prefix: string,
+  awaits = false,
 ): Promise<{ hostIds: number[]; clusterId: number | null }> {
   const { store, fleet } = context
   const { hostIds, clusterId, selector } = target
@@ -50,7 +51,7 @@ export async function resolveTarget(
     ])
   const dot = prefix ? `${prefix}.` : ''
   if (selector !== undefined)
-    return { hostIds: await fleet.select(selector, `${dot}selector`), clusterId: null }
+    return { hostIds: await fleet.select(selector, `${dot}selector`, awaits), clusterId: null }
   if (hostIds !== undefined) {
     const faults = await unknownHosts(context, hostIds, `${dot}hostIds`)
     if (faults.length > 0) throw invalid(faults)
@@ -59,7 +60,7 @@ export async function resolveTarget(
   const id = clusterId ?? 0
   const cluster = await store.get('clusters', id)
   if (!cluster) throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(id), []) }])
-  return { hostIds: await fleet.targets(cluster, `${dot}clusterId`), clusterId: id }
+  return { hostIds: await fleet.targets(cluster, `${dot}clusterId`, awaits), clusterId: id }
 }
 
 /** Why a target that is good names no host, where that can be said. */
@@ -74,8 +75,9 @@ export async function hostsOf(
   context: Context,
   target: Target,
   targetField: string,
+  awaits = false,
 ): Promise<{ hostIds: number[]; clusterId: number | null }> {
-  const { hostIds, clusterId } = await resolveTarget(context, target, targetField)
+  const { hostIds, clusterId } = await resolveTarget(context, target, targetField, awaits)
   if (hostIds.length === 0) {
     const field = target.hostIds
       ? [targetField, 'hostIds'].filter(Boolean).join('.')
