@@ -94,12 +94,14 @@ export function webhooksContract(test: TestFn, name: string, open: ServicesOf): 
     const kept = { schedule: 'weekly', script: 'deploy', createdBy: 'anna' }
     t.like(await webhooks.get(made.id), kept)
     t.like(await webhooks.update(made.id, { name: 'b' }), kept)
+    // The form of the console repeats all of them.
+    t.like(await webhooks.update(made.id, { ...kept, name: 'c' }), kept)
     const any = { schedule: '*', script: null, createdBy: null }
     t.like(await webhooks.update(made.id, any), any)
     t.like((await webhooks.list({})).content[0], any)
     const bad = { schedule: 'wekly', script: 'deploy', createdBy: 'nobody' }
     t.deepEqual(
-      await rejectsUnknown(t, webhooks.create({ name: 'c', url, events: ['task.failed'], ...bad })),
+      await rejectsUnknown(t, webhooks.create({ name: 'd', url, events: ['task.failed'], ...bad })),
       ['createdBy', 'schedule', 'script'],
     )
     await t.throwsAsync(webhooks.update(made.id, { schedule: 'wekly' }), {

@@ -57,9 +57,13 @@ function showDelivery(record: DeliveryRecord): Delivery {
 export function createWebhooks(context: Context): ForCallers<WebhookService> {
   const { store, fleet, keys, judge, webhookEvents, deliveries } = context
 
-  async function check(input: WebhookCreate | WebhookPatch) {
+  async function check(input: WebhookCreate | WebhookPatch, current?: WebhookRecord) {
     const { url, selector, secret } = input
-    const { filters, faults } = await readFilters(store, input)
+    const { filters, faults } = await readFilters(
+      store,
+      input,
+      current && (await showFilters(store, current)),
+    )
     const note = (field: string, message: string | null) => {
       if (message !== null) faults.push({ field, message })
     }
@@ -126,8 +130,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       return { ...(await show(store, record)), secret: made }
     },
     async update(caller, id, patch) {
-      await found(id)
-      const filters = await check(patch)
+      const filters = await check(patch, await found(id))
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
       // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.

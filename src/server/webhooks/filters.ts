@@ -35,10 +35,14 @@ async function found(store: Store, filter: WebhookFilter, name: string) {
   return { record: user && { id: user.id, name: user.username }, names: others.map((each) => each.username) }
 }
 
-/** Filters of a request as they are stored, and what is wrong with them. Fields that it leaves out stay absent. */
+/**
+ * Filters of a request as they are stored, and what is wrong with them. Fields that it leaves out stay absent, as do those
+ * that it repeats from `shown` though the record was deleted.
+ */
 export async function readFilters(
   store: Store,
   names: Names,
+  shown: Names = {},
 ): Promise<{ filters: Filters; faults: FieldFault[] }> {
   const filters: Filters = {}
   const faults: FieldFault[] = []
@@ -50,7 +54,7 @@ export async function readFilters(
     else {
       const { record, names: others } = await found(store, filter, name)
       if (record) filters[filter] = { id: record.id, name: record.name }
-      else
+      else if (name !== shown[filter])
         faults.push({
           field: filter,
           message: unknownName(filter === 'createdBy' ? 'user' : filter, name, others),
