@@ -82,6 +82,16 @@ function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly L
   )
 }
 
+/** The last column, often a text of any length, gives way down to this before the others are shortened. */
+const narrowestLast = 40
+
+/** Whether the rows fit once the last column is cut. */
+function fitsCut<Row>(laid: readonly Laid<Row>[], width: number): boolean {
+  const last = laid.at(-1)
+  const isCut = last && last.column.keep !== true && last.column.uncut !== true
+  return totalOf(laid) - (isCut ? Math.max(0, last.width - narrowestLast) : 0) <= width
+}
+
 /** Tries full values, then short ones, then leaves out spare columns, then tries the shortest values, then drops columns. */
 function roomFor<Row>(
   rows: readonly Row[],
@@ -89,7 +99,7 @@ function roomFor<Row>(
   width: number | undefined,
 ): readonly Laid<Row>[] {
   const whole = columns.map((column) => laidOutOf(rows, column))
-  if (width === undefined || totalOf(whole) <= width) return whole
+  if (width === undefined || fitsCut(whole, width)) return whole
   const short = columns.map((column) => laidOutOf(rows, column, column.short))
   if (totalOf(short) <= width) return short
   const needed = short.filter(({ column }) => column.spare !== true)

@@ -46,6 +46,17 @@ test('where there is no room, columns are short, then spare ones are left out, a
   )
 })
 
+test('a long text in the last column is cut down to 40 columns before the other columns are short', (t) => {
+  const entry = { at: '2026-11-21 16:40:57', what: `echo ${'x'.repeat(60)}` }
+  const all: Column<typeof entry>[] = [
+    { heading: 'TIME', value: ({ at }) => at, short: ({ at }) => at.slice(11), keep: true },
+    { heading: 'WHAT', value: ({ what }) => what },
+  ]
+  const line = (width: number) => renderTable([entry], all, width).split('\n')[1]
+  t.is(line(61), `2026-11-21 16:40:57  echo ${'x'.repeat(34)}…`)
+  t.is(line(60), `16:40:57  echo ${'x'.repeat(44)}…`)
+})
+
 test('a text that goes on below is whole, under its heading, in any script', (t) => {
   const wrapped: Column<{ name: string; note: string }>[] = [
     { heading: 'NAME', value: (row) => row.name, keep: true },
