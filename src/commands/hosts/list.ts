@@ -48,13 +48,10 @@ export default class HostsList extends BaseCommand {
     const client = await this.client()
     const query: HostQuery = given({ search: flags.search })
     const asked = [...(args.selector ?? []), ...(flags.hosts ?? [])]
-    const group = `@status:${flags.status}`
     const selectors =
       flags.status === undefined
         ? asked
-        : asked.length === 0
-          ? [group]
-          : asked.map((selector) => `${selector}&${group}`)
+        : (asked.length === 0 ? ['@*'] : asked).map((selector) => `${selector}&@status:${flags.status}`)
     if (flags.tag !== undefined)
       // One by one: as in exec a host must have all of them, even two with the same key.
       query.tag = flags.tag.flatMap((tag) =>
