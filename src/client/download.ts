@@ -35,7 +35,7 @@ export async function* download(
       }
       if (have < size) throw new RsmError('unreachable', 'the connection was lost')
       if (hash.digest('hex') === sha256) return
-      throw new RsmError('internal', 'what has come is not what the server has: copy it again')
+      throw new RsmError('internal', 'the received file differs from that of the server: copy it again')
     } catch (error) {
       if (!isPassing(error)) throw error
       if (failingSince === undefined) cut(error.message)

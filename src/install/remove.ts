@@ -26,7 +26,7 @@ function programOf(service: Service): string | null {
   return program === packagedProgram ? null : program
 }
 
-/** Data goes only where `removeData` says so: nothing tells whether an installation made its directory. */
+/** Data goes only with `removeData`: whether an installation made its directory is unknown. */
 export function findInstalled(service: Service, removeData: boolean): Found {
   const { unitFile, dropInFile, envFile, tokenFile, name } = service
   const dataDir = dataDirOf(service, readEnvFile(readText(envFile) ?? ''))

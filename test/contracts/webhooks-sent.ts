@@ -55,7 +55,7 @@ function stepsOf(start: Start) {
   return { open, run, serving }
 }
 
-/** What a server tells webhooks of tasks, on every store (contract §16). */
+/** Events of tasks for webhooks, on every store (contract §16). */
 export function webhooksOfTasksContract(test: TestFn, name: string, start: Start): void {
   const { open, run, serving } = stepsOf(start)
 

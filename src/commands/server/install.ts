@@ -185,7 +185,7 @@ export default class ServerInstall extends LocalCommand {
     this.print(`${service.unit} runs: ${url}${fingerprint === null ? '' : `\nfingerprint ${fingerprint}`}`)
     // The first user of a shared store may be of another server.
     const made = isFirst && madeUser && given === undefined ? password : null
-    if (made !== null) this.print(`created user admin with the password ${made} (shown this once)`)
+    if (made !== null) this.print(`created user admin with the password ${made} (shown only once)`)
     const pin = fingerprint !== null && certFile === undefined ? ` --tls-fingerprint ${fingerprint}` : ''
     this.hint(`next: rsm login ${url}${pin} --username admin`)
     return { url, fingerprint, password: made }

@@ -35,7 +35,7 @@ export default class ServerResetPassword extends LocalCommand {
         return resetPasswordAlone(path, input)
       })
     }
-    // Looks for the user before somebody types a password twice: an empty one is refused.
+    // Look for the user before asking for a password: the server refuses an empty one.
     if (!flags['password-stdin'])
       await set('').catch((error: unknown) => {
         if (!(error instanceof RsmError && error.code === 'invalid')) throw error

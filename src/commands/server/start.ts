@@ -226,7 +226,7 @@ export default class ServerStart extends LocalCommand {
     else if (flags['audit-copy'] !== undefined) process.on('SIGHUP', () => {})
     if (createdAdmin !== null)
       process.stderr.write(
-        `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown this once)\n`,
+        `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown only once)\n`,
       )
     process.stdout.write(
       flags.json

@@ -48,7 +48,7 @@ export default class TasksFiles extends BaseCommand {
       return page
     }
     if (come.length === 0)
-      throw new RsmError('not_found', `nothing has come from the hosts of task ${taskId}`, {
+      throw new RsmError('not_found', `no files from the hosts of task ${taskId}`, {
         hint: `rsm tasks show ${taskId}`,
       })
     const { bring } = await import('../../ui/files/bring.ts')
@@ -57,7 +57,7 @@ export default class TasksFiles extends BaseCommand {
     const hosts = come.map((file) => ({ ...file, error: null }))
     await bring(this, client.files, { taskId, kind }, hosts, { target: flags.outdir, isFile: false })
     const missing = page.content.filter(({ size }) => size === null).map(({ hostname }) => hostname)
-    if (missing.length > 0) this.notice(`nothing has come from ${sanitizeLine(foldNodeset(missing))}`)
+    if (missing.length > 0) this.notice(`no files from ${sanitizeLine(foldNodeset(missing))}`)
     return page
   }
 }

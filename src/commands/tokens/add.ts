@@ -49,7 +49,7 @@ export default class TokensAdd extends BaseCommand {
     const made = await client.tokens.create(input)
     this.print(made.token)
     const next = [
-      'shown this once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE',
+      'shown only once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE',
       `it is ${showTokenRole(made)} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: \`rsm tokens remove ${made.id}\``,
     ]
     this.hint(next.flatMap((line) => wrapAdvice(line, columnsOf(process.stderr))).join('\n'))

@@ -39,7 +39,7 @@ const settingLooks: readonly ((facts: HostFacts) => Look)[] = [
   lookAtTerminals,
 ]
 
-/** Leaves out what a host may be or do no more: it explains no fault. */
+/** Drops notes: they explain no fault. */
 const complaintsOf = (look: Look): Look =>
   typeof look === 'string' || look === null ? null : look.filter(({ severity }) => severity !== 'note')
 

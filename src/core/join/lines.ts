@@ -5,7 +5,7 @@ import { type Join, joinString } from './join-string.ts'
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What runs the agent on a host that has rsm. The blank keeps the token out of the shell's history. */
+/** Runs the agent on a host that has rsm. The leading blank keeps the token out of the shell's history. */
 export function runLine({ url, token, fingerprint }: Join): string {
   const word = /^[\w./:@%+-]+$/.test(url) ? url : quoted(url)
   const pin = fingerprint === undefined ? '' : ` --tls-fingerprint ${fingerprint}`

@@ -29,7 +29,7 @@ export function standing(token: TokenRecord, owner: UserRecord): Standing {
   }
 }
 
-/** Who was refused what: `you are vera (VIEWER); this requires OPERATOR`. */
+/** A refusal that names the caller: `you are vera (VIEWER); this requires OPERATOR`. */
 export function refusal({ username, role, ownerRole, tokenKind }: Standing, takes: string): RsmError {
   const by = tokenKind === 'session' ? '' : `, by a token as ${role}`
   return new RsmError('forbidden', `you are ${username} (${ownerRole}${by}); ${takes}`)

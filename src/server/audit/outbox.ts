@@ -22,7 +22,7 @@ export function createAuditOutbox({
   log,
 }: {
   audit: Pick<AuditLog, 'append' | 'refusal'>
-  /** What is written of an event; all of it by default. */
+  /** The part of an event to write; all of it by default. */
   kept?: ((event: AuditEvent) => AuditEvent) | undefined
   clock: Pick<Clock, 'now'>
   log: Pick<Log, 'warn' | 'error'>

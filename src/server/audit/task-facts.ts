@@ -17,13 +17,13 @@ const longestLine = 200
 /** First lines of what runs, by the name that the fields of an entry begin with. */
 export const commandFields = ['firstLine', 'verifyFirstLine', 'rollbackFirstLine', 'command'] as const
 
-/** First line of a script or command, bounded; without it where there is none. */
+/** First line of a script or command, bounded; no field if there is none. */
 export function lineFacts(field: (typeof commandFields)[number], text: string): AuditDetail {
   const line = firstLine(text, longestLine)
   return line === null ? {} : { [field]: line }
 }
 
-/** What a task runs, or which file goes where, and as whom; of a text its first line, and never a value of a param. */
+/** Facts of a task: the script, or the file and its paths, and the user. A text has its first line only, and no param has its value. */
 export function taskFacts(task: TaskRecord): AuditDetail {
   const { id: taskId, hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   const { script = task.content, verify, rollback } = task.gates ?? {}

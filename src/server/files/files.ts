@@ -292,6 +292,6 @@ export function wholeFile(
     throw invalid([{ field, message: 'no such upload: upload it first (POST /api/files)' }])
   const { id: fileId, name = null, size, sha256, isComplete } = file
   if (!isComplete || size === null || sha256 === null)
-    throw invalid([{ field, message: 'has not come in full yet: go on with its upload' }])
+    throw invalid([{ field, message: 'is not complete yet: continue its upload' }])
   return { order: { fileId, size, sha256 }, name, isSecret: file.sealedKey !== null }
 }

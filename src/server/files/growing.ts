@@ -62,7 +62,7 @@ export function fetchBound(
 
 /** An offset at which nothing can be added just now, as an answer says it: `{offset}` is where to go on. */
 function conflict({ offset }: WrongOffset): RsmError {
-  return new RsmError('conflict', `The file has ${offset} bytes: go on there`, { data: { offset } })
+  return new RsmError('conflict', `The file has ${offset} bytes: continue there`, { data: { offset } })
 }
 
 /** Takes in files piece by piece, until they are whole. */

@@ -24,20 +24,20 @@ A 2xx on a write means that the write is on disk.`
 export const tagDescriptions: Record<Tag, string> = {
   agents: 'What agents call: registration, heartbeat, metrics, configuration.',
   audit: 'Who did what, and when.',
-  authentication: 'Logging in and out, and who one is.',
+  authentication: 'Logging in and out, and the current user.',
   clusters: 'Named groups of hosts: listed by id, or chosen by a selector.',
   'enrollment tokens': 'Tokens with which new agents register.',
   events: 'Changes as they happen.',
   files: 'Files for hosts: uploads, which tasks then copy or give to scripts to read.',
-  hosts: 'The hosts that scripts run on, and how they are.',
-  schedules: 'What runs by itself, and when.',
+  hosts: 'The hosts that scripts run on, and their state.',
+  schedules: 'Scripts and copies at set times.',
   scripts: 'Stored scripts, with their versions.',
   server: 'The server itself: health, measurements, and this document.',
   tasks: 'Runs of a script on hosts: start, watch, cancel, retry.',
   terminals: 'Interactive sessions on hosts, and their recordings.',
   tokens: 'Personal access tokens, for pipelines.',
   users: 'Who may use the server.',
-  webhooks: 'Where the server says by itself what has happened, and what is on its way there.',
+  webhooks: 'Events sent to URLs, and their deliveries.',
 }
 
 /** The one kind of credential; its prefix says what it is (contract §2). */

@@ -97,7 +97,7 @@ export const errorSchemas: Record<string, Schema> = {
       data: {
         type: 'object',
         description:
-          'What to go on with: `{offset}` of a 409 of bytes for another place, `{status, reasons, server}` of a server that is not ready.',
+          'How to continue: `{offset}` of a 409 of bytes for another place, `{status, reasons, server}` of a server that is not ready.',
         additionalProperties: true,
       },
     },

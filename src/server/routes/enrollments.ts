@@ -28,7 +28,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
     operation({
       id: 'createEnrollmentToken',
       tag,
-      summary: 'Make an enrollment token; its text is shown this once',
+      summary: 'Make an enrollment token; its text is shown only once',
       allow: write,
       body: EnrollmentCreate,
       answer: EnrollmentCreated,

@@ -75,8 +75,7 @@ export function fileRoutes(app: AppInstance, { services: { files } }: RouteDepen
     operation({
       id: 'appendFile',
       tag,
-      summary:
-        'Go on with an upload of yours, where it ends; any other offset is a 409 that says where that is',
+      summary: 'Continue your upload where it ends; any other offset is a 409 that says where that is',
       allow: execute,
       query: FilePartQuery,
       bytes: true,

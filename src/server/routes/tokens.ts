@@ -27,7 +27,7 @@ export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDep
     operation({
       id: 'createToken',
       tag,
-      summary: 'Make a personal access token, for a pipeline; its text is shown this once',
+      summary: 'Make a personal access token, for a pipeline; its text is shown only once',
       allow: session,
       body: TokenCreate,
       answer: TokenCreated,

@@ -30,7 +30,7 @@ export function totpRoutes(app: AppInstance, { services: { totp } }: RouteDepend
       id: 'confirmTotp',
       tag,
       summary:
-        'Confirm the app by a code: from then on logins take one; answers recovery codes, shown this once',
+        'Confirm the app by a code: from then on logins take one; answers recovery codes, shown only once',
       allow: session,
       body: TotpConfirm,
       answer: TotpConfirmed,

@@ -37,7 +37,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     operation({
       id: 'createWebhook',
       tag,
-      summary: 'Make a webhook; a secret that the server makes is shown this once',
+      summary: 'Make a webhook; a secret that the server makes is shown only once',
       allow: write,
       body: WebhookCreate,
       answer: WebhookSaved,
@@ -57,7 +57,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     operation({
       id: 'updateWebhook',
       tag,
-      summary: 'Change a webhook; a secret of null makes a new one, which is shown this once',
+      summary: 'Change a webhook; a secret of null makes a new one, which is shown only once',
       allow: write,
       exists,
       body: WebhookPatch,
@@ -72,7 +72,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     operation({
       id: 'deleteWebhook',
       tag,
-      summary: 'Delete a webhook, and what waits for it',
+      summary: 'Delete a webhook and its pending deliveries',
       allow: write,
       exists,
       answer: IdOnly,
@@ -99,7 +99,7 @@ export function webhookRoutes(app: AppInstance, { services: { webhooks } }: Rout
     operation({
       id: 'listDeliveries',
       tag,
-      summary: 'List what waits for a webhook, and the last of what has ended, newest first',
+      summary: 'List pending and recent deliveries of a webhook, newest first',
       allow,
       exists,
       query: DeliveryQuery,

@@ -50,7 +50,7 @@ export async function takeUp(state: TerminalsState, record: TerminalRecord): Pro
   } catch (error) {
     if (mendable(error)) throw error
     log.error({ err: error, sessionId: id }, 'a recording could not be taken up')
-    terminal.finish(ended('its recording could not be read by the server that was to go on with it'))
+    terminal.finish(ended('its recording could not be read by the server that took it over'))
   }
   // Before that it has not all that its client may miss.
   terminals.set(id, terminal)

@@ -43,7 +43,7 @@ export interface WebhookEvents {
   ): void
   /** Adds the event for this webhook, if it wants it. */
   writeTo(tx: Pick<Transaction, 'put'>, webhook: Webhook, type: WebhookEvent, data: EventData): void
-  /** What is to be written with the end of a task, whose hosts have all ended; null where no webhook wants it. */
+  /** Records to write with the end of a task, all of whose hosts have ended; null if no webhook wants the event. */
   endOfTask(taskId: string): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
   /** Resolves when what was written before the call is known. */
   known(): Promise<void>
@@ -85,7 +85,7 @@ export async function createWebhookEvents({
   store: Store
   executions: Pick<Executions, 'ofTask'>
   fleet: Pick<Fleet, 'directory'>
-  /** Where people reach the console (`--public-url`); null: events have no URL. */
+  /** URL of the console (`--public-url`); null: events have no URL. */
   publicUrl?: string | null
   clock: Clock
   log: Log

@@ -83,7 +83,7 @@ export async function showFilters(
 
 /**
  * Whether an event with this origin passes the filters. The id follows a rename; the name finds a schedule again that was
- * deleted and made anew.
+ * deleted and made again.
  */
 export function passes(filters: Pick<WebhookRecord, WebhookFilter>, origin: Origin): boolean {
   return webhookFilters.every((name) => {

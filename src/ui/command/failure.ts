@@ -102,7 +102,7 @@ function plainFaults({ message, fields }: RsmError, id: string, flags: readonly 
     )
 }
 
-/** Where a server says only that it has no such task. */
+/** Adds a hint to `no such task`, which servers send without one. */
 const hintOf = ({ code, message, hint }: RsmError): string | null =>
   hint ?? (code === 'not_found' && message.startsWith('no such task: ') ? 'rsm tasks list' : null)
 

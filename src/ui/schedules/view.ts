@@ -13,7 +13,7 @@ export function timingOf({ cron, everySeconds, at, timezone }: Timed, utc: boole
   return everySeconds === null ? `at ${showTime(at, utc)}` : `every ${durationText(everySeconds)}`
 }
 
-/** What an interval under a minute amounts to; null for the usual ones. */
+/** Warning about an interval under a minute; null for others. */
 export function oftenNote(everySeconds: number | null): string | null {
   if (everySeconds === null || everySeconds >= 60) return null
   const tasks = Math.floor(86_400 / everySeconds).toLocaleString('en-US')

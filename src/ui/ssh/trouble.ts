@@ -84,7 +84,7 @@ export function sshTrouble(
   const last = lines.findLast((line) => !/^kex_exchange_identification|^Connection closed by/.test(line))
   if (/^@ +WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED/m.test(own))
     return unreachable(
-      'host key changed: it is another host than before, or somebody stands between; nothing was sent',
+      'host key changed: this is another host than before, or somebody intercepts the connection; nothing was sent',
       `once you know that it is the right one: ${forgetHint(words, host)}`,
     )
   if (/^Host key verification failed/m.test(own))

@@ -36,7 +36,7 @@ export interface House {
   /** With this host chosen; null: all of them. */
   openTask(taskId: string, hostId?: number | null): void
   openFleet(): void
-  /** What the doctor says of this host, or of the fleet, in lines of so many columns. */
+  /** Findings of this host, or of the fleet for null, in lines of at most `columns`. */
   examine(columns: number, hostId: number | null, signal: AbortSignal): Promise<string>
   terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void
 }

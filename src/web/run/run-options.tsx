@@ -131,7 +131,7 @@ function StdinField({ kept }: { kept: string | undefined }) {
       {kept !== undefined && (
         <label class="check">
           <input type="checkbox" name="noStdin" value="true" />
-          Read nothing any more
+          Remove this file
         </label>
       )}
     </div>

@@ -104,7 +104,7 @@ export function SchedulesPage() {
       </div>
       <Fault text={fault} />
       {schedules?.length === 0 && fault === '' && (
-        <p class="empty">{search === '' ? 'Nothing runs by itself yet.' : 'No schedule matches.'}</p>
+        <p class="empty">{search === '' ? 'No schedules yet.' : 'No schedule matches.'}</p>
       )}
       {schedules !== undefined && schedules.length > 0 && (
         <table class="rows schedules">

@@ -100,7 +100,7 @@ export function SlotRules() {
             <select {...given}>
               <option value="SKIP">Skip the slot</option>
               <option value="QUEUE">Queue one slot</option>
-              <option value="ALLOW">Allow: run all the same</option>
+              <option value="ALLOW">Allow: run anyway</option>
             </select>
           )}
         </Field>

@@ -5,7 +5,7 @@ import { useFault } from '../parts/field.tsx'
 import { eventField } from './webhook-of.ts'
 import { eventsSaid } from './webhook-words.ts'
 
-/** Of which events a webhook is told. */
+/** Picks the events that a webhook gets. */
 export function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
   const fault = useFault('events')
   const labelId = useId()

@@ -19,7 +19,7 @@ export function SecretShown({ name, secret, onDone }: { name: string; secret: st
         }}
       >
         <h2 id="secret-shown">{`The secret of ‘${name}’`}</h2>
-        <p>It is shown this once. Give it to the receiver, which verifies with it who calls.</p>
+        <p>It is shown only once. Give it to the receiver, which uses it to verify the sender.</p>
         <input ref={field} class="code" readOnly aria-label="Secret" value={secret} />
         <div class="actions">
           <button

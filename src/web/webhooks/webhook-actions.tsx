@@ -65,7 +65,7 @@ export function WebhookActions({ webhook, onTold, onSaved, onEdit }: WebhookActi
           onNo={() => setAsked(undefined)}
           onYes={() => change({ secret: null })}
         >
-          <p>The old one is not used any more, from the next try on.</p>
+          <p>The old one is no longer used, from the next attempt on.</p>
         </Question>
       )}
       {asked === 'delete' && (
@@ -77,7 +77,7 @@ export function WebhookActions({ webhook, onTold, onSaved, onEdit }: WebhookActi
           onNo={() => setAsked(undefined)}
           onYes={() => act(call('DELETE', path), () => go('webhooks'))}
         >
-          <p>What waits for it is not sent any more.</p>
+          <p>Its pending deliveries are removed, too.</p>
         </Question>
       )}
     </>

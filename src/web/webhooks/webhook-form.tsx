@@ -44,7 +44,7 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
       <SelectorField
         name="selector"
         label="Selector"
-        hint="Of events about tasks and hosts only those about these hosts; empty: all"
+        hint="Only events of tasks and hosts that concern these hosts; empty: all"
         selector={webhook?.selector ?? ''}
       />
       {webhookFilters.map((filter) => (
@@ -76,7 +76,7 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
         <Field
           name="secret"
           label="Secret"
-          hint={webhook ? 'Stays as it is where this is empty' : 'Made by the server where this is empty'}
+          hint={webhook ? 'Empty: stays as it is' : 'Empty: made by the server'}
         >
           {(given) => (
             <input

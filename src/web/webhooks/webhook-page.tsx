@@ -123,7 +123,7 @@ export function WebhookPage({ id }: { id: string }) {
         />
       </div>
       {deliveries.length === 0 ? (
-        <p class="empty">{status === '' ? 'Nothing has been told yet.' : 'There are none.'}</p>
+        <p class="empty">{status === '' ? 'No deliveries yet.' : 'There are none.'}</p>
       ) : (
         <Deliveries deliveries={deliveries} />
       )}

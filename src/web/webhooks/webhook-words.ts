@@ -3,11 +3,11 @@ import type { WebhookEvent, WebhookFilter, WebhookFormat } from '../../core/webh
 /** When each event comes. */
 export const eventsSaid: Record<WebhookEvent, string> = {
   'task.failed': 'A task has ended FAILED',
-  'task.ended': 'A task has ended, whatever came of it',
-  'schedule.suspended': 'A schedule does not run any more',
-  'schedule.skipped': 'A slot was not run, or no task could be made of it',
-  'host.offline': 'Hosts have been OFFLINE for a minute',
-  'host.online': 'Hosts of which that was told are back',
+  'task.ended': 'A task has ended, with any result',
+  'schedule.suspended': 'A schedule no longer runs',
+  'schedule.skipped': 'A slot was not run, or its task could not be started',
+  'host.offline': 'Hosts have been OFFLINE or NO LINK for a minute',
+  'host.online': 'Hosts that were reported offline are back',
   'agent.revoked': 'The token of a host’s agent was revoked',
   'server.restore': 'A backup was restored; pending work is held',
 }

@@ -179,7 +179,7 @@ browserTest.serial(
 
     await edit.click()
     await page.getByText('Options').click()
-    await page.getByLabel('Read nothing any more').check()
+    await page.getByLabel('Remove this file').check()
     await page.getByLabel('Bytes a second').fill('')
     t.deepEqual(await patchOf(), [{ stdin: null, limitRate: null }])
     await page.locator('.facts').getByText('Stdin').waitFor({ state: 'detached' })

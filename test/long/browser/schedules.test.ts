@@ -31,7 +31,7 @@ browserTest.serial(
   'a schedule shows its next times while it is typed, in its zone, and what is wrong with it at its field',
   async (t) => {
     const { page, complaints } = await open(t, 'schedules')
-    await page.getByText('Nothing runs by itself yet').waitFor()
+    await page.getByText('No schedules yet').waitFor()
     await page.getByRole('button', { name: 'New schedule' }).click()
     const next = page.getByRole('status', { name: 'Next times' })
     const slots = () => next.locator('tbody td:first-child').allTextContents()

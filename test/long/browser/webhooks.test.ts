@@ -56,7 +56,7 @@ browserTest.serial(
     t.true(await dialog.isVisible(), 'only its button closes it')
     await dialog.getByRole('button', { name: 'I have kept it' }).click()
     await page.getByRole('heading', { name: 'on call' }).waitFor()
-    await page.getByText('Nothing has been told yet').waitFor()
+    await page.getByText('No deliveries yet').waitFor()
     t.false((await page.content()).includes(secret))
 
     await page.getByRole('button', { name: 'Send a test' }).click()
@@ -80,7 +80,7 @@ browserTest.serial(
     await signIn(page, server.url, adminLogin)
     await page.getByRole('link', { name: 'Webhooks' }).click()
     await page.getByRole('link', { name: 'pager' }).click()
-    await page.getByText('Nothing has been told yet').waitFor()
+    await page.getByText('No deliveries yet').waitFor()
     receiver.answers(204)
     const run = (name: string, content: string) =>
       server.data('POST', '/api/tasks', {

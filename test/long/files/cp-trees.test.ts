@@ -69,7 +69,7 @@ test('tasks files lists what a task has fetched, and brings it again, whatever s
   const brought = await rsm(['tasks', 'files', 'latest', '--outdir', logs])
   t.is(brought.exit, 0, brought.stderr)
   t.is(brought.stdout, `web1: ${join(logs, 'web1', 'web1.log')} (12 B)\n`)
-  t.is(brought.stderr, 'rsm: nothing has come from web2\n')
+  t.is(brought.stderr, 'rsm: no files from web2\n')
   t.is(readFileSync(join(logs, 'web1', 'web1.log'), 'utf8'), 'log of web1\n')
   const [task] = (await server.data('GET', '/api/tasks?size=1')).content
   const second = await server.data('GET', `/api/tasks/${task.taskId}/files?page=1&size=1`)
@@ -87,7 +87,7 @@ test('tasks files lists what a task has fetched, and brings it again, whatever s
   t.is((await rsm(['cp', `web1:${theirs}/none`, ours])).exit, 1)
   const none = await rsm(['tasks', 'files', 'latest', '--outdir', logs])
   t.is(none.exit, 5)
-  t.regex(none.stderr, /nothing has come from the hosts of task/)
+  t.regex(none.stderr, /no files from the hosts of task/)
   t.is((await rsm(['exec', '-w', 'web1', 'true'])).exit, 0)
   const other = await rsm(['tasks', 'files', 'latest'])
   t.is(other.exit, 5)

@@ -37,7 +37,7 @@ function declaredActions(): string[] {
   return [...found].sort()
 }
 
-/** What runs in these calls, refused ones too; answers what the log has of it. */
+/** Makes these calls, refused ones too, and returns their entries. */
 async function commandsOf(server: TestServer): Promise<string[]> {
   const { hostId } = await server.enroll('web1')
   const long = `echo ${'x'.repeat(300)}`

@@ -58,7 +58,7 @@ export const Parted = Type.Object(
 export type Parted = Static<typeof Parted>
 
 /**
- * `token` is shown this once, and in `join`, which holds all that a host needs to know, and in `line`, which is pasted on the
+ * `token` is shown only once, and in `join`, which holds all that a host needs to know, and in `line`, which is pasted on the
  * host (contract §10). Both are null as long as no URL is known.
  */
 export const EnrollmentCreated = Type.Object(

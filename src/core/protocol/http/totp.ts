@@ -21,7 +21,7 @@ export const Code = Type.String({ minLength: 6, maxLength: 32 })
 export const TotpConfirm = Closed({ code: Code }, { examples: [examples.totpConfirm] })
 export type TotpConfirm = Static<typeof TotpConfirm>
 
-/** Each stands in for a code once; shown this once. */
+/** Each stands in for a code once; shown only once. */
 export const TotpConfirmed = Type.Object(
   { recoveryCodes: Type.Array(Type.String()) },
   { examples: [examples.totpConfirmed] },

@@ -20,7 +20,7 @@ export const WebhookCreate = Closed(
     events: Events,
     /** Of events about hosts only those about hosts that it names. */
     selector: Type.Optional(Selector),
-    /** Of events about tasks and schedules only those of this schedule, or with `*` of any schedule. */
+    /** Limits events of tasks and schedules to this schedule, or with `*` to any schedule. */
     schedule: Type.Optional(FilterName),
     /** Only those of this stored script. */
     script: Type.Optional(FilterName),
@@ -76,7 +76,7 @@ export const Webhook = Type.Object(
 )
 export type Webhook = Static<typeof Webhook>
 
-/** `secret` is shown this once, where the server has made it; else it is null. */
+/** `secret` is shown only once, where the server has made it; else it is null. */
 export const WebhookSaved = Type.Object(
   { ...Webhook.properties, secret: Nullable(Type.String()) },
   { examples: [examples.webhookSaved] },

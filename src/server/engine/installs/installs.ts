@@ -77,7 +77,7 @@ export function createInstalls(parts: EngineParts): Installs {
       return {
         status: 'CANCELLED',
         exitCode: null,
-        error: 'cancelled; what had begun on the host may go on there',
+        error: 'cancelled; an installation that had begun may continue on the host',
       }
     if (error instanceof TimedOut) return { status: 'TIMEOUT', exitCode: -1, error: null }
     const { message, exitCode } = error as { message: string; exitCode?: number }

@@ -89,5 +89,5 @@ const failed = ({ address }: Database, number: number, error: unknown): Error =>
   refusedStore(
     address,
     `PostgreSQL refuses migration ${number} of its schema: ${error instanceof Error ? error.message : String(error)}`,
-    'nothing was changed, and servers of the version before go on; put right what PostgreSQL says, then start this one again',
+    'nothing was changed, and servers of the previous version keep running; fix what PostgreSQL reports, then start this one again',
   )

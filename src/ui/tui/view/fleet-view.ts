@@ -25,7 +25,7 @@ export interface FleetActions {
   terminal(hostId: number): void
   /** Runs this on these hosts, which were agreed to. */
   run(command: string, hostIds: readonly number[]): void
-  /** Examines this host, or the fleet for null, and shows the findings in lines of at most so many columns. */
+  /** Shows the findings of this host, or of the fleet for null, in lines of at most `columns`. */
   examine(columns: number, hostId: number | null): void
 }
 
