@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Records the picture at the top of the README: a server, five agents and examples/first-steps, typed in tmux as a reader would.
+// Records the animation at the top of the README: a server, five agents and examples/first-steps, typed in tmux.
 //
 //   npm run build && node bench/cast/record.js [docs/start/cast.svg]
 //
@@ -53,7 +53,7 @@ writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${root}/bin/run.j
 chmodSync(program, 0o755)
 const first = join(home, 'first-steps')
 cpSync(join(root, 'examples/first-steps'), first, { recursive: true })
-// Not into the home directory of the user who records.
+// Keep out of the real home directory.
 for (const script of ['deploy.sh', 'check.sh', 'rollback.sh'])
   writeFileSync(join(first, script), readFileSync(join(first, script), 'utf8').replaceAll('$HOME', home))
 const env = {
@@ -169,7 +169,7 @@ async function play() {
   await type(0, 'rsm exec -g web -b -- uname -sr')
   await until(0, /4 SUCCESS[^]*\n\$\n/)
   hold(2)
-  await type(0, '# A bad version: it stops at the first host, and goes back there.')
+  await type(0, '# A bad version stops at the first host, and is rolled back there.')
   await type(0, 'rsm exec -g web --batch-size 1,50% -p VERSION=1.2.4-bad \\')
   await until(0, /\n>\n/)
   await type(0, `  ${deploy}`)
@@ -177,7 +177,7 @@ async function play() {
   hold(4)
   clear(0)
   await until(0, /^\$\n/)
-  await type(0, '# A job runs while the server is killed.')
+  await type(0, '# A job keeps running while the server is killed.')
   await type(0, "rsm exec -w 'web[1-2]' --script long-job.sh")
   await until(0, /web2: step 3 /)
   await type(1, 'kill -9 %1')

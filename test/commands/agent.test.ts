@@ -266,3 +266,10 @@ test('an agent closes the descriptors that it was started with to its scripts, a
   t.true(stdout.includes('PATH='), stdout)
   t.false(stdout.includes('RSM_AGENT_ENROLL_TOKEN') || stdout.includes(token), stdout)
 })
+
+test('agent install prints each change on a line of its own', async (t) => {
+  const home = await temporaryDirectory(t)
+  const words = ['agent', 'install', '--user', '--url', 'http://127.0.0.1:1', '--no-start']
+  const { stdout } = await runRsm(words, cleanEnv(home))
+  t.true(stdout.startsWith(`make ${home}/config/rsm\nwrite ${home}/config/rsm/agent.env\nwrite `), stdout)
+})

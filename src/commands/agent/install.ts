@@ -109,7 +109,7 @@ export default class AgentInstall extends LocalCommand {
         throw new RsmError('interrupted', 'nothing was changed')
     }
     const changed = applyPlan(plan)
-    if (changed) this.done(showPlan(plan, 'did'))
+    if (changed) for (const line of showPlan(plan, 'did').split('\n')) this.done(line)
     const linked = await this.#start(service, systemd, plan, { start: !flags['no-start'], changed })
     return this.#result(plan, linked)
   }

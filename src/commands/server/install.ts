@@ -117,7 +117,7 @@ export default class ServerInstall extends LocalCommand {
         throw new RsmError('interrupted', 'nothing was changed')
     }
     const changed = applyPlan(plan)
-    if (changed) this.done(showPlan(plan, 'did'))
+    if (changed) for (const line of showPlan(plan, 'did').split('\n')) this.done(line)
     const url = `${tls.certFile !== undefined || tls.selfSigned ? 'https' : 'http'}://${/^(0\.0\.0\.0|::)$/.test(host) ? hostname() : host}:${port}`
     const start = { start: !flags['no-start'], changed }
     const told = await this.#start(service, systemd, plan, { dataDir, url, certFile: tls.certFile, ...start })
