@@ -51,7 +51,7 @@ function sharesFiles(pid: number): boolean {
 /** A command line, or the title that an agent gives itself. That of its terminals, which end with it, is another. */
 const isService = /^\S+( -\S+)* (server|agent run|quickstart)\b/
 
-const toStop = 'take out what starts it at boot (crontab, init system), and run this again'
+const toStop = 'remove whatever starts it at boot (crontab, init system), then run this again'
 
 /**
  * Refuses while a process runs on the data or from the program, whatever became of the lock file. `own` is the process that

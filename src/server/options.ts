@@ -99,7 +99,7 @@ export function refuseOpenHttp({
 /** Why the address can not be listened on, and what to do. */
 export function explainListen(error: NodeJS.ErrnoException, { host, port }: ServerOptions): RsmError {
   if (error.code === 'EADDRINUSE')
-    return new RsmError('unavailable', `Port ${port} of ${host} is in use`, {
+    return new RsmError('unavailable', `port ${port} of ${host} is in use`, {
       hint: 'stop what listens there, or choose another with --port (0 takes any free one)',
       cause: error,
     })

@@ -253,5 +253,5 @@ test('quickstart --once keeps to the port that was asked for', async (t) => {
   const { port } = new URL((await startFakeServer(t, {})).url)
   const ran = await runRsm(['quickstart', '--once', '--port', port], cleanEnv(temporaryDirectory(t)))
   t.is(ran.exit, 6, ran.stderr)
-  t.regex(ran.stderr, new RegExp(`Port ${port} of 127\\.0\\.0\\.1 is in use`, 'i'))
+  t.regex(ran.stderr, new RegExp(`port ${port} of 127\\.0\\.0\\.1 is in use`))
 })

@@ -87,7 +87,7 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
     urlFault(text) {
       const url = URL.canParse(text) ? new URL(text) : null
       if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-        return 'takes a URL like https://alerts.example.org/rsm'
+        return 'must be like https://alerts.example.org/rsm'
       if (url.username !== '' || url.password !== '') return 'takes no user and password in it'
       if (url.protocol === 'http:' && !(insecure && isLoopback(url.hostname)))
         return isLoopback(url.hostname)

@@ -45,6 +45,14 @@ class CommandPage extends CommandHelp {
     return needed.length === Object.keys(flags).length ? usage : `${usage} [OPTIONS]`
   }
 
+  /** Groups in the order of the command: targets before output. */
+  protected override groupFlags(flags: Parameters<CommandHelp['groupFlags']>[0]) {
+    const { mainFlags, flagGroups } = super.groupFlags(flags)
+    const order = Object.values(this.command.flags).map(({ helpGroup }) => helpGroup)
+    const groups = Object.entries(flagGroups).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b))
+    return { mainFlags, flagGroups: Object.fromEntries(groups) }
+  }
+
   /** The summary is above it already. */
   protected override description(): string | undefined {
     const { description } = this.command

@@ -6,11 +6,11 @@ const https = new URL('https://alerts.example.org/')
 const strict = createJudge({})
 
 const refusedUrls: readonly (readonly [url: string, why: RegExp])[] = [
-  ['', /takes a URL/],
-  ['alerts.example.org', /takes a URL/],
-  ['ftp://alerts.example.org/', /takes a URL/],
-  ['javascript:alert(1)', /takes a URL/],
-  ['https://', /takes a URL/],
+  ['', /must be like/],
+  ['alerts.example.org', /must be like/],
+  ['ftp://alerts.example.org/', /must be like/],
+  ['javascript:alert(1)', /must be like/],
+  ['https://', /must be like/],
   ['https://ann:secret@alerts.example.org/', /no user and password/],
   ['http://alerts.example.org/', /takes https/],
   ['http://127.0.0.1/', /--webhook-insecure/],

@@ -73,3 +73,11 @@ test('a global flag may come before the command, and once only if it has a value
   t.like(JSON.parse(stderr), { error: { code: 'unreachable' } })
   t.regex((await runRsm(['-q', '--context', 'prod', '--version'], env)).stdout, /^rsm\/\d/)
 })
+
+test('help shows groups of flags in the order of the command', async (t) => {
+  const { stdout } = await runRsm(['exec', '--help'], cleanEnv(temporaryDirectory(t)))
+  t.deepEqual(
+    [...stdout.matchAll(/^(\w+) FLAGS$/gm)].map(([, group]) => group),
+    ['TARGETS', 'RUN', 'OUTPUT'],
+  )
+})
