@@ -30,6 +30,27 @@ const claimBy = (agentId: string, hostId: number, by: Member): LinkClaim => ({
   since: '2026-03-02T09:30:00.000Z',
 })
 
+test('a registration at one server takes back nothing of the HELLO that another one has heard before it is told', async (t) => {
+  const { a, b } = await started(t)
+  const pairs = [
+    [a, b],
+    [b, a],
+  ] as const
+  for (const [at, [registering, linking]] of pairs.entries()) {
+    registering.presence.registered(at + 1)
+    linking.presence.greeted(at + 1, greeting)
+    linking.presence.connected(at + 1, true, undefined, claimBy(`agent${at}`, at + 1, linking.member))
+  }
+  for (const one of [a, b])
+    for (const hostId of [1, 2]) await shows(one, hostId, { status: 'ONLINE', connected: true })
+  for (const [at, [, linking]] of pairs.entries()) linking.presence.connected(at + 1, false)
+  for (const one of [a, b])
+    for (const hostId of [1, 2]) {
+      await shows(one, hostId, { connected: false, noLink: true })
+      t.deepEqual((await one.view(hostId)).greeting, greeting)
+    }
+})
+
 test('what one server hears of a host, every server shows', async (t) => {
   const { a, b } = await started(t)
   const told: number[] = []

@@ -49,11 +49,13 @@ export function createHere(
       if (!isDeepStrictEqual(before, loadMarks(hosts.entry(hostId)))) tell(hostId, ['load'])
     },
     registered(hostId) {
+      // The HELLO of a new agent may reach another server before this is told there: then it must not be taken back.
+      const hasGreeted = hosts.entry(hostId).greeting !== null
       hosts.registered(hostId)
       const link = links.get(hostId)
       if (link && !link.isUp) links.take(hostId, { ...link, lostAt: null })
       noteHeard(hostId)
-      tell(hostId, parts)
+      tell(hostId, hasGreeted ? parts : parts.filter((part) => part !== 'greeting'))
     },
     connected(hostId, connected, linkFault, claim) {
       const known = connected ? hosts.entry(hostId) : hosts.entries.get(hostId)
