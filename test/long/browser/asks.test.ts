@@ -31,7 +31,7 @@ browserTest.serial(
     await named.getByText('4 hosts').waitFor()
     await named.getByText('sim[1-3],web1', { exact: true }).waitFor()
     await selector.fill('sim1,smi[1-30]')
-    await named.getByText('no such host: smi[1-30]').waitFor()
+    await named.getByText('no such host: smi[1-').waitFor()
     t.is(
       (((await named.textContent()) ?? '').match(/no such host/g) ?? []).length,
       1,
