@@ -18,7 +18,7 @@ asRoot('A18 an agent that is not root answers 126 to another user, and runs its 
   server.execute('plain', { taskId: 'other', runAs: 'daemon' })
   const other = await server.completed('other')
   t.is(other.exitCode, 126)
-  t.regex(other.error ?? '', /it runs as nobody, and only root can become another user/)
+  t.regex(other.error ?? '', /the agent runs as nobody, and only root can become another user/)
   server.execute('plain', { taskId: 'own', script: 'id -un', workDir: '/' })
   await server.completed('own')
   t.is(server.text('own'), 'nobody\n')

@@ -61,7 +61,11 @@ test('F20 after a dead path and cuts a terminal is taken up again by itself and 
   link.cut()
   await pty.shows(/rsm: reattached[\s\S]*rsm: reattached/)
   const said = await exact()
-  t.deepEqual(said.slice(0, 2), ['rsm: connection lost, reattaching (60 s)...', 'rsm: reattached'])
+  t.deepEqual(said.slice(0, 3), [
+    'rsm: to leave: ~. at the beginning of a line; ~? shows more',
+    'rsm: connection lost, reattaching (60 s)...',
+    'rsm: reattached',
+  ])
 })
 
 test('P58 F20 a paste into `rsm terminal` over three cuts is typed whole', async (t) => {
