@@ -5,11 +5,11 @@ import type { Caller } from '../access/caller.ts'
 import type { Clients } from '../http/client-address.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { AuditEvent, AuditLog, NotedHead } from '../seams/audit-log.ts'
+import type { AuditEvent, AuditLog, NotedHead, RecordEvent } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
-import { guardedBy, type RecordEvent, recordFacts } from './server-facts.ts'
+import { guardedBy, recordFacts } from './server-facts.ts'
 
 /** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */
 const headInterval = 3600_000

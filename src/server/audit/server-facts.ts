@@ -1,20 +1,12 @@
-import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/audit.ts'
+import type { AuditDetail, AuditObject } from '../../core/audit.ts'
 import type { Facts, LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { AuditEvent } from '../seams/audit-log.ts'
+import type { AuditEvent, RecordEvent } from '../seams/audit-log.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
 import { taskFacts } from './task-facts.ts'
-
-/** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
-export type RecordEvent = (
-  action: string,
-  object: AuditObject | null,
-  outcome: AuditOutcome,
-  detail: AuditDetail,
-) => Promise<void>
 
 /** Watches entries that nobody waits for. */
 export const guardedBy = (log: Log) => (work: Promise<void>) => {

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { ownFile } from '../../disk/own-files.ts'
+import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
 import { keptFiles } from '../http/kept-files.ts'
-import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 
 /** What the build leaves in dist/web, by name. */
 const mediaTypes: Record<string, string> = {

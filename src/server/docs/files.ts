@@ -1,6 +1,6 @@
 import { ownFile } from '../../disk/own-files.ts'
+import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
 import { keptFiles } from '../http/kept-files.ts'
-import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 import { html, startScript } from './page.ts'
 
 const css = 'text/css; charset=utf-8'

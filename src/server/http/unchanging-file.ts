@@ -1,17 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-
-/** Bytes that stay the same as long as the process lives. */
-export interface UnchangingFile {
-  mediaType: string
-  bytes: Buffer
-  /** RFC 9110 §8.8.3: quotes and all. */
-  etag: string
-}
-
-export function unchangingFile(mediaType: string, bytes: Buffer): UnchangingFile {
-  return { mediaType, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
-}
+import type { UnchangingFile } from '../../disk/unchanging-file.ts'
 
 /** Sends it, or 304 to who has it already. It may be kept, and has to be asked for again: an upgrade changes it. */
 export function sendUnchanging(

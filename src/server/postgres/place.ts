@@ -1,5 +1,4 @@
 import { RsmError } from '../../core/errors.ts'
-import type { ServerOptions } from '../options.ts'
 import { readStoreAddress, type StoreAddress } from './connection/address.ts'
 
 /** Where the store is that servers share, and the name of this one there. */
@@ -10,7 +9,13 @@ export interface Place {
 
 const nameHint = 'a name of up to 63 letters, digits, dots, dashes and underscores, such as rsm1'
 
-type Given = Pick<ServerOptions, 'store' | 'storePasswordFile' | 'insecureStore' | 'serverName' | 'keysDir'>
+interface Given {
+  readonly store?: string | undefined
+  readonly storePasswordFile?: string | undefined
+  readonly insecureStore?: boolean | undefined
+  readonly serverName?: string | undefined
+  readonly keysDir?: string | undefined
+}
 
 /** Null where the data directory has it all. Errors: `usage`, where something is missing or contradicts. */
 export function placeOf(given: Given): Place | null {

@@ -1,8 +1,24 @@
-import type { AuditEntry, AuditFacts, AuditFilter, AuditHead } from '../../core/audit.ts'
+import type {
+  AuditDetail,
+  AuditEntry,
+  AuditFacts,
+  AuditFilter,
+  AuditHead,
+  AuditObject,
+  AuditOutcome,
+} from '../../core/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 
 /** What is to be recorded; `at` is the time of the call where it is left out. */
 export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
+
+/** Records an action of the server itself; resolves when it is durable, or refused and logged. */
+export type RecordEvent = (
+  action: string,
+  object: AuditObject | null,
+  outcome: AuditOutcome,
+  detail: AuditDetail,
+) => Promise<void>
 
 /** A page of the newest entries, or of those before the entry `before`. */
 export type ListQuery = AuditFilter & {

@@ -1,7 +1,6 @@
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { ServerMetrics } from '../metrics/metrics.ts'
 import type { AuditLog, NotedHead } from './audit-log.ts'
 import type { Executions } from './executions.ts'
 import type { Files } from './files.ts'
@@ -67,7 +66,10 @@ export interface DataOptions {
   heartbeatInterval: number
   /** Seconds of high cpu or memory until a host is WARNING. */
   warnAfter?: number | undefined
-  metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
+  metrics: {
+    readonly journalSynced: (seconds: number) => void
+    readonly outputSynced: (seconds: number, bytes: number) => void
+  }
   /** Where the signing key and the sealing key are. */
   keysDirectory: string
   /** Whether keys that are missing or damaged are replaced. */

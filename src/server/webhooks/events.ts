@@ -5,14 +5,13 @@ import { resolveInSlices } from '../../core/selector/resolve.ts'
 import { hasId } from '../../core/task/id-set.ts'
 import { isFailure } from '../../core/task/task.ts'
 import type { EventData, WebhookEvent } from '../../core/webhooks/webhook.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import { opaqueId } from '../ids.ts'
+import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { deliveryOf, wantsIt } from '../new-delivery.ts'
 import type { Executions } from '../seams/executions.ts'
-import type { RestoreNote } from '../seams/records/run.ts'
 import type { ScheduleRecord } from '../seams/records/schedule.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
-import type { DeliveryRecord, WebhookRecord } from '../seams/records/webhook.ts'
+import type { WebhookRecord } from '../seams/records/webhook.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
 import { inTurns } from '../slices.ts'
@@ -47,31 +46,6 @@ export interface WebhookEvents {
   endOfTask(taskId: string): Promise<((tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void) | null>
   /** Resolves when what was written before the call is known. */
   known(): Promise<void>
-}
-
-export const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent): boolean =>
-  enabled && events.includes(type)
-
-/** An event at `now` that is to be sent to the webhook. */
-export function deliveryOf(
-  { id: webhookId }: Webhook,
-  event: WebhookEvent,
-  data: EventData,
-  now: number,
-): DeliveryRecord {
-  return {
-    id: `${webhookId}/${opaqueId(now)}`,
-    webhookId,
-    event,
-    at: isoTime(now),
-    data,
-    status: 'WAITING',
-    tries: 0,
-    nextAt: null,
-    lastStatus: null,
-    lastError: null,
-    endedAt: null,
-  }
 }
 
 export async function createWebhookEvents({
@@ -198,15 +172,6 @@ function concerns({ hostSet }: TaskRecord, names: ReadonlySet<number> | null): b
   for (const id of names) if (hasId(hostSet, id)) return true
   return false
 }
-
-/** Data of server.restore. */
-export const restoreData = ({ noticedAt, reason, hostId, agentId, taskIds }: RestoreNote): EventData => ({
-  noticedAt,
-  reason,
-  hostId,
-  agentId,
-  tasks: taskIds.length,
-})
 
 const originOf = ({ id, name, scriptId, ownerId, owner }: ScheduleRecord): Origin => ({
   schedule: { id, name },
