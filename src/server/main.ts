@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RsmError } from '../core/errors.ts'
 import { endUpgrade } from '../disk/upgrade-traces.ts'
 import { createFirstUser } from './access/first-user.ts'
-import { refuseBadCopy } from './audit/copy/target.ts'
 import { openEmbedded } from './embedded/open.ts'
 import { refuseOpenHttp, type ServerOptions } from './options.ts'
 import { placeOf } from './postgres/place.ts'
@@ -50,7 +49,6 @@ interface Parts {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
-  refuseBadCopy(options)
   const base = await openBase(options, await engineOf(options))
   const work = await startWork(base, options).catch(async (error: unknown) => {
     await base.close()
@@ -124,17 +122,15 @@ const serverObject = ({ data }: Base) => ({ type: 'server', id: data.store.store
 
 async function recordStart(
   { base, work }: Parts,
-  { host, auditCopy, serverName }: ServerOptions,
+  { host, serverName }: ServerOptions,
   port: number,
 ): Promise<void> {
   const { events } = work
-  const copied = auditCopy === undefined ? {} : { auditCopy: auditCopy.target }
   await events.record('server.start', serverObject(base), 'SUCCESS', {
     pid: process.pid,
     host,
     port,
     ...(serverName === undefined ? {} : { serverName }),
-    ...copied,
   })
   await events.sayHead()
 }
@@ -164,7 +160,6 @@ async function shut({ base, work, doors }: Parts): Promise<void> {
   await tried(events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid }))
   await tried(work.outbox.close())
   await tried(events.sayHead())
-  await work.auditCopy?.close()
   await tried(base.close())
 }
 

@@ -50,8 +50,6 @@ export interface ServerOptions {
   logLevel: LogLevel
   /** Whether entries of the audit log have the first line of what runs; true by default. */
   auditCommands?: boolean
-  /** Where the audit log is copied to as it grows, and the certificates (PEM) that syslog over TLS trusts; nowhere by default. */
-  auditCopy?: { target: string; ca?: string[] | undefined } | undefined
   /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
   taskRetention?: number
   /** Bytes of output on disk past which the oldest ended tasks go before their days are over; 0 = any, the default. */

@@ -27,3 +27,15 @@ test('server start takes the first password out of its environment, and says whe
   second.child.kill('SIGTERM')
   t.regex((await second.done).stderr, /"level":40,.*RSM_ADMIN_PASSWORD ignored: .*remove it/)
 })
+
+test('server start warns that RSM_AUDIT_COPY has no effect, and refuses --audit-copy', async (t) => {
+  const home = temporaryDirectory(t)
+  const target = 'file:/var/log/rsm/audit.jsonl'
+  // Plain HTTP beyond loopback is refused, so that no server starts.
+  const start = ['server', 'start', '--host', '10.0.0.7', '--data-dir', join(home, 'data')]
+  const { stderr } = await runRsm(start, cleanEnv(home, { RSM_AUDIT_COPY: target }))
+  t.regex(stderr, /^rsm: warning: RSM_AUDIT_COPY has no effect: .*audit\.md/)
+  const flagged = await runRsm([...start, '--audit-copy', target], cleanEnv(home))
+  t.is(flagged.exit, 2)
+  t.regex(flagged.stderr, /^rsm: unknown option --audit-copy/)
+})

@@ -59,7 +59,6 @@ export default class ServerInstall extends LocalCommand {
       'RSM_STORE_PASSWORD_FILE',
       'RSM_TLS_CERT',
       'RSM_TLS_KEY',
-      'RSM_CA_FILE',
     ]) {
       const path = typed.get(name)
       if (path !== undefined) typed.set(name, resolve(path))
@@ -76,7 +75,6 @@ export default class ServerInstall extends LocalCommand {
     }
     const { refuseOpenHttp } = await import('../../server/options.ts')
     const { placeOf } = await import('../../server/postgres/place.ts')
-    const { refuseBadCopy, directoryOfCopy } = await import('../../server/audit/copy/target.ts')
     placeOf({
       store: all.get('RSM_STORE'),
       storePasswordFile: all.get('RSM_STORE_PASSWORD_FILE'),
@@ -86,8 +84,6 @@ export default class ServerInstall extends LocalCommand {
     })
     refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
     const dataDir = dataDirOf(service, all)
-    const auditCopy = ifGiven(all.get('RSM_AUDIT_COPY'), (target) => ({ target }))
-    refuseBadCopy({ auditCopy, dataDir })
     const systemd = findSystemd(false)
     const first = this.#first(service, all)
     const plan = planOf({
@@ -97,11 +93,7 @@ export default class ServerInstall extends LocalCommand {
       program: programFor(service, flags.prefix),
       systemd,
       first,
-      writable: [
-        ...['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
-        // One that is not there keeps no server from starting.
-        ...directoryOfCopy(auditCopy?.target).map((path) => `-${path}`),
-      ],
+      writable: ['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
     })
     if (flags['dry-run']) {
       this.print(showPlan(plan, 'would'))

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 import { proxySetting } from '../../net/proxy.ts'
-import { trustOptions } from '../../net/trust.ts'
 import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, startedBefore, stopSignal } from '../../ui/command/until-stopped.ts'
@@ -19,15 +18,13 @@ import { jsonText } from '../../ui/text/json.ts'
 export default class ServerStart extends LocalCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
   static override description =
-    '--store takes postgres://USER@HOST[,HOST…]/DATABASE, and needs --keys and --server-name. --audit-copy takes ' +
-    'file:PATH, syslog:, syslog+tcp://HOST:PORT or syslog+tls://HOST[:PORT]. --hsts holds for half a year and for every ' +
-    'port of the name. A trusted proxy reports addresses by the PROXY protocol v2 or by X-Forwarded-For.'
+    '--store takes postgres://USER@HOST[,HOST…]/DATABASE, and needs --keys and --server-name. --hsts holds for half a ' +
+    'year and for every port of the name. A trusted proxy reports addresses by the PROXY protocol v2 or by X-Forwarded-For.'
   static override examples = [
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
     '$ rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24',
     '$ rsm server start --store postgres://rsm@pg1,pg2/rsm --keys /etc/rsm/keys --server-name a',
-    '$ rsm server start --audit-copy file:/var/log/rsm/audit.jsonl',
     '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
   ]
   static override flags = {
@@ -147,14 +144,6 @@ export default class ServerStart extends LocalCommand {
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
-      'audit-copy': string({
-        helpValue: 'TARGET',
-        description: 'also write the audit log to a file or a syslog collector',
-      }),
-      'ca-file': string({
-        helpValue: 'FILE',
-        description: 'extra certificates to trust, for --audit-copy',
-      }),
       'log-level': string({
         default: 'INFO',
         options: [...logLevels],
@@ -168,9 +157,12 @@ export default class ServerStart extends LocalCommand {
 
   async run() {
     const { flags } = await this.parse(ServerStart)
-    // A closing terminal stops the server in order. One with a certificate of its own reads that again instead, and who rotates
-    // the file of an audit copy may send the signal too.
-    const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined && flags['audit-copy'] === undefined })
+    // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
+    const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
+    if (process.env['RSM_AUDIT_COPY'])
+      this.warning(
+        'RSM_AUDIT_COPY has no effect: let a log shipper read the audit log (docs/operate/audit.md)',
+      )
     const adminPassword = takeVariable('RSM_ADMIN_PASSWORD')
     const dataDir = dataDirectory('server', flags['data-dir'])
     const { startServer } = await import('../../server/main.ts')
@@ -214,7 +206,6 @@ export default class ServerStart extends LocalCommand {
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       auditCommands: !flags['no-audit-commands'],
-      auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target, flags['ca-file'])),
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined ? {} : { adminPassword }),
     })
@@ -222,8 +213,6 @@ export default class ServerStart extends LocalCommand {
     if (server === null) return endSoon()
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
-    // The copy finds by itself that its file was rotated; what sends a signal for that must not end the server.
-    else if (flags['audit-copy'] !== undefined) process.on('SIGHUP', () => {})
     if (createdAdmin !== null)
       process.stderr.write(
         `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown only once)\n`,
@@ -238,10 +227,5 @@ export default class ServerStart extends LocalCommand {
     await server.close()
     endSoon()
     if (server.fault !== null) throw server.fault
-  }
-
-  #copyTo(target: string, caFile: string | undefined) {
-    if (!target.startsWith('syslog+tls:')) return { target }
-    return { target, ca: trustOptions(caFile).ca }
   }
 }

@@ -1,7 +1,6 @@
 import type { Readiness } from '../../client/services/server.ts'
 import { doubtSentence } from '../../core/clock-doubt.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { ProcessStatus } from '../../core/protocol/control.ts'
 import type { ServerStatus as Status } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -22,13 +21,6 @@ function withReadiness(cause: RsmError, { notReady, server }: Readiness): RsmErr
     hint: 'for more, run rsm server status --data-dir DIR on its machine',
     cause,
   })
-}
-
-function copied(copy: ProcessStatus['auditCopy']): string | null {
-  if (copy == null) return null
-  const { target, waiting, behindSeconds, error } = copy
-  const lag = waiting === 0 ? 'up to date' : `${waiting} entries behind, for ${behindSeconds} s`
-  return `${target}: ${lag}${error === null ? '' : `: ${error}`}`
 }
 
 export default class ServerStatus extends BaseCommand {
@@ -59,7 +51,6 @@ export default class ServerStatus extends BaseCommand {
       'open terminals': status.terminals,
       writes: status.readOnly ?? 'are taken',
       'audit log': status.auditRefused ?? 'takes entries',
-      'audit copy': copied(status.auditCopy),
       'log level': status.logLevel,
     })
     return status

@@ -43,7 +43,6 @@ export type FindingCode =
   | 'file'
   | 'script-version'
   | 'audit-log'
-  | 'audit-copy'
   | 'clock-file'
   | 'orphans'
   | 'port'

@@ -54,19 +54,6 @@ export interface PasswordReset {
   tokens: number
 }
 
-/** How far the copy of the audit log has come (`--audit-copy`). */
-export interface AuditCopyStatus {
-  target: string
-  /** The last entry that was copied; 0 where none was. */
-  copied: number
-  /** Entries that wait. */
-  waiting: number
-  /** Seconds for which some have been waiting without a break. */
-  behindSeconds: number
-  /** Why the target took nothing when it was last tried; null where it did. */
-  error: string | null
-}
-
 /** How a server is that runs, as the REST API says it, and what concerns its machine only. */
 export interface ProcessStatus extends ServerStatus {
   pid: number
@@ -78,8 +65,6 @@ export interface ProcessStatus extends ServerStatus {
   /** Why writes are refused, by the store and by the audit log; null where they are taken. */
   readOnly: string | null
   auditRefused: string | null
-  /** Null where nothing is copied. Older servers leave it out. */
-  auditCopy?: AuditCopyStatus | null
   /** Where PostgreSQL is; null where the data directory has it all. Older servers leave it out, and the two after it. */
   storeAddress?: string | null
   /** Why the store can not be reached; null where it can. */

@@ -6,7 +6,6 @@ import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import { withReserve } from '../../disk/reserve.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { recordForSystem } from '../audit/actor.ts'
-import type { AuditCopy } from '../audit/copy/audit-copy.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { BeginBackup } from '../keep/backups.ts'
@@ -26,7 +25,6 @@ interface Parts {
   agreed: AgreedClock
   engine: Pick<Engine, 'confirmRestore'>
   audit: Pick<AuditLog, 'append' | 'refusal'>
-  auditCopy: Pick<AuditCopy, 'status'> | null
   clock: Clock
   backup: BeginBackup
   keep: Pick<Keep, 'compact'>
@@ -94,7 +92,6 @@ export function controlOperations(parts: Parts): ControlOperations {
         logLevel: log.levelNow(),
         readOnly: store.readOnlyReason,
         auditRefused: audit.refusal,
-        auditCopy: parts.auditCopy?.status ?? null,
         storeAddress: shared?.address ?? null,
         servers: (await ifReached(parts.servers())) ?? [],
         hosts: await count(store.query('hosts', { limit: 0 })),

@@ -23,8 +23,6 @@ export interface Counted {
   room(): Promise<Room | null>
   readOnly(): boolean
   auditRefused(): boolean
-  /** Null where the audit log is not copied. */
-  auditCopy(): { waiting: number; behindSeconds: number } | null
   /** Deliveries that wait for the webhooks of this server. */
   deliveries(): number
   /** Null where the store is this server's alone. */
@@ -73,16 +71,6 @@ export function registerGauges(registry: Registry, counted: Counted): void {
   )
   gauge('rsm_audit_refused', '1 while the audit log takes no entries, and so every change is refused.', () =>
     counted.auditRefused() ? 1 : 0,
-  )
-  gauge(
-    'rsm_audit_copy_waiting',
-    'Entries of the audit log that wait to be copied; only with --audit-copy.',
-    () => counted.auditCopy()?.waiting ?? null,
-  )
-  gauge(
-    'rsm_audit_copy_lag_seconds',
-    'How long entries have been waiting for that without a break.',
-    () => counted.auditCopy()?.behindSeconds ?? null,
   )
   gauge(
     'rsm_webhook_deliveries_waiting',

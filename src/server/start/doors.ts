@@ -165,7 +165,7 @@ const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
-  { context, credentials, deliveries, fleetEvents, backup, auditCopy, membership }: Work,
+  { context, credentials, deliveries, fleetEvents, backup, membership }: Work,
   options: ServerOptions,
   { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
 ): RouteDependencies {
@@ -194,7 +194,6 @@ function behindRoutes(
       room: () => roomOf(path),
       readOnly: () => store.readOnlyReason !== null,
       auditRefused: () => audit.refusal !== null,
-      auditCopy: () => auditCopy?.status ?? null,
       deliveries: () => deliveries.waiting(),
       shared: () => shared && { ...standingOf(shared, membership), hasFault: shared.fault !== null },
     }),

@@ -2,7 +2,6 @@ import { createCredentials } from '../access/credentials.ts'
 import { lastKnown } from '../access/last-known.ts'
 import { createPasswords } from '../access/passwords.ts'
 import { withoutCommands } from '../audit/bounded.ts'
-import { openAuditCopy } from '../audit/copy/open-audit-copy.ts'
 import { createAuditOutbox } from '../audit/outbox.ts'
 import { createRefusals } from '../audit/refusals.ts'
 import { recordServerEvents } from '../audit/server-events.ts'
@@ -136,10 +135,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     oldTerminals,
     firstAfter: options.firstSweepAfter ?? firstSweepAfter,
   })
-  const auditCopy =
-    options.auditCopy === undefined ? null : openAuditCopy({ ...base, audit }, options.auditCopy)
   return {
-    auditCopy,
     membership,
     /** A server that has its store to itself has no lease to lose. */
     holdsLease,

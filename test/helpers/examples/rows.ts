@@ -337,10 +337,6 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
     exit: [6, 'no host takes writes'],
   },
-  'rsm server start --audit-copy file:/var/log/rsm/audit.jsonl': {
-    given: async ({ home }) => ({ '/var/log/rsm/audit.jsonl': `${join(home, 'audit.jsonl')} --port 0` }),
-    until: /listen|http:\/\//,
-  },
   'rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost': {
     given: async ({ home }) => ({
       '/var/lib/rsm/server': join(home, 'new-keys'),

@@ -84,7 +84,7 @@ whereThere(
       (await prometheus.rules()).every(({ health }) => health !== 'unknown'),
     )
     const rules = await prometheus.rules()
-    t.is(rules.length, 16)
+    t.is(rules.length, 15)
     t.deepEqual(
       rules.filter(({ health }) => health !== 'ok'),
       [],

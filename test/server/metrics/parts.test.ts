@@ -42,7 +42,6 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
     room: async () => room,
     readOnly: () => refuses,
     auditRefused: () => refuses,
-    auditCopy: () => (refuses ? { waiting: 12, behindSeconds: 13 } : null),
     deliveries: () => 14,
     shared: () => null,
   }
@@ -53,9 +52,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   const { of } = parseScrape(await registry.metrics())
   t.is(of('rsm_store_read_only'), 1)
   t.is(of('rsm_audit_refused'), 1)
-  t.is(of('rsm_audit_copy_waiting'), 12)
   t.is(of('rsm_webhook_deliveries_waiting'), 14)
-  t.is(of('rsm_audit_copy_lag_seconds'), 13)
   t.is(of('rsm_frame_backlog_bytes'), 8)
   t.is(of('rsm_terminals'), 11)
   t.is(of('rsm_queue_length{queue="journal"}'), 9)
@@ -68,7 +65,6 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   const later = parseScrape(await registry.metrics())
   t.is(later.of('rsm_store_read_only'), 0)
   t.is(later.of('rsm_audit_refused'), 0)
-  t.false(later.series.has('rsm_audit_copy_waiting'))
   t.false(later.series.has('rsm_disk_available_bytes'), 'unknown is not zero')
 })
 
@@ -89,7 +85,6 @@ test('a server on a store that others share shows its name, its lease and what i
     room: async () => null,
     readOnly: () => false,
     auditRefused: () => false,
-    auditCopy: () => null,
     deliveries: () => 0,
     shared: () => ({
       name: 'a',

@@ -1,26 +1,13 @@
 import { createServer } from 'node:net'
 import { doubtSentence } from '../../../core/clock-doubt.ts'
 import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
-import type { AuditCopyStatus, ProcessStatus } from '../../../core/protocol/control.ts'
+import type { ProcessStatus } from '../../../core/protocol/control.ts'
 import { holderOfPort } from './port-holder.ts'
-
-/** Seconds for which the copy of the audit log may be behind. */
-const longestLag = 60
-
-function judgeCopy({ target, waiting, behindSeconds, error }: AuditCopyStatus): Finding {
-  const why = error === null ? '' : `: ${error}`
-  return finding(
-    'audit-copy',
-    'warning',
-    `the copy of the audit log to ${target} is ${waiting} entries behind, for ${behindSeconds} s${why}`,
-    'make the target take it, or change --audit-copy: nothing is lost, the server continues where it stopped',
-  )
-}
 
 /** What a server that runs says of itself; `version` is that of the program that asks. */
 export function judgeRunning(status: ProcessStatus, version: string): Look {
   const findings: Finding[] = []
-  const { readOnly, auditRefused, auditCopy, restore, clock } = status
+  const { readOnly, auditRefused, restore, clock } = status
   if (readOnly !== null)
     findings.push(
       finding('writes', 'error', `it takes no writes: ${readOnly}`, 'look at its disk and its log'),
@@ -34,8 +21,6 @@ export function judgeRunning(status: ProcessStatus, version: string): Look {
         'look at its disk and its log',
       ),
     )
-  if (auditCopy != null && (auditCopy.error !== null || auditCopy.behindSeconds >= longestLag))
-    findings.push(judgeCopy(auditCopy))
   if (restore !== null)
     findings.push(
       finding(
