@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { longestSentence } from '../../core/protocol/bounds.ts'
 import {
   type AgentHello,
@@ -54,7 +55,7 @@ export class Uplink {
   readonly #runner: Runner
   readonly #trouble: Trouble
   readonly #progress = new Map<string, Progress>()
-  readonly #sentFor = new Map<string, string>()
+  readonly #sentFor = new BoundedMap<string, string>(rememberedFrames)
   /** What may have something to send, in the order in which it has its turn: one chunk, then the next one's. */
   readonly #turns = new Set<Execution>()
   #sending: Sending | null = null
@@ -263,7 +264,7 @@ export class Uplink {
     progress.inFlight.push(bytes)
     progress.inFlightBytes += bytes
     progress.sentAt = performance.now()
-    this.#remember(id, taskId)
+    this.#sentFor.set(id, taskId)
     return true
   }
 
@@ -271,13 +272,6 @@ export class Uplink {
     if (!this.#sending) return
     // It may quote what came from elsewhere, as a path: a frame that the server refuses for it would end nothing.
     const error = complete.error?.slice(0, longestSentence) ?? null
-    this.#remember(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
-  }
-
-  #remember(id: string, taskId: string): void {
-    this.#sentFor.set(id, taskId)
-    if (this.#sentFor.size <= rememberedFrames) return
-    const [oldest] = this.#sentFor.keys()
-    if (oldest !== undefined) this.#sentFor.delete(oldest)
+    this.#sentFor.set(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
   }
 }

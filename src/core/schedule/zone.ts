@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.ts'
 import { nearest } from '../text/nearest.ts'
 
 const second = 1000
@@ -21,7 +22,7 @@ export interface Zone {
 const mostDays = 5000
 /** More than there are, each by any spelling that is asked for. */
 const mostZones = 600
-const zones = new Map<string, Zone>()
+const zones = new BoundedMap<string, Zone>(mostZones)
 
 /** A zone, or null where there is none of this name. Offsets such as `+02:00` are no zones: they know no summer. */
 export function zoneOf(name: string): Zone | null {
@@ -29,7 +30,6 @@ export function zoneOf(name: string): Zone | null {
   const known = zones.get(name)
   if (known) return known
   const found = open(name)
-  if (zones.size >= mostZones) zones.clear()
   if (found) zones.set(name, found)
   return found
 }
@@ -49,11 +49,10 @@ function open(name: string): Zone | null {
     const [month = 0, date = 0, year = 0, hour = 0, minute = 0, at = 0] = fields.map(Number)
     return Date.UTC(year, month - 1, date, hour, minute, at) - Math.floor(instant / second) * second
   }
-  const days = new Map<number, number>()
+  const days = new BoundedMap<number, number>(mostDays)
   const atDay = (number: number): number => {
     const known = days.get(number)
     if (known !== undefined) return known
-    if (days.size >= mostDays) days.clear()
     const offset = looked(number * day)
     days.set(number, offset)
     return offset

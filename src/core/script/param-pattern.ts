@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js'
+import { BoundedMap } from '../bounded-map.ts'
 import type { DeclaredParam } from './front-matter.ts'
 
 /**
@@ -20,11 +21,10 @@ const longestValue = 256
 
 type Patterned = Pick<DeclaredParam, 'name' | 'pattern' | 'default'>
 
-const kept = new Map<string, RE2JS>()
+const kept = new BoundedMap<string, RE2JS>(mostKept)
 
 function compiled(pattern: string): RE2JS {
   const found = kept.get(pattern) ?? RE2JS.compile(pattern)
-  if (!kept.has(pattern) && kept.size >= mostKept) kept.clear()
   kept.set(pattern, found)
   return found
 }

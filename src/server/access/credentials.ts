@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { type Clock, isoTime } from '../clock.ts'
@@ -33,16 +34,15 @@ interface Known<C extends Caller = Caller> {
 
 /** Callers by token, each until a record that it follows from changes; `idOf` names that of its token or host. */
 class Remembered<C extends Caller> {
-  readonly #known = new Map<string, Known<C>>()
+  readonly #known: BoundedMap<string, Known<C>>
   readonly #tokens = new Map<number, string>()
   readonly #idOf: (caller: C) => number
-  readonly #most: number
   /** What was read before the last change may be out of date. */
   #changes = 0
 
   constructor(idOf: (caller: C) => number, most: number) {
     this.#idOf = idOf
-    this.#most = most
+    this.#known = new BoundedMap(most, (_, { caller }) => this.#tokens.delete(idOf(caller)))
   }
 
   get size(): number {
@@ -59,8 +59,6 @@ class Remembered<C extends Caller> {
     const found = await looked
     if (!found || this.#changes !== before) return found?.caller
     this.#forget(this.#idOf(found.caller))
-    const [oldest] = this.#known.values()
-    if (this.#known.size >= this.#most && oldest) this.#forget(this.#idOf(oldest.caller))
     this.#known.set(token, found)
     this.#tokens.set(this.#idOf(found.caller), token)
     return found.caller

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Clock } from '../clock.ts'
 import { sha256 } from '../digest.ts'
@@ -14,7 +15,7 @@ const mostTokens = 1024
  */
 export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
   /** By hash of the token. */
-  const known = new Map<string, UserCaller>()
+  const known = new BoundedMap<string, UserCaller>(mostTokens)
   let changes = 0
   function forget(isMeant: (caller: UserCaller) => boolean): void {
     changes++
@@ -31,8 +32,6 @@ export function lastKnown(store: Store, clock: Clock, credentials: Credentials):
       known.delete(hash)
       // A change during the lookup may be the token's revocation.
       if (caller?.type === 'user' && changes === before) known.set(hash, caller)
-      const [oldest = hash] = known.keys()
-      if (known.size > mostTokens) known.delete(oldest)
       return caller
     } catch (error) {
       if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
@@ -19,17 +20,11 @@ export function partOf<T extends { hostId: number }>(all: readonly T[], part?: P
 
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
-  const recent = new Map<string, TaskRemains>()
+  const recent = new BoundedMap<string, TaskRemains>(kept)
   /** Reads under way; concurrent readers share them. */
   const reading = new Map<string, Promise<TaskRemains | null>>()
   const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
-  const keep = (taskId: string, archived: TaskRemains) => {
-    recent.delete(taskId)
-    recent.set(taskId, archived)
-    const [oldest] = recent.keys()
-    if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
-  }
   /** Evicts a task and detaches its running read. */
   const drop = (taskId: string) => {
     recent.delete(taskId)
@@ -58,7 +53,7 @@ export function createFileResults(directory: string): Results {
     reading.set(taskId, own)
     try {
       const archived = await own
-      if (archived && reading.get(taskId) === own) keep(taskId, archived)
+      if (archived && reading.get(taskId) === own) recent.set(taskId, archived)
       return archived
     } finally {
       if (reading.get(taskId) === own) reading.delete(taskId)
@@ -70,7 +65,7 @@ export function createFileResults(directory: string): Results {
       await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
       await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
       drop(taskId)
-      keep(taskId, archived)
+      recent.set(taskId, archived)
     },
     async read(taskId, part) {
       const remains = await read(taskId)

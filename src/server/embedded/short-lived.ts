@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import type { Rate, ShortLived, ShortLivedKind } from '../seams/short-lived.ts'
 
@@ -12,21 +13,20 @@ const mostKept = 10_000
 
 /** In memory: none of it outlives this process, or need to. */
 export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
-  const kinds = new Map<ShortLivedKind, Map<string, Kept>>()
+  const kinds = new Map<ShortLivedKind, BoundedMap<string, Kept>>()
 
-  function keysOf(kind: ShortLivedKind): Map<string, Kept> {
-    const found = kinds.get(kind) ?? new Map<string, Kept>()
+  function keysOf(kind: ShortLivedKind): BoundedMap<string, Kept> {
+    const found = kinds.get(kind) ?? new BoundedMap<string, Kept>(mostKept)
     kinds.set(kind, found)
     return found
   }
 
   function keep(kind: ShortLivedKind, key: string, kept: Kept): void {
     const keys = keysOf(kind)
-    keys.delete(key)
     keys.set(key, kept)
     const now = clock.monotonic()
     for (const [oldest, { ends }] of keys)
-      if (keys.size > mostKept || (ends.at(-1) ?? 0) <= now) keys.delete(oldest)
+      if ((ends.at(-1) ?? 0) <= now) keys.delete(oldest)
       else break
   }
 

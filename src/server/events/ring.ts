@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import type { EventType, ResetEvent } from '../../core/protocol/http/events.ts'
 
 interface Frame {
@@ -36,7 +37,7 @@ export class Ring {
   #bytes = 0
   readonly #limits: RingLimits
   readonly #frames = new Map<number, Frame>()
-  readonly #batches = new Map<string, Batch>()
+  readonly #batches = new BoundedMap<string, Batch>(rememberedBatches)
   readonly #waiting = new Set<() => void>()
 
   constructor(limits: RingLimits) {
@@ -107,7 +108,6 @@ export class Ring {
     }
     const [only] = parts
     const batch = { bytes: parts.length > 1 ? Buffer.concat(parts) : (only ?? null), upTo }
-    if (this.#batches.size >= rememberedBatches) this.#batches.clear()
     this.#batches.set(key, batch)
     return batch
   }

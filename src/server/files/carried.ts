@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { type Counts, isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
@@ -5,7 +6,7 @@ import type { LocalFacts } from '../local-facts.ts'
 import type { Executions } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 
-/** Tasks at once; of more the oldest is counted anew. */
+/** Tasks at once; the count of an evicted one starts again. */
 const mostTasks = 1000
 /** Less time says little about a rate, in milliseconds. */
 const firstRate = 1000
@@ -40,7 +41,7 @@ export function createCarried({
   readonly facts: LocalFacts
   readonly clock: Pick<Clock, 'monotonic'>
 }): Carried {
-  const tasks = new Map<string, OfTask>()
+  const tasks = new BoundedMap<string, OfTask>(mostTasks)
   facts.subscribe('taskEnded', ({ taskId }) => tasks.delete(taskId))
 
   /** What hosts that have ended did not take is not to come any more. */
@@ -56,8 +57,6 @@ export function createCarried({
       if (task === undefined) {
         task = { bytes: new Map(), ended: new Set(), since: clock.monotonic() }
         tasks.set(taskId, task)
-        const [oldest] = tasks.keys()
-        if (tasks.size > mostTasks && oldest !== undefined) tasks.delete(oldest)
       }
       task.bytes.set(hostId, bytes)
     },

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { invalid, RsmError } from '../../core/errors.ts'
 import { WrongOffset } from '../seams/files.ts'
 import type { FileRecord } from '../seams/records/file.ts'
@@ -67,7 +68,7 @@ function conflict({ offset }: WrongOffset): RsmError {
 
 /** Takes in files piece by piece, until they are whole. */
 export function createGrowing({ store, contents, finish, remove, discard, maxFileSize }: Growing) {
-  const digests = new Map<string, { hash: Hash; offset: number }>()
+  const digests = new BoundedMap<string, { hash: Hash; offset: number }>(mostDigests)
   const busy = new Set<string>()
 
   function digestAt(id: string, offset: number): Hash | null {
@@ -75,12 +76,6 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
     digests.delete(id)
     if (known?.offset === offset) return known.hash
     return offset === 0 ? createHash('sha256') : null
-  }
-
-  function keepDigest(id: string, hash: Hash, offset: number): void {
-    digests.set(id, { hash, offset })
-    const [oldest] = digests.keys()
-    if (digests.size > mostDigests && oldest !== undefined) digests.delete(oldest)
   }
 
   /** @throws RsmError `too_large`, `invalid` as soon as there is more than may come */
@@ -147,7 +142,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
     })
     const stored = await contents.append(file, offset, bytes, endsHere)
     // Of a secret file the last bytes may have been left out.
-    if (hash && stored === hashed) keepDigest(file.id, hash, stored)
+    if (hash && stored === hashed) digests.set(file.id, { hash, offset: stored })
     if (!end && !endsHere(stored)) return { file, offset: stored }
     return { file: await complete(file, stored), offset: stored }
   }

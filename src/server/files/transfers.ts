@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
@@ -12,7 +13,7 @@ import type { FileKeeper } from './files.ts'
 import { type Arrival, fetchBound, tooLarge } from './growing.ts'
 import { createRate, type Rate } from './rate.ts'
 
-/** Tasks whose bytes are bounded, at once; of more the oldest begins anew, with its burst. */
+/** Tasks whose bytes are bounded at once; an evicted one starts again, with its burst. */
 const mostRates = 1000
 /** Milliseconds of bytes that may wait for their turn before more are refused, and seconds until one may ask again. */
 const longestBacklog = 20_000
@@ -55,7 +56,7 @@ export function createTransfers({
   facts,
   clock,
 }: Parts): Transfers {
-  const rates = new Map<string, Rate>()
+  const rates = new BoundedMap<string, Rate>(mostRates)
 
   /** Of all servers together they let through what the task allows: each an equal share. */
   async function rateOf({ id, limitRate }: TaskRecord): Promise<Rate | null> {
@@ -68,8 +69,6 @@ export function createTransfers({
     if (made) return made
     const rate = createRate(limitRate / Math.max(1, living), () => clock.monotonic())
     rates.set(id, rate)
-    const [oldest] = rates.keys()
-    if (rates.size > mostRates && oldest !== undefined) rates.delete(oldest)
     return rate
   }
 

@@ -1,4 +1,5 @@
 import { Allowance } from '../../core/allowance.ts'
+import { BoundedMap } from '../../core/bounded-map.ts'
 
 /** Stray frames that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
 const most = 600
@@ -18,7 +19,7 @@ export const createStrayAllowance = (): Allowance => new Allowance(most, period)
 export class StrayFrames {
   readonly #allowance: Allowance
   readonly #agentId: string
-  readonly #frames = new Map<string, number>()
+  readonly #frames = new BoundedMap<string, { count: number }>(mostToldApart)
 
   constructor(allowance: Allowance, agentId: string) {
     this.#allowance = allowance
@@ -31,10 +32,9 @@ export class StrayFrames {
   }
 
   #counts(about: string): boolean {
-    const frames = this.#frames.get(about) ?? 0
-    this.#frames.set(about, frames + 1)
-    const [oldest] = this.#frames.keys()
-    if (this.#frames.size > mostToldApart && oldest !== undefined) this.#frames.delete(oldest)
-    return frames === 0 || frames > onTheWay
+    const frames = this.#frames.get(about)
+    if (frames) return frames.count++ > onTheWay
+    this.#frames.set(about, { count: 1 })
+    return true
   }
 }

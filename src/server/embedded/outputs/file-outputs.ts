@@ -1,5 +1,6 @@
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { Disk } from '../../../disk/disk.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Outputs } from '../../seams/outputs.ts'
@@ -7,11 +8,16 @@ import { logFiles } from './log-files.ts'
 import { createSyncTurns } from './sync-turns.ts'
 import { TaskLog, type TaskLogEvents } from './task-log.ts'
 
-/** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
+/** Logs of finished tasks that stay open after a read, so that paging through one does not open it again each time. */
 const openReaders = 64
 const closeGrace = 5000
 const none: ReadonlyMap<number, string> = new Map()
 const syncsAtOnce = 2
+
+/** Closes a log after a grace period, because reads under way hold its handle for some milliseconds. */
+function closeSoon(_taskId: string, log: Promise<TaskLog | null>): void {
+  setTimeout(() => void log.then((found) => found?.close()).catch(() => undefined), closeGrace).unref()
+}
 
 /** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
 export function createFileOutputs(
@@ -22,7 +28,7 @@ export function createFileOutputs(
   disk?: Disk,
 ): Outputs {
   const writing = new Map<string, Promise<TaskLog | null>>()
-  const reading = new Map<string, Promise<TaskLog | null>>()
+  const reading = new BoundedMap<string, Promise<TaskLog | null>>(openReaders, closeSoon)
 
   const turn = createSyncTurns(syncsAtOnce)
   const damages = new Map<string, Map<number, string>>()
@@ -61,20 +67,8 @@ export function createFileOutputs(
       return found
     })
     log.catch(() => reading.delete(taskId))
-    keepForReading(taskId, log)
-    return log
-  }
-
-  function keepForReading(taskId: string, log: Promise<TaskLog | null>): void {
     reading.set(taskId, log)
-    const [oldest] = reading
-    if (reading.size <= openReaders || !oldest) return
-    reading.delete(oldest[0])
-    // Reads under way hold the handle only for milliseconds; a moment's grace lets them end.
-    setTimeout(
-      () => void oldest[1].then((found) => found?.close()).catch(() => undefined),
-      closeGrace,
-    ).unref()
+    return log
   }
 
   return {
@@ -107,7 +101,7 @@ export function createFileOutputs(
       const log = writing.get(taskId)
       if (!log) return
       writing.delete(taskId)
-      keepForReading(taskId, log)
+      reading.set(taskId, log)
     },
     async size(taskId) {
       let bytes = 0

@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { type Appended, AppendLog } from '../../../disk/append-log.ts'
 import { type Disk, writeWhole } from '../../../disk/disk.ts'
@@ -63,8 +64,8 @@ export class TaskLog {
   readonly #index: FileHandle
   readonly #log: AppendLog<Piece>
   #records: number
-  /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
-  readonly #places = new Map<number, number>()
+  /** Number of the record after a cursor, of recent reads, so that followers of a log need no search. */
+  readonly #places = new BoundedMap<number, number>(keptPlaces)
   readonly #events: TaskLogEvents
   readonly #path: string
 
@@ -181,7 +182,8 @@ export class TaskLog {
       for (const line of await this.#load(wanted)) lines.push(line)
       if (lines.length >= query.limit) break
     }
-    this.#keepPlace(query.after, next, at)
+    this.#places.delete(query.after)
+    this.#places.set(next, at)
     return { lines, next }
   }
 
@@ -215,13 +217,6 @@ export class TaskLog {
   async close(): Promise<void> {
     await this.#log.close()
     await this.#index.close()
-  }
-
-  #keepPlace(before: number, cursor: number, place: number): void {
-    this.#places.delete(before)
-    this.#places.set(cursor, place)
-    const [oldest] = this.#places.keys()
-    if (this.#places.size > keptPlaces && oldest !== undefined) this.#places.delete(oldest)
   }
 
   #damaged({ end: id, hostId, length, stream, sequence }: IndexRecord): StoredLine {

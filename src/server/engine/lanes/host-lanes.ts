@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { LinkClaim } from '../../seams/links.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { Incoming } from './incoming.ts'
@@ -28,9 +29,9 @@ export class HostLane {
   /** Resolves when every frame that is being marked as sent has been sent, or has not left. */
   sending: Promise<unknown> = Promise.resolve()
   /** Tasks whose end here is known, with the write of what their agent told after it; null: it has not told yet. */
-  readonly #ended = new Map<string, Promise<void> | null>()
+  readonly #ended = new BoundedMap<string, Promise<void> | null>(mostEnded)
   /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
-  readonly #journals = new Map<string, number>()
+  readonly #journals = new BoundedMap<string, number>(knownInstances)
 
   /** The task has ended here. */
   forget(taskId: string): void {
@@ -45,13 +46,11 @@ export class HostLane {
     return late === undefined ? undefined : { late }
   }
 
-  /** Notes that a task has ended here; false: so many have that an older one is forgotten for it. */
+  /** Notes the end of a task here; false if an older one was evicted for it. */
   noteEnded(taskId: string, late = this.#ended.get(taskId) ?? null): boolean {
+    const hasRoom = this.#ended.size < mostEnded || this.#ended.has(taskId)
     this.#ended.set(taskId, late)
-    const [oldest] = this.#ended.keys()
-    if (this.#ended.size <= mostEnded || oldest === undefined) return true
-    this.#ended.delete(oldest)
-    return false
+    return hasRoom
   }
 
   journal(instanceId: string): number {
@@ -59,11 +58,7 @@ export class HostLane {
   }
 
   heardJournal(instanceId: string, sequence: number): void {
-    const highest = Math.max(sequence, this.journal(instanceId))
-    this.#journals.delete(instanceId)
-    this.#journals.set(instanceId, highest)
-    const [oldest] = this.#journals.keys()
-    if (this.#journals.size > knownInstances && oldest !== undefined) this.#journals.delete(oldest)
+    this.#journals.set(instanceId, Math.max(sequence, this.journal(instanceId)))
   }
 }
 

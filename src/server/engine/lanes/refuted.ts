@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { ScriptComplete } from '../../../core/protocol/messages.ts'
 import { fetchedId } from '../../files/files.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
@@ -28,7 +29,7 @@ function hintsOf(task: TaskRecord | undefined): Hints {
 
 /** Checks the ends that agents report against the server's records of their tasks. */
 export function createRefuted({ store }: Pick<EngineParts, 'store'>) {
-  const tasks = new Map<string, { readonly isFetch: boolean; readonly hints: Hints }>()
+  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: Hints }>(mostKnown)
 
   async function knownOf(taskId: string) {
     const known = tasks.get(taskId)
@@ -36,8 +37,6 @@ export function createRefuted({ store }: Pick<EngineParts, 'store'>) {
     const task = await store.get('tasks', taskId)
     const found = { isFetch: task?.type === 'FETCH', hints: hintsOf(task) }
     tasks.set(taskId, found)
-    const [oldest] = tasks.keys()
-    if (tasks.size > mostKnown && oldest !== undefined) tasks.delete(oldest)
     return found
   }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import { type Counts, emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
 import type { Database } from '../connection/database.ts'
 import type { Changes } from './changes.ts'
@@ -18,7 +19,7 @@ export function createCounts(
   database: Database,
   changes: Changes,
 ): (taskId: string) => Promise<Counts | null> {
-  const kept = new Map<string, Kept>()
+  const kept = new BoundedMap<string, Kept>(mostKept)
   const large = new Set<string>()
 
   async function count(taskId: string): Promise<Counts | null> {
@@ -56,13 +57,6 @@ export function createCounts(
     return { cursor, statuses: new Map(rows.map(({ host_id, status }) => [host_id, status])) }
   }
 
-  function keep(taskId: string, its: Kept): void {
-    kept.delete(taskId)
-    kept.set(taskId, its)
-    const [oldest] = kept.keys()
-    if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest)
-  }
-
   async function look(taskId: string): Promise<Counts | null> {
     const before = kept.get(taskId) ?? (await begin(taskId))
     const { changed, cursor } = await changes.statuses(taskId, before.cursor)
@@ -72,7 +66,7 @@ export function createCounts(
       large.delete(taskId)
       return null
     }
-    keep(taskId, { cursor, statuses: before.statuses })
+    kept.set(taskId, { cursor, statuses: before.statuses })
     const counts = emptyCounts()
     for (const status of before.statuses.values()) counts[status]++
     return counts

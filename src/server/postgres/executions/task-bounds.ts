@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import { outputBound, type Phase, phasesOf } from '../../../core/task/gates.ts'
 import type { Store } from '../../seams/store.ts'
 
@@ -13,7 +14,7 @@ interface Bounds {
 /** What tasks take of each host. */
 export class TaskBounds {
   readonly #store: Pick<Store, 'get'>
-  readonly #known = new Map<string, Bounds>()
+  readonly #known = new BoundedMap<string, Bounds>(mostKnown)
   readonly #reading = new Map<string, Promise<Bounds>>()
 
   constructor(store: Pick<Store, 'get'>) {
@@ -37,8 +38,6 @@ export class TaskBounds {
     const maxBytes = outputBound(task?.maxOutputBytes ?? 0, task?.gates)
     const bounds = { maxBytes, phases: phasesOf(task?.gates) }
     this.#known.set(taskId, bounds)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest)
     return bounds
   }
 }

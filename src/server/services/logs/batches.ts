@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { Outputs, ReadQuery, StoredLine } from '../../seams/outputs.ts'
 
 const eventEnd = Buffer.from('\n\n')
@@ -23,7 +24,7 @@ const keptBatches = 32
 export class Batches {
   readonly #outputs: Pick<Outputs, 'readLines'>
   readonly #areSeveral: (taskId: string) => boolean
-  readonly #kept = new Map<string, Promise<Batch>>()
+  readonly #kept = new BoundedMap<string, Promise<Batch>>(keptBatches)
 
   /** `areSeveral`: whether a task has more than one follower. For one alone nothing is held: it would only be in the way. */
   constructor(outputs: Pick<Outputs, 'readLines'>, areSeveral: (taskId: string) => boolean) {
@@ -42,7 +43,7 @@ export class Batches {
       if (batch.next !== place.after) return batch
     }
     const reading = this.#read(taskId, place, nameOf)
-    this.#keep(key, reading)
+    this.#kept.set(key, reading)
     try {
       const batch = await reading
       if (batch.next === place.after) this.#forget(key, reading)
@@ -57,13 +58,6 @@ export class Batches {
     const { lines, next } = await this.#outputs.readLines(taskId, { ...place, limit: entriesPerRead })
     if (lines.length === 0) return { next, events: null }
     return { next, events: Buffer.concat(lines.flatMap((line) => outputEvent(line, nameOf(line.hostId)))) }
-  }
-
-  #keep(key: string, reading: Promise<Batch>): void {
-    this.#kept.delete(key)
-    this.#kept.set(key, reading)
-    const [oldest] = this.#kept.keys()
-    if (this.#kept.size > keptBatches && oldest !== undefined) this.#kept.delete(oldest)
   }
 
   #forget(key: string, reading: Promise<Batch>): void {
