@@ -17,8 +17,7 @@ export class Allowance {
   /** Takes one at `now` (monotonic milliseconds): 0, or the milliseconds after which there is one again. */
   take(key: string | number, now: number): number {
     const wait = this.wait(key, now)
-    if (wait === 0) this.#wholeAt.set(key, Math.max(this.#wholeAt.get(key) ?? now, now) + this.#period)
-    if (this.#wholeAt.size > remembered) this.#forget(now)
+    if (wait === 0) this.spend(key, 1, now)
     return wait
   }
 
@@ -26,6 +25,14 @@ export class Allowance {
   wait(key: string | number, now: number): number {
     const used = Math.max(this.#wholeAt.get(key) ?? now, now) - now
     return Math.max(0, used - (this.#burst - 1) * this.#period)
+  }
+
+  /** Takes `count` at `now`, even more than there are: 0, or the milliseconds for which some are owed. */
+  spend(key: string | number, count: number, now: number): number {
+    const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + count * this.#period
+    this.#wholeAt.set(key, wholeAt)
+    if (this.#wholeAt.size > remembered) this.#forget(now)
+    return Math.max(0, wholeAt - now - this.#burst * this.#period)
   }
 
   #forget(now: number): void {

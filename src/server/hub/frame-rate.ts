@@ -1,3 +1,4 @@
+import { Allowance } from '../../core/allowance.ts'
 import type { MessageType } from '../../core/protocol/messages.ts'
 
 /**
@@ -16,26 +17,16 @@ const commits: ReadonlySet<MessageType> = new Set([
   'TERMINAL_OPENED',
   'TERMINAL_CLOSED',
 ])
-/** Agents that are remembered; beyond it those whose burst is whole again are forgotten. */
-const remembered = 10_000
 
 export const costOf = (type: MessageType): number => (commits.has(type) ? commitCost : 1)
 
 /** How fast agents may send, over however many links. Frames beyond it wait in the socket, and so with the agent. */
 export class FrameRate {
-  /** Monotonic milliseconds when all of the burst of an agent is free again. */
-  readonly #wholeAt = new Map<number, number>()
+  readonly #allowance = new Allowance(burst, 1000 / perSecond)
 
   /** Counts frames of a host at `now`; answers for how many milliseconds its link is not to be read. */
   take(hostId: number, frames: number, now: number): number {
-    const wholeAt = Math.max(this.#wholeAt.get(hostId) ?? now, now) + (frames * 1000) / perSecond
-    this.#wholeAt.set(hostId, wholeAt)
-    if (this.#wholeAt.size > remembered) this.#forget(now)
-    const over = wholeAt - now - (burst * 1000) / perSecond
+    const over = this.#allowance.spend(hostId, frames, now)
     return over > 0 ? over + shortest : 0
-  }
-
-  #forget(now: number): void {
-    for (const [hostId, wholeAt] of this.#wholeAt) if (wholeAt <= now) this.#wholeAt.delete(hostId)
   }
 }
