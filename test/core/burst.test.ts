@@ -8,3 +8,18 @@ test('a burst goes on while its events are less than 5 s apart', (t) => {
     [true, false, false, false, false, true, false],
   )
 })
+
+test('a sentence is news once in a burst, and again after a pause; another sentence is news by itself', (t) => {
+  const burst = new Burst()
+  t.true(burst.begins(0, 'dropped'))
+  for (let now = 0; now < 60_000; now += 1000) t.false(burst.begins(now, 'dropped'))
+  t.true(burst.begins(60_000, 'host away'))
+  t.false(burst.begins(60_500, 'dropped'))
+  t.true(burst.begins(70_000, 'dropped'))
+})
+
+test('a burst of ever other sentences says but a few', (t) => {
+  const burst = new Burst()
+  const news = Array.from({ length: 10_000 }, (_, at) => burst.begins(at / 10, `sentence ${at}`))
+  t.true(news.filter(Boolean).length <= 8)
+})

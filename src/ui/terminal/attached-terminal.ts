@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { Burst } from '../../core/burst.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { Attachment, type TerminalAttached, type TerminalEnd } from '../../net/attachment.ts'
@@ -7,7 +8,6 @@ import { Display } from './display.ts'
 import { endingOf, endingOfWatch } from './ending.ts'
 import { EscapeReader, shownCharacter } from './escapes.ts'
 import { Keyboard } from './keyboard.ts'
-import { OncePerBurst } from './once-per-burst.ts'
 import { playerKeysOf } from './player-keys.ts'
 import { localSize } from './size.ts'
 import { WatchersTold } from './watchers-told.ts'
@@ -32,7 +32,7 @@ export class AttachedTerminal {
   readonly #options: AttachedTerminalOptions
   readonly #display = new Display()
   readonly #watchers = new WatchersTold()
-  readonly #refusals = new OncePerBurst()
+  readonly #refusals = new Burst()
   readonly #escapes: EscapeReader
   readonly #attachment: Attachment
   readonly #keyboard: Keyboard | null
@@ -50,7 +50,7 @@ export class AttachedTerminal {
       resized: (cols, rows) => this.#compareSize(cols, rows),
       notice: (notice) => this.#noticed(notice),
       refused: (message) => {
-        if (this.#refusals.isNews(message)) this.#display.say(message)
+        if (this.#refusals.begins(performance.now(), message)) this.#display.say(message)
       },
       cut: () => this.#note(`connection lost, reattaching (${reattachWindow / 1000} s)...`),
       drained: () => this.#keyboard?.resume(),

@@ -1,3 +1,4 @@
+import { Burst } from '../../core/burst.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import type {
   Terminal,
@@ -8,7 +9,6 @@ import type {
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { Attachment, type TerminalAttached } from '../../net/attachment.ts'
-import { OncePerBurst } from '../../ui/terminal/once-per-burst.ts'
 import { withKnownColour } from '../../ui/terminal/term.ts'
 import { call, said, send } from '../api.ts'
 import { endSession } from '../session.ts'
@@ -65,7 +65,7 @@ function endSaid({
 /** A session and the sockets that carry it, one after the other. */
 export function createTerminalLink(target: LinkTarget, listener: LinkListener): TerminalLink {
   const isWatching = 'sessionId' in target && target.watch
-  const refusals = new OncePerBurst()
+  const refusals = new Burst()
   let attachment: Attachment | undefined
   let sessionId: string | undefined
   let state: LinkState['kind'] = 'opening'
@@ -81,7 +81,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   const finish = (word: string) => show({ kind: 'ended', word })
   /** Said once, however many frames it is said of. */
   const refused = (sentence: string) => {
-    if (refusals.isNews(sentence)) listener.notice(sentence, null)
+    if (refusals.begins(performance.now(), sentence)) listener.notice(sentence, null)
   }
 
   function attachTo(id: string, first?: Pick<TerminalTicket, 'path' | 'ticket'>): Attachment {
