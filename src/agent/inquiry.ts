@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import { Mutex } from '../core/mutex.ts'
 import { silentWith } from './mounts.ts'
 
 /** How long a file system may take to answer, milliseconds. */
@@ -16,7 +17,7 @@ export class Inquiry<Answer> {
   readonly #mostHeld: number
   readonly #patience: number
   readonly #silent = new Set<string>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
 
   /** Nothing is asked while `mostHeld` threads are held: Node has four for all that is done with files. */
   constructor(question: (path: string) => Promise<Answer>, mostHeld: number, patience = usualPatience) {
@@ -27,9 +28,7 @@ export class Inquiry<Answer> {
 
   /** Rejects as the question does. @throws RsmError `unavailable` when there is no answer, with how that is said. */
   ask(path: string): Promise<Answer> {
-    const answer = this.#last.then(() => this.#ask(path))
-    this.#last = answer.catch(() => {})
-    return answer
+    return this.#mutex.run(() => this.#ask(path))
   }
 
   async #ask(path: string): Promise<Answer> {

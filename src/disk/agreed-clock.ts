@@ -13,6 +13,7 @@ import {
   writtenEvery,
 } from '../core/agreed-time.ts'
 import type { ClockDoubt } from '../core/clock-doubt.ts'
+import { Mutex } from '../core/mutex.ts'
 import { checkedJson, hasCheck, withoutCheck } from './checked-json.ts'
 import { isDiskFull, writeFileDurably } from './durable.ts'
 
@@ -50,7 +51,7 @@ export class AgreedClock {
   /** Minutes ahead that were told last; null: of a former process, to be told again. */
   #told: number | null
   #written = Number.NEGATIVE_INFINITY
-  #writing: Promise<void> = Promise.resolve()
+  readonly #writes = new Mutex()
   readonly #options: AgreedClockOptions
   readonly #timer: NodeJS.Timeout
 
@@ -120,13 +121,12 @@ export class AgreedClock {
   #write(): Promise<void> {
     const { path, log } = this.#options
     this.#written = this.#time.last.up
-    this.#writing = this.#writing
-      .then(() => writeFileDurably(path, `${checkedJson(JSON.stringify(this.#time))}\n`))
+    return this.#writes
+      .run(() => writeFileDurably(path, `${checkedJson(JSON.stringify(this.#time))}\n`))
       .catch((error: unknown) => {
         // The one before it stands: then more waits than has to.
         if (!isDiskFull(error)) log('what the clock showed could not be written down', { path, err: error })
       })
-    return this.#writing
   }
 }
 

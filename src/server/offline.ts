@@ -3,6 +3,7 @@ import { access, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import type { Examination } from '../core/findings/examine-host.ts'
+import { Mutex } from '../core/mutex.ts'
 import type {
   ClockConfirmed,
   Compacted,
@@ -36,7 +37,6 @@ import { createRetention } from './housekeeping/retention.ts'
 import { confirmClock } from './keep/confirm-clock.ts'
 import { createRemoval } from './keep/remove-old.ts'
 import { resetPassword } from './keep/reset-password.ts'
-import { createTurn } from './keep/turn.ts'
 import { createLocalFacts } from './local-facts.ts'
 import { createLocalHints } from './local-hints.ts'
 import { createLog, type Log } from './log.ts'
@@ -134,7 +134,7 @@ export const retentionAlone = (
         { days, maxOutputBytes },
       )
       const oldTerminals = createTerminalRetention({ ...kept, recordings, days: recordingRetention })
-      return await createRemoval({ retention, oldTerminals, turn: createTurn(), alone })({ dryRun })
+      return await createRemoval({ retention, oldTerminals, dataLock: new Mutex(), alone })({ dryRun })
     } finally {
       await outputs.close()
       await agreed.close()

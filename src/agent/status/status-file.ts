@@ -1,6 +1,7 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentState } from '../../core/agent-state.ts'
+import { Mutex } from '../../core/mutex.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -27,7 +28,7 @@ export class StatusFile {
   /** The text of the last write. */
   #text = ''
   #writtenAt = Number.NEGATIVE_INFINITY
-  #writing: Promise<void> = Promise.resolve()
+  readonly #writes = new Mutex()
   #cancel: (() => void) | null = null
 
   constructor(directory: string, clock: Clock, log: Log) {
@@ -55,16 +56,14 @@ export class StatusFile {
     this.#cancel?.()
     this.#cancel = null
     this.#writtenAt = this.#clock.monotonic()
-    this.#writing = this.#writing.then(() => this.#replace())
-    return this.#writing
+    return this.#writes.run(() => this.#replace())
   }
 
   /** The agent has stopped: it has no state any more. */
   async remove(): Promise<void> {
     this.#state = null
     this.#cancel?.()
-    await this.#writing
-    await rm(this.#path, { force: true })
+    await this.#writes.run(() => rm(this.#path, { force: true }))
   }
 
   async #replace(): Promise<void> {

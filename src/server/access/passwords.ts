@@ -1,5 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
+import { Semaphore } from '../../core/mutex.ts'
 
 /** What checking a password costs (RFC 7914 §2). */
 export interface PasswordCost {
@@ -33,8 +34,7 @@ export interface Passwords {
 }
 
 export function createPasswords(cost: PasswordCost = usualCost): Passwords {
-  let running = 0
-  const waiting: (() => void)[] = []
+  const semaphore = new Semaphore(atOnce)
   const dummy = format(randomBytes(16), randomBytes(keyBytes))
 
   function format(salt: Buffer, key: Buffer): string {
@@ -42,25 +42,14 @@ export function createPasswords(cost: PasswordCost = usualCost): Passwords {
   }
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
-      if (waiting.length >= queueLimit)
-        throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
-      await new Promise<void>((resolve) => {
-        waiting.push(resolve)
-      })
-    }
-    running++
-    try {
-      return await work()
-    } finally {
-      running--
-      waiting.shift()?.()
-    }
+    if (semaphore.queueLength >= queueLimit)
+      throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
+    return semaphore.run(work)
   }
 
   return {
     get queueLength() {
-      return waiting.length
+      return semaphore.queueLength
     },
     hash: (password) =>
       bounded(async () => {

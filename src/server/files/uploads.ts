@@ -1,3 +1,4 @@
+import { Mutex } from '../../core/mutex.ts'
 import type { FileRecord } from '../seams/records/file.ts'
 import type { Store } from '../seams/store.ts'
 
@@ -11,7 +12,7 @@ export interface Uploads {
 
 export function createUploads(store: Pick<Store, 'query' | 'getMany' | 'watch'>): Uploads {
   let known: Map<string, Readonly<FileRecord>> | null = null
-  let turn: Promise<unknown> = Promise.resolve()
+  const reads = new Mutex()
   const changed = new Set<string>()
 
   store.watch('files', (id) => {
@@ -36,13 +37,12 @@ export function createUploads(store: Pick<Store, 'query' | 'getMany' | 'watch'>)
   }
 
   return {
-    all() {
-      const done = turn.then(read).catch((error: unknown) => {
-        known = null
-        throw error
-      })
-      turn = done.catch(() => undefined)
-      return done
-    },
+    all: () =>
+      reads.run(() =>
+        read().catch((error: unknown) => {
+          known = null
+          throw error
+        }),
+      ),
   }
 }

@@ -1,8 +1,8 @@
+import type { Mutex } from '../../core/mutex.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import { withReserve } from '../../disk/reserve.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { FileKeeper } from '../files/files.ts'
-import type { Turn } from '../keep/turn.ts'
 import type { Log } from '../log.ts'
 import type { Data } from '../seams/data.ts'
 import type { History } from '../seams/history.ts'
@@ -31,7 +31,7 @@ interface Housekept {
   oldTerminals: TerminalRetention
   files: Pick<FileKeeper, 'sweep'>
   /** While a backup is made nothing is removed that it may hold: the next hour does it. */
-  turn: Turn
+  dataLock: Mutex
   /** By one server of the store at a time; the next hour does it where another is at it. */
   alone: Data['alone']
   agreed: { age(): Age }
@@ -49,7 +49,7 @@ export function createHousekeeping({
   retention,
   oldTerminals,
   files,
-  turn,
+  dataLock,
   alone,
   agreed,
   clock,
@@ -115,8 +115,8 @@ export function createHousekeeping({
     const metrics = history
       .sweep(agreed.age())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
-    const end = turn.tryTake('housekeeping')
-    if (end !== null) await removeOld().finally(end)
+    const release = dataLock.tryAcquire()
+    if (release !== null) await removeOld().finally(release)
     await Promise.all([expired, metrics])
   }
   const look = () => {

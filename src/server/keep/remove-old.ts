@@ -1,14 +1,15 @@
 import { RsmError } from '../../core/errors.ts'
+import type { Mutex } from '../../core/mutex.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 import type { Retention } from '../housekeeping/retention.ts'
 import type { Data } from '../seams/data.ts'
 import type { TerminalRetention } from '../terminals/retention.ts'
-import type { Turn } from './turn.ts'
 
 interface Parts {
   readonly retention: Retention
   readonly oldTerminals: TerminalRetention
-  readonly turn: Turn
+  /** Held by a backup and by other removals. */
+  readonly dataLock: Mutex
   /** By one server of the store at a time. */
   readonly alone: Data['alone']
 }
@@ -16,15 +17,15 @@ interface Parts {
 /** Says what is past its time or too much, and removes it unless that is only asked. Errors: `conflict` while a backup is made. */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
-export function createRemoval({ retention, oldTerminals, turn, alone }: Parts): RemoveOld {
+export function createRemoval({ retention, oldTerminals, dataLock, alone }: Parts): RemoveOld {
   async function remove(): Promise<void> {
     await retention.sweep()
     await oldTerminals.sweep()
   }
   return async ({ dryRun }) => {
-    const end = dryRun ? () => undefined : turn.tryTake('the removal of old data')
+    const release = dryRun ? () => undefined : dataLock.tryAcquire()
     // Nobody waits at a terminal for a backup of an hour.
-    if (end === null) throw underWay()
+    if (release === null) throw underWay()
     try {
       const plan = await retention.plan()
       const sessions = await oldTerminals.plan()
@@ -36,7 +37,7 @@ export function createRemoval({ retention, oldTerminals, turn, alone }: Parts): 
       if (!dryRun && !(await alone(remove))) throw underWay()
       return { ...limits, ...plan, terminals: sessions, removed: !dryRun }
     } finally {
-      end()
+      release()
     }
   }
 }

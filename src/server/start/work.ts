@@ -1,3 +1,4 @@
+import { Mutex } from '../../core/mutex.ts'
 import { createCredentials } from '../access/credentials.ts'
 import { lastKnown } from '../access/last-known.ts'
 import { createPasswords } from '../access/passwords.ts'
@@ -21,7 +22,6 @@ import {
 import { createInstaller } from '../installs/installer.ts'
 import { createBackups } from '../keep/backups.ts'
 import { createRemoval } from '../keep/remove-old.ts'
-import { createTurn } from '../keep/turn.ts'
 import { joinServers } from '../membership.ts'
 import type { ServerOptions } from '../options.ts'
 import { openHandedOut } from '../releases/handed-out.ts'
@@ -126,11 +126,11 @@ export async function startWork(base: Base, options: ServerOptions) {
   )
   const recordingDays = options.recordingRetention ?? defaultRecordingRetention
   const oldTerminals = createTerminalRetention({ ...context, days: recordingDays })
-  const turn = createTurn()
+  const dataLock = new Mutex()
   const housekeeping = createHousekeeping({
     ...data,
     ...context,
-    turn,
+    dataLock,
     retention,
     oldTerminals,
     firstAfter: options.firstSweepAfter ?? firstSweepAfter,
@@ -148,8 +148,8 @@ export async function startWork(base: Base, options: ServerOptions) {
     context,
     housekeeping,
     planner: createPlanner({ context, ownership: data.ownership, member, audit }),
-    removeOld: createRemoval({ ...data, retention, oldTerminals, turn }),
-    backup: createBackups({ keep: data.keep, turn, log }),
+    removeOld: createRemoval({ ...data, retention, oldTerminals, dataLock }),
+    backup: createBackups({ keep: data.keep, dataLock, log }),
     fleetEvents: createEvents(context),
     /** Whether what had this id may have been removed for its age. */
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { Semaphore } from '../../core/mutex.ts'
 import { hostOf, type Judge } from './judge.ts'
-import { createTurns } from './turns.ts'
 
 /** An address that was judged: the socket goes there, whatever the name says a moment later. */
 export interface JudgedAddress {
@@ -25,7 +25,12 @@ const mostAtOnce = 2
 /** Each webhook sends one at a time; beside that there are tests. */
 const mostWaiting = 200
 
-export const inTurn = createTurns(mostAtOnce, mostWaiting)
+export const lookups = new Semaphore(mostAtOnce)
+
+async function resolved(resolve: Resolve, host: string, signal: AbortSignal): ReturnType<Resolve> {
+  if (lookups.queueLength >= mostWaiting) throw new Error(`${mostWaiting} others wait for the same`)
+  return lookups.run(() => resolve(host), signal)
+}
 
 /**
  * The addresses that a URL leads to, all of them judged. One that is refused refuses them all: which of them a client gets
@@ -39,7 +44,7 @@ export async function judgedAddresses(
   const host = hostOf(url)
   const found = isIP(host)
     ? [{ address: host, family: isIP(host) }]
-    : await inTurn(() => resolve(host), signal).catch((error: NodeJS.ErrnoException) => {
+    : await resolved(resolve, host, signal).catch((error: NodeJS.ErrnoException) => {
         throw new Error(`${host} cannot be looked up: ${error.code ?? error.message}`, { cause: error })
       })
   for (const { address } of found) {

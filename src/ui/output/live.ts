@@ -1,4 +1,5 @@
 import type { TaskEvent } from '../../client/watch.ts'
+import { Mutex } from '../../core/mutex.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'
@@ -43,7 +44,7 @@ export class LiveOutput implements OutputFormat {
   readonly #open = new Map<Sink, Source>()
   #aside: Source | undefined
   /** Writes go one after the other: a timer's must not come into the middle of an event's. */
-  #turn: Promise<void> = Promise.resolve()
+  readonly #writes = new Mutex()
   /** The error of a write that a timer made: nobody awaits it, so the next event rejects with it. */
   #failure: Error | undefined
 
@@ -64,12 +65,10 @@ export class LiveOutput implements OutputFormat {
   }
 
   #queue(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(() => {
+    return this.#writes.run(() => {
       if (this.#failure !== undefined) throw this.#failure
       return work()
     })
-    this.#turn = done.catch(() => {})
-    return done
   }
 
   async #output(entry: LogEntry): Promise<void> {

@@ -1,3 +1,4 @@
+import { Mutex } from '../../core/mutex.ts'
 import type { HostEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { pause } from '../../net/backoff.ts'
@@ -59,13 +60,11 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
     isWhole = true
     show()
   }
-  let reading = Promise.resolve()
-  const refresh = () => {
-    reading = reading.then(read).catch((error: unknown) => {
+  const reads = new Mutex()
+  const refresh = () =>
+    reads.run(read).catch((error: unknown) => {
       if (!signal.aborted) liveHosts.update((now) => ({ ...now, freshness: 'lost', fault: said(error) }))
     })
-    return reading
-  }
   function apply(event: HostEvent): void {
     changed.add(event.host.id)
     if (event.change === 'removed') byId.delete(event.host.id)

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
-import { inTurn } from '../../../src/server/webhooks/lookup.ts'
+import { lookups } from '../../../src/server/webhooks/lookup.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 
@@ -31,7 +31,7 @@ test('a name that is not looked up in time is said to be the reason, and the nex
   const sending = { url, headers: {}, body: '{}' }
   const running = new AbortController().signal
   const ends: (() => void)[] = []
-  const stuck = [1, 2].map(() => inTurn(() => new Promise<void>((resolve) => ends.push(resolve)), running))
+  const stuck = [1, 2].map(() => lookups.run(() => new Promise<void>((resolve) => ends.push(resolve))))
   t.deepEqual(await post(sending, running), {
     status: null,
     error: 'the name could not be looked up in time',

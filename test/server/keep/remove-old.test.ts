@@ -1,6 +1,6 @@
 import test from 'ava'
+import { Mutex } from '../../../src/core/mutex.ts'
 import { createRemoval } from '../../../src/server/keep/remove-old.ts'
-import { createTurn } from '../../../src/server/keep/turn.ts'
 
 test('while a backup is made a removal is refused at once, and what would go is still told', async (t) => {
   const none = { tasks: 0, bytes: 0 }
@@ -8,22 +8,22 @@ test('while a backup is made a removal is refused at once, and what would go is 
   let isOther = false
   const sweep = async () => ++swept
   const plan = async () => ({ byAge: none, bySize: none, kept: none })
-  const turn = createTurn()
+  const dataLock = new Mutex()
   const removeOld = createRemoval({
     retention: { days: 30, maxOutputBytes: 0, plan, sweep },
     oldTerminals: { days: 90, plan: async () => ({ sessions: 0, bytes: 0 }), sweep },
-    turn,
+    dataLock,
     alone: async (work) => {
       if (isOther) return false
       await work()
       return true
     },
   })
-  const end = await turn.take('a backup')
+  const unlock = await dataLock.acquire()
   await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict', message: /nothing was removed/ })
   t.false((await removeOld({ dryRun: true })).removed)
   t.is(swept, 0)
-  end()
+  unlock()
   t.true((await removeOld({ dryRun: false })).removed)
   t.is(swept, 2)
   isOther = true

@@ -1,23 +1,31 @@
 import test from 'ava'
-import { createTurns } from '../../../src/server/webhooks/turns.ts'
+import { createJudge } from '../../../src/server/webhooks/judge.ts'
+import { judgedAddresses } from '../../../src/server/webhooks/lookup.ts'
 
-const running = new AbortController().signal
+const judge = createJudge({ insecure: true, allow: ['127.0.0.0/8'] })
 
 test('what was given up before its turn never begins, and holds up nobody', async (t) => {
-  const turns = createTurns(1, 2)
   const began: string[] = []
-  let end = () => {}
-  const first = turns(() => new Promise<void>((resolve) => (end = resolve)), running)
-  const work = (name: string) => async () => void began.push(name)
+  const ends: (() => void)[] = []
+  const resolve = async (host: string) => {
+    began.push(host)
+    if (host.startsWith('stuck')) await new Promise<void>((end) => ends.push(end))
+    return [{ address: '127.0.0.1', family: 4 }]
+  }
+  const running = new AbortController().signal
+  const look = (host: string, signal = running) =>
+    judgedAddresses({ judge, resolve }, new URL(`http://${host}/`), signal)
+  const stuck = ['stuck1', 'stuck2'].map((host) => look(host))
   const leaving = new AbortController()
-  const second = turns(work('second'), leaving.signal)
-  const third = turns(work('third'), running)
-  await t.throwsAsync(turns(work('fourth'), running), { message: '2 others wait for the same' })
+  const second = look('second', leaving.signal)
+  const others = Array.from({ length: 199 }, (_, at) => look(`other${at}`))
+  await t.throwsAsync(look('toomany'), { message: /toomany cannot be looked up: 200 others wait/ })
   leaving.abort()
-  await t.throwsAsync(second, { any: true, name: 'AbortError' })
-  const fifth = turns(work('fifth'), running)
-  end()
-  await Promise.all([first, third, fifth])
-  t.deepEqual(began, ['third', 'fifth'])
-  await t.throwsAsync(turns(work('late'), leaving.signal), { any: true, name: 'AbortError' })
+  await t.throwsAsync(second, { message: /second cannot be looked up/ })
+  const last = look('last')
+  for (const end of ends) end()
+  await Promise.all([...stuck, ...others, last])
+  t.false(began.includes('second'))
+  t.is(began.at(-1), 'last')
+  await t.throwsAsync(look('late', leaving.signal), { message: /late cannot be looked up/ })
 })

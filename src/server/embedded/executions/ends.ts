@@ -1,4 +1,5 @@
 import { faultPoint } from '#fault-point'
+import { Mutex } from '../../../core/mutex.ts'
 import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
 import { resultOf } from '../../executions/shown.ts'
 import type { Executions } from '../../seams/executions.ts'
@@ -13,7 +14,7 @@ export function createEnds(
   { store, outputs, results, hints, ownership, clock }: ExecutionsDependencies,
   tasks: RunningTasks,
 ): Pick<Executions, 'finish' | 'late'> {
-  let amending: Promise<void> = Promise.resolve()
+  const amends = new Mutex()
 
   async function end(...[by, taskId, also]: Parameters<Executions['finish']>): Promise<TaskRecord | null> {
     const running = tasks.get(taskId)
@@ -91,8 +92,7 @@ export function createEnds(
       if (!(await keep(taskId, hostId, lateResult))) return
       await running?.ending
       // One after the other: each reads what the one before has written.
-      amending = amending.catch(() => undefined).then(() => amend(taskId, hostId, lateResult))
-      await amending
+      await amends.run(() => amend(taskId, hostId, lateResult))
     },
   }
 }

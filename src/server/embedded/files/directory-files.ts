@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import { Appender } from '../../../disk/appender.ts'
 import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
 import { piecesOf } from '../../../disk/pieces.ts'
@@ -144,7 +145,7 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
 /** The further names of finished files, by what is in them. */
 function createShared(contents: string) {
   let names: Promise<Map<number, string>> | null = null
-  let turn: Promise<unknown> = Promise.resolve()
+  const mutex = new Mutex()
 
   /** Names by inode; what no file has any more is removed. */
   async function look(): Promise<Map<number, string>> {
@@ -158,20 +159,18 @@ function createShared(contents: string) {
   }
 
   /** One after the other: a name that is looked at stays until the step on it is over. */
-  function inTurn<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
-    const done = turn.then(async () => {
+  function locked<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
+    return mutex.run(async () => {
       names ??= look()
       return work(await names)
     })
-    turn = done.catch(() => undefined)
-    return done
   }
 
   return {
     /** While nothing is joined: a temporary name that is there is of a process that was killed. */
-    alone: <T>(work: () => Promise<T>): Promise<T> => inTurn(work),
+    alone: <T>(work: () => Promise<T>): Promise<T> => locked(work),
     join: (path: string, content: string) =>
-      inTurn(async (names) => {
+      locked(async (names) => {
         const common = join(contents, content)
         const own = await stat(path)
         if (names.get(own.ino) === content) return
@@ -196,7 +195,7 @@ function createShared(contents: string) {
         await syncDirectory(contents)
       }),
     remove: (path: string) =>
-      inTurn(async (names) => {
+      locked(async (names) => {
         const found = await stat(path).catch((error: unknown) => {
           if (isMissing(error)) return null
           throw error

@@ -1,5 +1,6 @@
 import { readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
 import type { Clock } from '../../clock.ts'
@@ -36,7 +37,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
   /** Day files that have grown as far as they may; told once an hour. */
   const full = new Set<string>()
   let timer: NodeJS.Timeout | null = null
-  let disk: Promise<void> = Promise.resolve()
+  const disk = new Mutex()
 
   const pathOf = (hostId: number, file = '') => join(directory, String(hostId), file)
 
@@ -48,8 +49,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
   }
 
   function flush(): Promise<void> {
-    disk = disk.then(writeWaiting)
-    return disk
+    return disk.run(writeWaiting)
   }
 
   /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
@@ -129,12 +129,11 @@ export function createFileHistory(options: FileHistoryOptions): History {
     async forget(hostId) {
       waiting.forget(hostId)
       // After what is being written: that would bring the directory back.
-      disk = disk
-        .then(() => rm(pathOf(hostId), { recursive: true, force: true }))
+      await disk
+        .run(() => rm(pathOf(hostId), { recursive: true, force: true }))
         .catch((error: unknown) =>
           log.warn({ err: error, hostId }, 'could not remove the metrics history of a deleted host'),
         )
-      await disk
     },
     async sweep(age) {
       full.clear()

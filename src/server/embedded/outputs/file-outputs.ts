@@ -1,17 +1,18 @@
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundedMap } from '../../../core/bounded-map.ts'
+import { Semaphore } from '../../../core/mutex.ts'
 import type { Disk } from '../../../disk/disk.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Outputs } from '../../seams/outputs.ts'
 import { logFiles } from './log-files.ts'
-import { createSyncTurns } from './sync-turns.ts'
 import { TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it again each time. */
 const openReaders = 64
 const closeGrace = 5000
 const none: ReadonlyMap<number, string> = new Map()
+/** Libuv has four threads for all files: with an fsync in each, nothing could be read or written while the disk works. */
 const syncsAtOnce = 2
 
 /** Closes a log after a grace period, because reads under way hold its handle for some milliseconds. */
@@ -30,7 +31,7 @@ export function createFileOutputs(
   const writing = new Map<string, Promise<TaskLog | null>>()
   const reading = new BoundedMap<string, Promise<TaskLog | null>>(openReaders, closeSoon)
 
-  const turn = createSyncTurns(syncsAtOnce)
+  const syncs = new Semaphore(syncsAtOnce)
   const damages = new Map<string, Map<number, string>>()
   const noteDamage = (taskId: string, hostId: number, sentence: string) => {
     const known = damages.get(taskId) ?? new Map<number, string>()
@@ -40,7 +41,7 @@ export function createFileOutputs(
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
       written: () => hints.publish('output', { id: taskId }),
-      turn,
+      turn: () => syncs.acquire(),
       synced: onSync,
       damaged: (hostId, sentence) => noteDamage(taskId, hostId, sentence),
       fatal: onFatal,

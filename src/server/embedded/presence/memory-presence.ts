@@ -1,4 +1,5 @@
 import { noLoad } from '../../../core/host-status.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import { isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { noteReach } from '../../presence/known-host.ts'
@@ -25,7 +26,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   let saving: NodeJS.Timeout | null = null
   let savedAt = clock.monotonic()
   let heardSinceSave = false
-  let writing = Promise.resolve()
+  const writes = new Mutex()
 
   function save(): void {
     saving ??= setTimeout(() => {
@@ -37,12 +38,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
 
   /** One after the other: the newest stays. */
   function write(): Promise<void> {
-    writing = writing.then(async () => {
+    return writes.run(async () => {
       savedAt = clock.monotonic()
       heardSinceSave = false
       await keepStatus(options.path, kept(hosts), options.log)
     })
-    return writing
   }
 
   await load(hosts, options)

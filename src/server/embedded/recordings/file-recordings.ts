@@ -3,11 +3,11 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Disk } from '../../../disk/disk.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import type { Recordings } from '../../seams/recordings.ts'
 import { createOrphans } from '../orphans.ts'
-import { createSyncTurns } from '../outputs/sync-turns.ts'
 import { RecordingFile } from './recording-file.ts'
 import { sumsSuffix, verifyRecording } from './sums.ts'
 
@@ -16,12 +16,12 @@ export const recordingSuffix = '.cast'
 /** One asciicast file a recording, in a directory of its own. */
 export async function openFileRecordings(directory: string, disk?: Disk): Promise<Recordings> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const turn = createSyncTurns(1)
+  const syncs = new Mutex()
   const orphans = createOrphans(directory)
   const pathOf = (id: string) => join(directory, id + recordingSuffix)
   return {
     async create(id, header, failed) {
-      const file = await RecordingFile.create(pathOf(id), header, { turn, failed, disk })
+      const file = await RecordingFile.create(pathOf(id), header, { syncs, failed, disk })
       await syncDirectory(directory).catch(async (error: unknown) => {
         await file.end().catch(() => undefined)
         throw error
@@ -29,7 +29,7 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
       return file
     },
     content: (id) => createReadStream(pathOf(id)),
-    reopen: (id, size, failed) => RecordingFile.reopen(pathOf(id), size, { turn, failed, disk }),
+    reopen: (id, size, failed) => RecordingFile.reopen(pathOf(id), size, { syncs, failed, disk }),
     async read(id, bytes) {
       const path = pathOf(id)
       const found = await stat(path).catch(() => null)

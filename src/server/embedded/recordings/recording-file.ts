@@ -1,15 +1,16 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { Mutex } from '../../../core/mutex.ts'
 import { AppendLog, type LogFile } from '../../../disk/append-log.ts'
 import { type Disk, writeWhole } from '../../../disk/disk.ts'
 import type { RecordingWriter } from '../../seams/recordings.ts'
-import type { Turn } from '../outputs/sync-turns.ts'
 import { lineOfSum, reopenSums, type SumState, sumsSuffix } from './sums.ts'
 
 const syncInterval = 5000
 
 interface Options {
-  turn: Turn
+  /** Shared by all recordings: one fsync at a time. */
+  syncs: Mutex
   /** It can't be made to last any more. */
   failed(error: unknown): void
   readonly disk?: Disk | undefined
@@ -19,9 +20,9 @@ interface Options {
 export class RecordingFile implements RecordingWriter {
   #checked: SumState
   #hasFailed = false
-  #syncing: Promise<void> = Promise.resolve()
   readonly #log: AppendLog<readonly Uint8Array[]>
   readonly #sums: FileHandle
+  readonly #mutex = new Mutex()
   readonly #options: Options
   readonly #timer: NodeJS.Timeout
 
@@ -29,7 +30,7 @@ export class RecordingFile implements RecordingWriter {
     this.#log = new AppendLog<readonly Uint8Array[]>(file, {
       name: 'the recording',
       sync: 'never',
-      turn: options.turn,
+      turn: () => options.syncs.acquire(),
       disk: options.disk,
       written: (batch) => {
         const { end, check } = this.#checked
@@ -85,8 +86,7 @@ export class RecordingFile implements RecordingWriter {
   }
 
   #sync(): Promise<void> {
-    this.#syncing = this.#syncing.then(() => this.#syncOnce())
-    return this.#syncing
+    return this.#mutex.run(() => this.#syncOnce())
   }
 
   /** What is checked is what is in the file by now; a crash may leave the check or the text alone. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { afterReading } from './after-reading.ts'
@@ -40,7 +41,7 @@ interface Connection {
 
 /** One statement after the other, each with so much patience. */
 function patient(client: pg.Client, patience: number): Ask {
-  let last: Promise<unknown> = Promise.resolve()
+  const statements = new Mutex()
 
   async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
     const endWaiting = afterReading(patience, () => cut(client))
@@ -52,11 +53,7 @@ function patient(client: pg.Client, patience: number): Ask {
       endWaiting()
     }
   }
-  return <R extends object>(...asked: Parameters<Ask>) => {
-    const answer = last.then(() => ask<R>(...asked))
-    last = answer.catch(() => undefined)
-    return answer
-  }
+  return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
 }
 
 async function connect({ database, clock, patience, begin }: SessionOptions): Promise<Connection> {

@@ -1,4 +1,5 @@
 import type { Metrics } from '../../../core/host.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
@@ -39,7 +40,7 @@ class PostgresHistory implements History {
   readonly #waiting: WaitingSamples
   #isFailing = false
   #timer: NodeJS.Timeout | null = null
-  #writing: Promise<void> = Promise.resolve()
+  readonly #writes = new Mutex()
   #packing: Promise<void> | null = null
   readonly #packTimer: NodeJS.Timeout
 
@@ -73,12 +74,11 @@ class PostgresHistory implements History {
   async forget(hostId: number): Promise<void> {
     this.#waiting.forget(hostId)
     // After what is being written: that would bring it back.
-    this.#writing = this.#writing
-      .then(() => removeHost(this.#database, hostId))
+    await this.#writes
+      .run(() => removeHost(this.#database, hostId))
       .catch((error: unknown) =>
         this.#log.warn({ err: error, hostId }, 'could not remove the metrics history of a deleted host'),
       )
-    await this.#writing
   }
 
   async sweep(age: Age): Promise<void> {
@@ -103,8 +103,7 @@ class PostgresHistory implements History {
   }
 
   #flush(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#writeWaiting())
-    return this.#writing
+    return this.#writes.run(() => this.#writeWaiting())
   }
 
   /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */

@@ -1,3 +1,4 @@
+import { Mutex } from '../../../core/mutex.ts'
 import type { Log } from '../../log.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Session } from '../connection/session.ts'
@@ -42,7 +43,7 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
   let epochs = new Set<number>()
   const listeners = new Set<() => void>()
   let fallen = new Set<number>()
-  let last: Promise<void> = Promise.resolve()
+  const looks = new Mutex()
 
   async function lookOnce(): Promise<void> {
     const all = await session.ask<Seen>(look)
@@ -70,9 +71,7 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
 
   /** One after the other: the one under way may have seen less. */
   function lookNow(): Promise<void> {
-    const mine = last.catch(() => undefined).then(lookOnce)
-    last = mine
-    return mine
+    return looks.run(lookOnce)
   }
 
   let isLooking = false
@@ -96,7 +95,7 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
     look: lookNow,
     async close() {
       clearInterval(timer)
-      await last.catch(() => undefined)
+      await looks.idle()
     },
   }
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Database } from '../connection/database.ts'
@@ -71,7 +72,7 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
   let readTo: number | null = null
   let readAt = Number.NEGATIVE_INFINITY
   let forgotAt = startedAt
-  let last: Promise<void> = Promise.resolve()
+  const mutex = new Mutex()
   /** Reads to come; two after a start, because other servers may flush late what they published before it. */
   let readsLeft = 2
 
@@ -123,13 +124,6 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
     readAt = asked
   }
 
-  /** One after the other. */
-  function next(work: () => Promise<void>): Promise<void> {
-    const mine = last.catch(() => undefined).then(work)
-    last = mine
-    return mine
-  }
-
   async function tick(): Promise<void> {
     await flush()
     if (readsLeft > 0 || options.isDeaf() || clock.monotonic() - readAt >= readEvery) {
@@ -143,7 +137,8 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
   function tickNow(): void {
     if (isTicking) return
     isTicking = true
-    next(tick)
+    mutex
+      .run(tick)
       .catch((error: unknown) => log.debug({ err: error }, 'what is known of hosts could not be kept'))
       .finally(() => {
         isTicking = false
@@ -159,7 +154,7 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
       for (const set of [heard, changed, reported]) set.delete(hostId)
       gone.add(hostId)
     },
-    read: () => next(read),
+    read: () => mutex.run(read),
     readTwice() {
       readsLeft = 2
       tickNow()
@@ -167,9 +162,11 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
     readTo: () => readAt,
     async close() {
       clearInterval(timer)
-      await next(flush).catch((error: unknown) =>
-        log.warn({ err: error }, 'the last known status of hosts could not be kept'),
-      )
+      await mutex
+        .run(flush)
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'the last known status of hosts could not be kept'),
+        )
     },
   }
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import { isoTime } from '../../clock.ts'
 import type { Orphans } from '../../seams/orphans.ts'
 import type { Recordings } from '../../seams/recordings.ts'
@@ -25,17 +26,13 @@ const gone = (id: string) =>
 
 /** Recordings as rows: durable with each append, for several servers, of which the last that has reopened one writes it. */
 export function createRecordings(database: Database): Recordings {
-  let turn: Promise<void> = Promise.resolve()
   const shared: Shared = {
     database,
     append: batched(
       (additions: Parameters<typeof appendAll>[1]) => appendAll(database, additions),
       largestBatch,
     ),
-    inTurn(work) {
-      turn = turn.then(work)
-      return turn
-    },
+    packs: new Mutex(),
   }
 
   async function find(id: string): Promise<{ key: number; bytes: number } | undefined> {

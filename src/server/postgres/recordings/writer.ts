@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../core/errors.ts'
+import type { Mutex } from '../../../core/mutex.ts'
 import type { RecordingWriter } from '../../seams/recordings.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, isToBeRepeated } from '../connection/failure.ts'
@@ -68,12 +69,12 @@ export interface Shared {
   readonly database: Database
   readonly append: Append
   /** One after the other, so that joining chunks keeps no connection from what is more urgent. */
-  readonly inTurn: (work: () => Promise<void>) => Promise<void>
+  readonly packs: Mutex
 }
 
 /** Grows a recording from `start` on. */
 export function createWriter(
-  { database, append, inTurn }: Shared,
+  { database, append, packs }: Shared,
   held: Held,
   start: number,
 ): RecordingWriter {
@@ -99,8 +100,8 @@ export function createWriter(
       if (!(await append({ held, start: end, bytes })))
         throw new RsmError('conflict', 'another server continues this recording')
       end += bytes.length
-      if (end - packed >= packBytes) await inTurn(pack)
+      if (end - packed >= packBytes) await packs.run(pack)
     },
-    end: () => inTurn(pack),
+    end: () => packs.run(pack),
   }
 }

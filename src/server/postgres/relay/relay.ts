@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Log } from '../../log.ts'
 import type { Keys } from '../../seams/keys.ts'
 import type { Member } from '../../seams/ownership.ts'
@@ -39,7 +40,7 @@ class NotifyRelay implements PostgresRelay {
   readonly #sites = new Map<number, TerminalSite>()
   readonly #exchange: Exchange
   #wire: Promise<Wire> | null = null
-  #settling: Promise<unknown> = Promise.resolve()
+  readonly #settling = new Mutex()
   #looking: NodeJS.Timeout | null = null
   #reconnecting: NodeJS.Timeout | null = null
   #isClosed = false
@@ -77,13 +78,13 @@ class NotifyRelay implements PostgresRelay {
   }
 
   async settled(): Promise<void> {
-    await this.#settling
+    await this.#settling.idle()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#reconnecting) clearTimeout(this.#reconnecting)
-    await this.#settling
+    await this.#settling.idle()
     const wire = await this.#wire?.catch(() => null)
     await wire?.close()
     this.#lost()
@@ -152,8 +153,8 @@ class NotifyRelay implements PostgresRelay {
 
   /** One after the other; what fails is done when there is a wire again. */
   #settle(work: (wire: Wire) => Promise<void>): void {
-    this.#settling = this.#settling
-      .then(async () => work(await this.#open()))
+    this.#settling
+      .run(async () => work(await this.#open()))
       .catch((error: unknown) => {
         this.#options.log.warn({ err: error }, 'other servers cannot be told of terminal sessions just now')
         this.#reconnectSoon()

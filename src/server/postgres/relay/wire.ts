@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type pg from 'pg'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Keys } from '../../seams/keys.ts'
 import type { Database } from '../connection/database.ts'
 import { FrameOpener, FrameSealer, frameBytes } from './sealed-frames.ts'
@@ -44,7 +45,7 @@ export class Wire {
   /** Null: broken for good. */
   readonly #incoming = new Map<number, FrameOpener | null>()
   #sending: Promise<void> | null = null
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #statements = new Mutex()
   #isLost = false
   #unanswered = 0
   readonly #echo: NodeJS.Timeout
@@ -82,7 +83,7 @@ export class Wire {
 
   /** A statement over its connection. */
   ask<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    return this.#inTurn<R>({ text, values: [...values] })
+    return this.#query<R>({ text, values: [...values] })
   }
 
   /** `taken` is called when PostgreSQL has it; never, when the wire is lost before. */
@@ -128,14 +129,13 @@ export class Wire {
   }
 
   async #notify(channels: string[], frames: string[]): Promise<void> {
-    await this.#inTurn({ ...notifyStatement, values: [channels, frames] })
+    await this.#query({ ...notifyStatement, values: [channels, frames] })
   }
 
   /** The connection takes one statement after the other. */
-  #inTurn<R extends object>(query: pg.QueryConfig): Promise<R[]> {
-    const answer = this.#turn.then(() => this.#client.query<R>(query))
-    this.#turn = answer.catch(() => undefined)
-    return answer.then(({ rows }) => rows)
+  async #query<R extends object>(query: pg.QueryConfig): Promise<R[]> {
+    const { rows } = await this.#statements.run(() => this.#client.query<R>(query))
+    return rows
   }
 
   /** A turn for each wire that something waits for. */

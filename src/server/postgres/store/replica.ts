@@ -1,4 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Id, IndexOf, Noun, Records } from '../../seams/records.ts'
 import type { Found, Query, Reads } from '../../seams/store.ts'
 import { Tables } from '../../tables/tables.ts'
@@ -19,7 +20,7 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
   const tables = new Tables()
   /** Of records that may have changed since they were read; null: of all. */
   const changed: Record<Kept, Set<Id> | null> = { hosts: null, clusters: null }
-  let reading: Promise<void> = Promise.resolve()
+  const reading = new Mutex()
 
   for (const noun of kept)
     store.watch(noun, (id) => {
@@ -59,8 +60,7 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
   async function current(noun: Kept): Promise<void> {
     try {
       await store.refresh()
-      reading = reading.catch(() => undefined).then(() => readAnew(noun))
-      await reading
+      await reading.run(() => readAnew(noun))
     } catch (error) {
       const isAway = error instanceof RsmError && error.code === 'unavailable'
       if (!isAway || changed[noun] === null) throw error

@@ -1,4 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import { sourceOf } from '../../access/source.ts'
 import type { ShortLived } from '../../seams/short-lived.ts'
 
@@ -20,8 +21,8 @@ export interface Throttle {
 
 /** Attempts to guess a password. */
 export class Attempts {
-  /** The last attempt of each key. */
-  readonly #last = new Map<string, Promise<unknown>>()
+  /** By key, while an attempt is under way. */
+  readonly #mutexes = new Map<string, Mutex>()
   readonly #underWay = new Map<string, number>()
   readonly #shortLived: ShortLived
 
@@ -41,14 +42,12 @@ export class Attempts {
     if (ofSource >= sourceLimit)
       throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
     this.#underWay.set(source, ofSource + 1)
-    const turn = Promise.resolve(this.#last.get(key))
-      .catch(() => undefined)
-      .then(() => attempt(this.#throttle(key)))
-    this.#last.set(key, turn)
+    const mutex = this.#mutexes.get(key) ?? new Mutex()
+    this.#mutexes.set(key, mutex)
     try {
-      return await turn
+      return await mutex.run(() => attempt(this.#throttle(key)))
     } finally {
-      if (this.#last.get(key) === turn) this.#last.delete(key)
+      if (mutex.isFree) this.#mutexes.delete(key)
       const left = (this.#underWay.get(source) ?? 1) - 1
       if (left === 0) this.#underWay.delete(source)
       else this.#underWay.set(source, left)

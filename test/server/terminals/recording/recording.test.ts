@@ -2,6 +2,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { Mutex } from '../../../../src/core/mutex.ts'
 import { openFileRecordings } from '../../../../src/server/embedded/recordings/file-recordings.ts'
 import { RecordingFile } from '../../../../src/server/embedded/recordings/recording-file.ts'
 import { verifyRecording } from '../../../../src/server/embedded/recordings/sums.ts'
@@ -92,11 +93,11 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
 
 test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {
   const faults: unknown[] = []
-  const turn = async () => () => undefined
+  const syncs = new Mutex()
   const create = async (_id: string, line: Uint8Array, failed: (error: unknown) => void) => {
     const sums = { file: await open('/dev/null', 'r+'), state: { end: 0, check: 0 } }
     const file = { path: '/dev/full', handle: await open('/dev/full', 'r+'), size: line.length }
-    return new RecordingFile(file, sums, { turn, failed })
+    return new RecordingFile(file, sums, { syncs, failed })
   }
   const told = { ...events, failed: (error: unknown) => faults.push(error) }
   const recording = await Recording.create({ create }, 's1', header, { events: told })
