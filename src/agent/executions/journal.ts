@@ -15,6 +15,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
+import { Mutex } from '../../core/mutex.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import { checkedJson, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
 import { type Entry, entriesOf, entryKinds, fold, isExpired, type JournaledExecution } from './journaled.ts'
@@ -129,8 +130,8 @@ export class Journal {
   #isInPlace = true
   #sizeAfterCompaction = 0
   #hasGates = false
-  #syncing: Promise<void> | null = null
-  #queued: Promise<void> | null = null
+  readonly #syncs = new Mutex()
+  #nextSync: Promise<void> | null = null
 
   constructor(path: string, monotonic: () => number) {
     this.#path = path
@@ -220,21 +221,11 @@ export class Journal {
 
   /** Settles when all that was appended before is on disk. Callers that come during one fdatasync share the next. */
   sync(): Promise<void> {
-    if (!this.#syncing) return this.#begin()
-    this.#queued ??= this.#syncing.then(
-      () => this.#begin(),
-      () => this.#begin(),
-    )
-    return this.#queued
-  }
-
-  #begin(): Promise<void> {
-    this.#queued = null
-    const running = this.#write().finally(() => {
-      if (this.#syncing === running) this.#syncing = null
+    this.#nextSync ??= this.#syncs.run(() => {
+      this.#nextSync = null
+      return this.#write()
     })
-    this.#syncing = running
-    return running
+    return this.#nextSync
   }
 
   async #write(): Promise<void> {
@@ -303,7 +294,7 @@ export class Journal {
     this.#fd = fd
     this.#isInPlace = false
     // A sync that is under way on the old file may still hold its descriptor.
-    if (former >= 0) void (this.#syncing ?? Promise.resolve()).catch(() => {}).then(() => closeSync(former))
+    if (former >= 0) void this.#syncs.run(() => closeSync(former))
     this.#size = text.length
     this.#sizeAfterCompaction = text.length
     this.#place()

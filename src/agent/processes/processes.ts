@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { Mutex } from '../../core/mutex.ts'
 import {
   markVariable,
   type ProcessId,
@@ -49,7 +50,7 @@ export interface Tree extends Origin {
 export class ProcessTable {
   /** What does not change while a process lives in a way that matters: a child inherits it. */
   #tags = new Map<number, Tag>()
-  #current: Promise<unknown> = Promise.resolve()
+  readonly #reads = new Mutex()
   #next: Promise<Process[]> | undefined
   #since = 0
 
@@ -59,16 +60,11 @@ export class ProcessTable {
    */
   look(since = 0): Promise<Process[]> {
     this.#since = this.#next ? Math.min(this.#since, since) : since
-    this.#next ??= this.#after(this.#current)
+    this.#next ??= this.#reads.run(() => {
+      this.#next = undefined
+      return this.#read(this.#since)
+    })
     return this.#next
-  }
-
-  async #after(earlier: Promise<unknown>): Promise<Process[]> {
-    await earlier
-    const reading = this.#read(this.#since)
-    this.#next = undefined
-    this.#current = reading.catch(() => {})
-    return reading
   }
 
   async #read(since: number): Promise<Process[]> {

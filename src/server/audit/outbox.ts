@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditFacts } from '../../core/audit.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Log } from '../log.ts'
+import { repeat } from '../repeat.ts'
 import type { AuditEvent, AuditLog } from '../seams/audit-log.ts'
 import { bounded } from './bounded.ts'
 
@@ -28,7 +29,6 @@ export function createAuditOutbox({
   log: Pick<Log, 'warn' | 'error'>
 }): AuditOutbox {
   const pending: AuditFacts[] = []
-  let flushing: Promise<void> | null = null
 
   /** Logs the entry, so that it is known even if the server ends before it is written. */
   function keep(event: AuditEvent, error: unknown): void {
@@ -45,18 +45,7 @@ export function createAuditOutbox({
     }
   }
 
-  function flush(): Promise<void> {
-    flushing ??= writeAll()
-      // The next round tries again.
-      .catch(() => undefined)
-      .finally(() => {
-        flushing = null
-      })
-    return flushing
-  }
-
-  const timer = setInterval(() => void flush(), retryInterval)
-  timer.unref()
+  const flushing = repeat(retryInterval, writeAll, () => undefined)
 
   return {
     async append(given): Promise<AuditEntry> {
@@ -71,10 +60,10 @@ export function createAuditOutbox({
     get refusal() {
       return audit.refusal
     },
-    flush,
+    flush: () => flushing.now(),
     async close() {
-      clearInterval(timer)
-      await flush()
+      void flushing.now()
+      await flushing.stop()
       if (pending.length > 0)
         log.error(
           { entries: pending.length },

@@ -1,4 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { repeat } from '../repeat.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 
@@ -11,9 +12,9 @@ export function closeRevoked(
   open: ReadonlySet<AgentSocket>,
 ): () => void {
   const end = (link: AgentSocket) => link.close(closeCodes.revoked, 'the token was revoked')
-  let looking: Promise<void> | null = null
 
   async function look(): Promise<void> {
+    if (open.size === 0) return
     const links = [...open]
     const hostIds = links.map(({ hostId }) => hostId)
     const hosts = await store.getMany('hosts', hostIds)
@@ -23,20 +24,14 @@ export function closeRevoked(
     }
   }
 
-  const timer = setInterval(() => {
-    if (open.size === 0) return
-    looking ??= look()
-      .catch((error: unknown) => log.error({ err: error }, 'links of revoked agents could not be looked for'))
-      .finally(() => {
-        looking = null
-      })
-  }, lostHint)
-  timer.unref()
+  const looking = repeat(lostHint, look, (error) =>
+    log.error({ err: error }, 'links of revoked agents could not be looked for'),
+  )
   const unsubscribe = hints.subscribe('agentRevoked', null, ({ id }) => {
     for (const link of open) if (link.agentId === id) end(link)
   })
   return () => {
-    clearInterval(timer)
+    void looking.stop()
     unsubscribe()
   }
 }

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
+import { type Repeated, repeat } from '../repeat.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalsState } from './state.ts'
 import { recallEnded, takeUp } from './take-up.ts'
@@ -103,22 +104,9 @@ export async function adoptAll(state: TerminalsState): Promise<void> {
   }
 }
 
-/** The same again and again, until it is stopped. */
-export function adoptRegularly(state: TerminalsState): { stop(): Promise<void> } {
-  let adopting: Promise<void> | null = null
-  const timer = setInterval(() => {
-    adopting ??= adoptAll(state)
-      .catch((error: unknown) =>
-        state.log.warn({ err: error }, 'could not look for sessions without a server'),
-      )
-      .finally(() => {
-        adopting = null
-      })
-  }, lookEvery).unref()
-  return {
-    async stop() {
-      clearInterval(timer)
-      await adopting
-    },
-  }
-}
+export const adoptRegularly = (state: TerminalsState): Repeated =>
+  repeat(
+    lookEvery,
+    () => adoptAll(state),
+    (error) => state.log.warn({ err: error }, 'could not look for sessions without a server'),
+  )

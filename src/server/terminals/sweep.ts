@@ -1,5 +1,6 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { repeat } from '../repeat.ts'
 import { kept } from './adopt.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
@@ -34,15 +35,9 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
         state.unremoved.delete(id)
       }
   }
-  let sweeping: Promise<void> | null = null
-  const timer = setInterval(() => {
-    sweeping ??= sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'terminals: sweep failed'))
-      .finally(() => {
-        sweeping = null
-      })
-  }, sweepInterval)
-  timer.unref()
+  const sweeping = repeat(sweepInterval, sweep, (error) =>
+    log.error({ err: error }, 'terminals: sweep failed'),
+  )
 
   const endForToken = (terminal: LiveTerminal) =>
     terminal.finish(ended('the login that it hangs on has ended'), closeCodes.revoked)
@@ -62,9 +57,8 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
 
   return {
     async stop() {
-      clearInterval(timer)
       for (const end of unsubscribe) end()
-      await sweeping
+      await sweeping.stop()
     },
   }
 }

@@ -6,6 +6,7 @@ import { ascendFrom } from '../ids.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { RecordEvent } from '../seams/audit-log.ts'
+import { repeat } from '../repeat.ts'
 import type { Member, Ownership } from '../seams/ownership.ts'
 import type { Store } from '../seams/store.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
@@ -159,29 +160,8 @@ export function createDeliveries(parts: Parts): Deliveries {
     for (const [id, state] of owned) if (changed === null || changed === id) state.isStale = true
   }
 
-  /** One at a time; what fails is tried again with the next. */
-  function every(
-    milliseconds: number,
-    what: () => Promise<void>,
-    name: string,
-  ): { stop(): Promise<void>; now(): void } {
-    let running: Promise<void> | null = null
-    const now = () => {
-      running ??= what()
-        .catch((error: unknown) => log.warn({ err: error }, `${name} failed; trying again`))
-        .finally(() => {
-          running = null
-        })
-    }
-    const timer = setInterval(now, milliseconds).unref()
-    return {
-      now,
-      async stop() {
-        clearInterval(timer)
-        await running
-      },
-    }
-  }
+  const every = (milliseconds: number, work: () => Promise<void>, name: string) =>
+    repeat(milliseconds, work, (error) => log.warn({ err: error }, `${name} failed; trying again`))
 
   let ends: (() => Promise<void> | void)[] = []
 
@@ -198,7 +178,7 @@ export function createDeliveries(parts: Parts): Deliveries {
         for (const state of owned.values()) state.isStale = true
       }, lookAtAllEvery).unref()
       store.watch('webhooks', (id) => {
-        claims.now()
+        void claims.now()
         void lookAnew(id)
       })
       store.watch('deliveries', (id) => {
@@ -210,7 +190,7 @@ export function createDeliveries(parts: Parts): Deliveries {
           if (state.wakeAt === null) look(webhookId, state)
         }
       })
-      claims.now()
+      void claims.now()
       ends = [
         () => claims.stop(),
         () => hostLooks.stop(),

@@ -1,3 +1,4 @@
+import { repeat } from '../../repeat.ts'
 import type { Own } from './in-hand.ts'
 import { columns, idOf, keyOf, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
@@ -21,7 +22,6 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
   const { inHand } = steps
   /** Where the next look begins. */
   let place = 0
-  let looking: Promise<void> = Promise.resolve()
 
   function note(rows: readonly Found[]): void {
     for (const row of rows) {
@@ -70,23 +70,14 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
     const own = inHand.get(idOf(id, hostId))
     if (own) readAnew(own)
   })
-  let isLooking = false
-  const timer = setInterval(() => {
-    if (isLooking) return
-    isLooking = true
-    looking = Promise.all([look(), alsoEachSecond()])
-      .then(
-        () => undefined,
-        (error: unknown) => log.debug({ err: error }, 'could not look at what others have changed'),
-      )
-      .finally(() => {
-        isLooking = false
-      })
-  }, lookEvery).unref()
+  const looking = repeat(
+    lookEvery,
+    () => Promise.all([look(), alsoEachSecond()]),
+    (error) => log.debug({ err: error }, 'could not look at what others have changed'),
+  )
 
   return async () => {
     unsubscribe()
-    clearInterval(timer)
-    await looking
+    await looking.stop()
   }
 }

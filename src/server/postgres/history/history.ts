@@ -3,6 +3,7 @@ import { Mutex } from '../../../core/mutex.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { type Repeated, repeat } from '../../repeat.ts'
 import { decodeSample } from '../../samples/sample-line.ts'
 import { WaitingSamples } from '../../samples/waiting-samples.ts'
 import type { History } from '../../seams/history.ts'
@@ -41,8 +42,7 @@ class PostgresHistory implements History {
   #isFailing = false
   #timer: NodeJS.Timeout | null = null
   readonly #writes = new Mutex()
-  #packing: Promise<void> | null = null
-  readonly #packTimer: NodeJS.Timeout
+  readonly #packing: Repeated
 
   constructor({ database, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 }: HistoryOptions) {
     this.#database = database
@@ -50,7 +50,11 @@ class PostgresHistory implements History {
     this.#flushDelay = flushDelay
     this.#allowance = new Allowance(clock, log)
     this.#waiting = new WaitingSamples(clock, mostWaiting)
-    this.#packTimer = setInterval(() => this.#pack(), packEvery).unref()
+    this.#packing = repeat(
+      packEvery,
+      () => packFinished(database),
+      (error) => log.warn({ err: error }, 'metrics history could not be packed'),
+    )
   }
 
   append(hostId: number, metrics: Metrics): void {
@@ -86,11 +90,11 @@ class PostgresHistory implements History {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#packTimer)
+    const packed = this.#packing.stop()
     if (this.#timer) clearTimeout(this.#timer)
     await this.#flush()
     if (this.#timer) clearTimeout(this.#timer)
-    await this.#packing
+    await packed
     const { size } = this.#waiting
     if (size > 0) this.#log.warn({ dropped: size }, 'the last metrics could not be written')
   }
@@ -124,13 +128,5 @@ class PostgresHistory implements History {
       this.#isFailing = true
       this.#flushSoon()
     }
-  }
-
-  #pack(): void {
-    this.#packing ??= packFinished(this.#database)
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'metrics history could not be packed'))
-      .finally(() => {
-        this.#packing = null
-      })
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { repeat } from '../../repeat.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { LinkClaim, Links } from '../../seams/links.ts'
 import { batched } from '../connection/batched.ts'
@@ -103,17 +104,11 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
     for (const [hostId, { until }] of refused) if (until <= now) refused.delete(hostId)
   }
 
-  const inBackground = (work: Promise<void>) =>
-    work.catch((error: unknown) => log.debug({ err: error }, 'links could not be compared with the store'))
-  let sweeping: Promise<void> | null = null
-  const timer = setInterval(() => {
-    sweeping ??= inBackground(sweep()).finally(() => {
-      sweeping = null
-    })
-  }, sweepEvery).unref()
+  const failed = (error: unknown) => log.debug({ err: error }, 'links could not be compared with the store')
+  const sweeping = repeat(sweepEvery, sweep, failed)
   const ends = [
     hints.subscribe('link', null, ({ id, epoch }) => held.supersede(id, epoch)),
-    hints.missed(() => void inBackground(lookFor(held.all()))),
+    hints.missed(() => void lookFor(held.all()).catch(failed)),
   ]
 
   function noteRefusal(hostId: number, refusedFor: number): void {
@@ -163,7 +158,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
       return rows.map(({ host_id }) => host_id)
     },
     close() {
-      clearInterval(timer)
+      void sweeping.stop()
       for (const end of ends) end()
     },
   }

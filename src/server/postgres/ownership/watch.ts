@@ -1,5 +1,6 @@
 import { Mutex } from '../../../core/mutex.ts'
 import type { Log } from '../../log.ts'
+import { repeat } from '../../repeat.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Session } from '../connection/session.ts'
 import { settleTime } from './join.ts'
@@ -74,17 +75,10 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
     return looks.run(lookOnce)
   }
 
-  let isLooking = false
-  const timer = setInterval(() => {
-    if (isLooking) return
-    isLooking = true
-    lookNow()
-      // The session says by itself when it is back.
-      .catch((error: unknown) => log.debug({ err: error }, 'could not see which servers live'))
-      .finally(() => {
-        isLooking = false
-      })
-  }, lookEvery).unref()
+  // The session reports its own faults.
+  const polling = repeat(lookEvery, lookNow, (error) =>
+    log.debug({ err: error }, 'could not see which servers live'),
+  )
 
   return {
     living: () => epochs,
@@ -94,7 +88,7 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
     },
     look: lookNow,
     async close() {
-      clearInterval(timer)
+      await polling.stop()
       await looks.idle()
     },
   }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Mutex } from '../../../core/mutex.ts'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { repeat } from '../../repeat.ts'
 import type { Database } from '../connection/database.ts'
 import { decodeIds, encodeIds } from '../hints/ids.ts'
 import type { LinkSign } from './signs.ts'
@@ -133,18 +134,11 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
     await forget()
   }
 
-  let isTicking = false
-  function tickNow(): void {
-    if (isTicking) return
-    isTicking = true
-    mutex
-      .run(tick)
-      .catch((error: unknown) => log.debug({ err: error }, 'what is known of hosts could not be kept'))
-      .finally(() => {
-        isTicking = false
-      })
-  }
-  const timer = setInterval(tickNow, flushEvery).unref()
+  const ticking = repeat(
+    flushEvery,
+    () => mutex.run(tick),
+    (error) => log.debug({ err: error }, 'what is known of hosts could not be kept'),
+  )
 
   return {
     heard: (hostId) => void heard.add(hostId),
@@ -157,11 +151,11 @@ export function createKeeper(options: KeeperOptions, listener: KeeperListener): 
     read: () => mutex.run(read),
     readTwice() {
       readsLeft = 2
-      tickNow()
+      void ticking.now()
     },
     readTo: () => readAt,
     async close() {
-      clearInterval(timer)
+      await ticking.stop()
       await mutex
         .run(flush)
         .catch((error: unknown) =>

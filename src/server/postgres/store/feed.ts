@@ -1,4 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
 import type { Log } from '../../log.ts'
 import type { Id, Noun } from '../../seams/records.ts'
 import type { Database } from '../connection/database.ts'
@@ -55,9 +56,16 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
       if (!own.has(xid)) tell(noun, isNumbered(noun) ? Number(id) : id)
     for (const { xid } of found.changes) own.delete(xid)
   }
-  let last = Promise.resolve()
-  const readOnce = oneAfterTheOther(read)
-  const refresh = () => (last = readOnce())
+  const reads = new Mutex()
+  let next: Promise<void> | null = null
+  /** Calls during a read share the next one, because the present one may miss their changes. */
+  function refresh(): Promise<void> {
+    next ??= reads.run(() => {
+      next = null
+      return read()
+    })
+    return next
+  }
 
   async function lookAndSweep(): Promise<void> {
     await refresh()
@@ -88,29 +96,7 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
     async close() {
       isClosed = true
       if (timer) clearTimeout(timer)
-      await last.catch(noteFault)
+      await reads.idle()
     },
   }
-}
-
-/** Calls that come while one is under way share the next one, as the present one may have begun before what they are after. */
-function oneAfterTheOther(read: () => Promise<void>): () => Promise<void> {
-  let running: Promise<void> | null = null
-  let next: Promise<void> | null = null
-  function call(): Promise<void> {
-    if (running === null) {
-      running = read().finally(() => {
-        running = null
-      })
-      return running
-    }
-    next ??= running
-      .catch(() => undefined)
-      .then(() => {
-        next = null
-        return call()
-      })
-    return next
-  }
-  return call
 }
