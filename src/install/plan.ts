@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import { type Change, directoryChange, fileChange, programChange } from './change.ts'
 import { quoted, readEnvFile, type Settings, writeEnvFile } from './env-file.ts'
@@ -135,7 +136,7 @@ export async function untilUp<T>(
         },
       )
     }
-    await new Promise((resolve) => setTimeout(resolve, lookEvery))
+    await delay(lookEvery)
   }
 }
 

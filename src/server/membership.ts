@@ -1,6 +1,7 @@
 import { RsmError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
+import { repeat } from './repeat.ts'
 import { lease, type Member, type Ownership, renewEvery } from './seams/ownership.ts'
 
 /** This server among those of its store, from its start to its stop. */
@@ -23,38 +24,31 @@ export async function joinServers(
 ): Promise<Membership> {
   let renewedAt = clock.monotonic()
   const member = await ownership.join(name)
-  let isRenewing = false
   let isFailing = false
   let markFenced: (why: RsmError) => void = () => undefined
   const fenced = new Promise<RsmError>((resolve) => {
     markFenced = resolve
   })
   function fence(why: RsmError): void {
-    clearInterval(renewing)
+    void renewing.stop()
     log.error({ name }, `${why.message}: this server ends`)
     markFenced(why)
   }
   async function renew(): Promise<void> {
-    if (isRenewing) return
-    isRenewing = true
-    try {
-      if (await ownership.renew(member)) {
-        if (isFailing) log.info({ name }, 'the lease of this server is renewed again')
-        isFailing = false
-        return
-      }
-      const hint = 'give each server of the store its own --server-name'
-      fence(new RsmError('conflict', `another server has taken the name ${name}`, { hint }))
-    } catch (error) {
-      if (error instanceof RsmError && error.code === 'conflict') return fence(error)
-      // The lease is for this: whoever can't renew it loses its tasks to others.
-      if (!isFailing) log.warn({ err: error }, 'the lease of this server cannot be renewed; trying again')
-      isFailing = true
-    } finally {
-      isRenewing = false
+    if (await ownership.renew(member)) {
+      if (isFailing) log.info({ name }, 'the lease of this server is renewed again')
+      isFailing = false
+      return
     }
+    const hint = 'give each server of the store its own --server-name'
+    fence(new RsmError('conflict', `another server has taken the name ${name}`, { hint }))
   }
-  const renewing = setInterval(() => void renew(), renewEvery).unref()
+  const renewing = repeat(renewEvery, renew, (error) => {
+    if (error instanceof RsmError && error.code === 'conflict') return fence(error)
+    // A server whose lease ends loses its tasks to others.
+    if (!isFailing) log.warn({ err: error }, 'the lease of this server cannot be renewed; trying again')
+    isFailing = true
+  })
   function sinceRenewed(): number {
     // A connection to the store that is made again renews the lease at once, before the next turn of the timer.
     renewedAt = ownership.renewedAt(member) ?? renewedAt
@@ -66,7 +60,7 @@ export async function joinServers(
     holds: () => sinceRenewed() < lease,
     fenced,
     leave() {
-      clearInterval(renewing)
+      void renewing.stop()
       return ownership.leave(member)
     },
   }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { accessSync, constants, createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout as pause } from 'node:timers/promises'
+import { pause } from '../../net/backoff.ts'
 import { identify } from '../processes/machine.ts'
 import { agentVersion } from '../reports/facts.ts'
 import {
@@ -190,6 +190,6 @@ export async function follow(following: Following): Promise<void> {
       // A file system that is noexec by now: the installed rsm may run all the same.
       if (readState(releases)?.trial == null && !(await runHere(gone))) return
     }
-    await pause(between, undefined, { signal: stop }).catch(() => undefined)
+    await pause(between, stop)
   }
 }

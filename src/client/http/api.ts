@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type ErrorCode, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
@@ -143,7 +142,7 @@ export class Api {
         if (error.code !== 'unreachable' && error.code !== 'unavailable') throw error
         if (until === 0) until = performance.now() + repeatWindow
         if (performance.now() >= until) throw error
-        await delay(repeatPause)
+        await pause(repeatPause)
       }
     }
   }

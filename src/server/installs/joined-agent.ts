@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Joined } from '../../core/join/installed.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { Links } from '../seams/links.ts'
@@ -56,7 +57,7 @@ export async function untilLinked(
   const agentId = await installedAgent(parts, host, traces)
   for (const end = performance.now() + linkWithin; performance.now() < end; ) {
     if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
-    await new Promise((resolve) => setTimeout(resolve, lookEvery))
+    await delay(lookEvery)
     signal.throwIfAborted()
   }
   throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)

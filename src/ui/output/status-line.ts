@@ -1,3 +1,4 @@
+import { after } from '../../net/backoff.ts'
 import { beginningOf } from '../text/width.ts'
 import type { Sink } from './sink.ts'
 
@@ -27,10 +28,7 @@ export interface Clock {
 
 const realClock: Clock = {
   now: () => performance.now(),
-  after(milliseconds, work) {
-    const timer = setTimeout(work, milliseconds)
-    return () => clearTimeout(timer)
-  },
+  after,
 }
 
 /**

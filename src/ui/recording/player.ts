@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { RecordingEvent } from '../../client/services/recording.ts'
 import { longestTimer } from '../../core/protocol/bounds.ts'
+import { pause } from '../../net/backoff.ts'
 import type { PlayerKey } from '../terminal/player-keys.ts'
 import { type Pace, waitBetween } from './pace.ts'
 
@@ -58,7 +58,7 @@ export class Player {
       if (this.#isPaused) await once(signal, 'abort')
       else {
         const turn = Math.min(left, longestTimer)
-        await delay(turn, undefined, { signal }).catch(() => undefined)
+        await pause(turn, signal)
         // A timer may fire a moment early; that is not worth another one.
         if (!signal.aborted && turn === left) return
         left -= performance.now() - began

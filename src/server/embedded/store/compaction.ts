@@ -1,4 +1,5 @@
 import type { Low } from 'lowdb'
+import { Mutex } from '../../../core/mutex.ts'
 import type { AppendLog } from '../../../disk/append-log.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
 import type { Tables } from '../../tables/tables.ts'
@@ -25,7 +26,7 @@ export class Compaction {
   /** Bytes of the journals since the snapshot, the open one not counted. */
   private closedBytes: number
   private notBefore = 0
-  private running: Promise<void> | null = null
+  private readonly mutex = new Mutex()
 
   constructor(recovered: Recovered, journal: AppendLog, options: CompactionOptions) {
     this.model = recovered.model
@@ -46,16 +47,14 @@ export class Compaction {
   startIfDue(): void {
     const bytes = this.closedBytes + this.journal.size
     const limit = Math.max(this.options.compactAfterBytes, this.snapshot.bytes, this.notBefore)
-    if (bytes <= limit || this.running !== null || this.options.signal.aborted) return
-    this.running = this.compact()
-      .catch((error: unknown) => {
+    if (bytes <= limit || !this.mutex.isFree || this.options.signal.aborted) return
+    void this.mutex.run(() =>
+      this.compact().catch((error: unknown) => {
         if (this.options.signal.aborted) return
         this.notBefore = this.closedBytes + this.journal.size + this.options.compactAfterBytes
         this.options.log('warn', 'compaction failed; the journal keeps growing', { error: String(error) })
-      })
-      .finally(() => {
-        this.running = null
-      })
+      }),
+    )
   }
 
   /** Before each write: an older version must refuse the store before there is anything in it that it does not know. */
@@ -65,15 +64,10 @@ export class Compaction {
 
   /** Compacts whatever the size of the journal. Rejects where it fails; the store then stays as it was. */
   async now(): Promise<void> {
-    while (this.running !== null) await this.running
-    this.options.signal.throwIfAborted()
-    const done = this.compact()
-    this.running = done
-      .catch(() => undefined)
-      .finally(() => {
-        this.running = null
-      })
-    await done
+    await this.mutex.run(() => {
+      this.options.signal.throwIfAborted()
+      return this.compact()
+    })
   }
 
   /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
@@ -88,7 +82,7 @@ export class Compaction {
 
   /** Resolves when none is running. */
   async idle(): Promise<void> {
-    await this.running
+    await this.mutex.idle()
   }
 
   private async compact(): Promise<void> {

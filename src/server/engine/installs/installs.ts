@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { isFinal } from '../../../core/task/task.ts'
 import type { Execution, OwnEnd } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
@@ -92,7 +93,7 @@ export function createInstalls(parts: EngineParts): Installs {
         return
       } catch (error) {
         log.warn({ err: error }, 'the end of an installation could not be written; it is tried again')
-        await new Promise((resolve) => setTimeout(resolve, retryAfter).unref())
+        await delay(retryAfter, undefined, { ref: false })
       }
   }
 

@@ -1,3 +1,4 @@
+import { longestTimer } from '../../../core/protocol/bounds.ts'
 import { isFinal } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import type { Execution } from '../../seams/executions.ts'
@@ -12,8 +13,6 @@ import { createUnreachable } from './unreachable.ts'
 
 /** After a refused write (a full disk) the step is tried again. */
 const retryAfter = 1000
-/** `setTimeout` takes no more than 2^31 - 1 ms. */
-const longestTimer = 2 ** 31 - 1
 /** An agent's first retry comes 5 s after it lost its server (contract §6), with jitter; this gives it time for two. */
 const returnGrace = 15_000
 /** Sweeps after which all tasks are looked at, whether they have changed or not. */

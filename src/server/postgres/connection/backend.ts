@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { repeat } from '../../repeat.ts'
 import { inTime } from './after-reading.ts'
 import { cut, queryTimeout } from './client.ts'
 
@@ -25,22 +26,15 @@ export async function watchBackend(
   const asked = client.query<{ pid: number }>('select pg_backend_pid() as pid')
   const pid = (await inTime(queryTimeout, asked)).rows[0]?.pid
   let missed = 0
-  let isChecking = false
 
   async function check(): Promise<void> {
-    if (isChecking) return
-    isChecking = true
-    try {
-      const found = await database.ask('api', 'select from pg_stat_activity where pid = $1', [pid])
-      missed = 0
-      if (found.length === 0) cut(client)
-    } catch {
-      // A late answer proves nothing about the connection.
-      if (database.fault !== null && ++missed >= mostMissed) cut(client)
-    } finally {
-      isChecking = false
-    }
+    const found = await database.ask('api', 'select from pg_stat_activity where pid = $1', [pid])
+    missed = 0
+    if (found.length === 0) cut(client)
   }
-  const timer = setInterval(() => void check(), every).unref()
-  client.once('end', () => clearInterval(timer))
+  const checks = repeat(every, check, () => {
+    // A late answer proves nothing about the connection.
+    if (database.fault !== null && ++missed >= mostMissed) cut(client)
+  })
+  client.once('end', () => void checks.stop())
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import { repeat } from '../../repeat.ts'
 import { withBriefLocks } from '../connection/brief-locks.ts'
 import type { Database } from '../connection/database.ts'
 import { dayAt, dayLength, textOfTable, unlessMade } from './days.ts'
@@ -30,22 +31,12 @@ export async function openDaysAhead(parts: {
   }
 
   async function makeAll(): Promise<void> {
-    try {
-      for (let ahead = 0; ahead <= daysAhead; ahead++) await make(clock.now() + ahead * dayLength)
-    } catch (error) {
-      log.warn({ err: error }, 'could not make the tables for the output of the next days; trying again')
-    }
+    for (let ahead = 0; ahead <= daysAhead; ahead++) await make(clock.now() + ahead * dayLength)
   }
 
-  let making = makeAll()
-  await making
-  const timer = setInterval(() => {
-    making = makeAll()
-  }, lookEvery).unref()
-  return {
-    close() {
-      clearInterval(timer)
-      return making
-    },
-  }
+  const making = repeat(lookEvery, makeAll, (error) =>
+    log.warn({ err: error }, 'could not make the tables for the output of the next days; trying again'),
+  )
+  await making.now()
+  return { close: () => making.stop() }
 }

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { Stream } from '../../../core/task/task.ts'
+import { pause } from '../../../net/backoff.ts'
 import { type Find, searchLog } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 
@@ -169,10 +169,10 @@ export class LogReader {
             if (mendable(error)) this.#jobs.add(job)
             else this.#isLoaded = true
           }
-          await this.#pause(retryPause)
+          await pause(retryPause, this.#closing.signal)
         }
         this.#options.changed()
-        if (job === 'newer') await this.#pause(burstPause)
+        if (job === 'newer') await pause(burstPause, this.#closing.signal)
       }
     } finally {
       this.#isWorking = false
@@ -181,13 +181,6 @@ export class LogReader {
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted
-  }
-
-  async #pause(time: number): Promise<void> {
-    const { signal } = this.#closing
-    await delay(time, undefined, { signal }).catch((error: unknown) => {
-      if (!signal.aborted) throw error
-    })
   }
 
   #take(): Job | null {
