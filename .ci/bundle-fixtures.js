@@ -5,7 +5,9 @@ import { root } from './bundling/bundling.js'
 
 await build({
   absWorkingDir: root,
-  entryPoints: ['agent-process', 'server-main', 'server-process'].map((name) => `test/fixtures/${name}.ts`),
+  entryPoints: ['agent-process', 'newer-server-process', 'server-main', 'server-process'].map(
+    (name) => `test/fixtures/${name}.ts`,
+  ),
   outdir: 'dist/test/fixtures',
   bundle: true,
   platform: 'node',

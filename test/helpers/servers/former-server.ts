@@ -7,9 +7,9 @@ import { brotliDecompressSync } from 'node:zlib'
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
 
 /**
- * The server of commit 3f60e97f, the last whose servers know nothing but schema 1; answers its program, for
- * `startServerProcess`. It was bundled by esbuild from test/fixtures/server-process.ts of that commit (`--bundle --format=esm
- * --platform=node --packages=external --alias:#fault-point=./src/core/fault-point.ts`), and compressed by brotli.
+ * The server of commit 97c106f5, whose newest schema is 8; answers its program, for `startServerProcess`. It was bundled by esbuild from
+ * test/fixtures/server-process.ts of that commit (`--bundle --minify-syntax --minify-whitespace --format=esm --platform=node
+ * --packages=external --alias:#fault-point=./src/core/fault-point.ts`), and compressed by brotli.
  */
 export function formerServer(teardown: (end: () => void) => void): string {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-former-'))
@@ -19,7 +19,7 @@ export function formerServer(teardown: (end: () => void) => void): string {
   for (const name of ['package.json', 'oclif.manifest.json', 'packaging', 'docs', 'node_modules'])
     symlinkSync(join(root, name), join(directory, name))
   const program = join(directory, 'dist/server-process.js')
-  const bundle = readFileSync(join(root, 'test/fixtures/schema-1/server-process.js.br'))
+  const bundle = readFileSync(join(root, 'test/fixtures/schema-8/server-process.js.br'))
   writeFileSync(program, brotliDecompressSync(bundle))
   return program
 }

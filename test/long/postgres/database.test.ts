@@ -11,7 +11,7 @@ import {
 
 const open = (url: string) => createDatabase(readStoreAddress(url, undefined), 'test', createLog('ERROR'))
 
-test('servers that start at once make the schema once, and one that is too old for it refuses', async (t) => {
+test('servers that start at once make the schema once, and one that is too old or too new for it refuses', async (t) => {
   const postgres = await sharedPostgres()
   const url = await postgres.database({ migrated: false })
   const servers = [open(url), open(url), open(url)]
@@ -19,9 +19,14 @@ test('servers that start at once make the schema once, and one that is too old f
   await Promise.all(servers.map((server) => migrate(server)))
   const [database] = servers
   if (!database) throw new Error('there are three')
-  t.deepEqual(await database.ask('api', 'select schema from rsm.cluster'), [{ schema: knownSchema }])
+  t.deepEqual(await database.ask('api', 'select schema from rsm.cluster'), [{ schema: knownSchema() }])
   await database.ask('api', 'update rsm.cluster set schema = 99, oldest_server = 98')
   await t.throwsAsync(migrate(database), { message: /schema is number 99, of a newer rsm/ })
+  await database.ask('api', 'update rsm.cluster set schema = 7, oldest_server = 1')
+  await t.throwsAsync(migrate(database), {
+    code: 'conflict',
+    message: /schema is number 7, of an older rsm; this one knows 8 and newer/,
+  })
 })
 
 test('a transaction runs anew when another one came in between', async (t) => {

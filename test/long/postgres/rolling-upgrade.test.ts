@@ -20,7 +20,7 @@ import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { recordingOf } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
-/** What test/fixtures/write-schema-1.ts has left. */
+/** Written by test/fixtures/write-schema-8.ts. */
 interface Facts {
   web1: Identity
   web2: Identity
@@ -33,13 +33,18 @@ interface Facts {
 }
 
 const fixture = (name: string) =>
-  readFileSync(fileURLToPath(new URL(`../../../../test/fixtures/schema-1/${name}`, import.meta.url)), 'utf8')
+  readFileSync(fileURLToPath(new URL(`../../../../test/fixtures/schema-8/${name}`, import.meta.url)), 'utf8')
+/** A version with one more migration. */
+const newer = fileURLToPath(new URL('../../fixtures/newer-server-process.js', import.meta.url))
+const newest = knownSchema() + 1
+/** Of the server of the former commit. */
+const formerSchema = 8
 const facts = JSON.parse(fixture('facts.json')) as Facts
 
 let postgres: Promise<SharedPostgres> | undefined
 let former: string | undefined
 
-/** The store of schema 1, and servers of before and after on it. */
+/** The store of a former commit, with servers of that commit and of a newer version. */
 async function restored(t: ExecutionContext) {
   postgres ??= sharedPostgres()
   former ??= formerServer(atExit)
@@ -65,7 +70,8 @@ async function restored(t: ExecutionContext) {
     store,
     keysDir,
     before: (name: string) => start(name, { program }),
-    after: (name: string) => start(name, {}),
+    now: (name: string) => start(name, {}),
+    after: (name: string) => start(name, { program: newer }),
     schema: async () => {
       const [row] = await database.ask<{ schema: number }>('api', 'select schema from rsm.cluster')
       return row?.schema
@@ -82,7 +88,7 @@ test.serial(
   async (t) => {
     const { database, before, after, schema, indexes } = await restored(t)
     const old = await before('server1')
-    t.is(await schema(), 1)
+    t.is(await schema(), formerSchema)
     const running = (last: number) => ({
       tasks: [{ taskId: facts.open, state: 'RUNNING' as const, lastSequence: last }],
     })
@@ -90,7 +96,7 @@ test.serial(
     one.output(facts.open, 1, 'by the old server\n')
     await one.acknowledged(facts.open, 1)
 
-    // Both wait for their turn to look at schema 1: were each to change it, one would fail.
+    // Both wait for their turn to look at the schema: were each to change it, one would fail.
     const turn = await database.connect(true)
     await turn.query('select pg_advisory_lock($1)', [migrationLock])
     const starting = Promise.all([after('server2'), after('server3')])
@@ -99,11 +105,11 @@ test.serial(
         and database = (select oid from pg_database where datname = current_database())`
       return (await database.ask('api', text, [migrationLock])).length === 2
     })
-    t.is(await schema(), 1)
+    t.is(await schema(), formerSchema)
     await turn.end()
     const [first, second] = await starting
-    t.is(await schema(), knownSchema)
-    t.deepEqual(await indexes(), ['remains_aside', 'remains_pkey', 'remains_there'])
+    t.is(await schema(), newest)
+    t.deepEqual(await indexes(), ['remains_aside', 'remains_gated', 'remains_pkey', 'remains_there'])
 
     t.deepEqual(statusesOf(await task(first, facts.both)), ['SUCCESS', 'FAILED'])
     t.deepEqual((await entries(second, facts.both)).map(({ data }) => data).toSorted(), [
@@ -120,7 +126,7 @@ test.serial(
     await again.acknowledged(facts.open, 3)
     const written = async (server: typeof old) => (await entries(server, facts.open)).map(({ data }) => data)
     const all = [
-      'of schema 1\n',
+      'of schema 8\n',
       'by the old server\n',
       'by the old server on the new schema\n',
       'by the new server\n',
@@ -128,14 +134,17 @@ test.serial(
     t.deepEqual(await written(old), all)
     t.deepEqual(await written(second), all)
 
-    const two = await ScriptedAgent.link(old, facts.web2)
-    two.serve(() => ({ output: 'two\n' }))
-    // The old server would leave out what follows on a script.
     const gates = { script: { content: 'deploy' }, verify: { script: { content: 'true' } } }
-    const gated = await startTask(first, [facts.web2.hostId], gates)
+    const gated = await startTask(first, [facts.web2.hostId], { ...gates, queueSeconds: 60 })
+    // A server that does not know gates would run this.
+    const text = `select rec->>'content' as content from rsm.tasks where id = $1`
+    const [record] = await database.ask<{ content: string }>('api', text, [gated])
+    t.regex(record?.content ?? '', /this server is too old to verify or roll back/)
+    const two = await ScriptedAgent.link(old, facts.web2, { capabilities: { gates: true } })
+    two.serve(() => ({ output: 'two\n' }))
     const sent = await two.execution(gated)
-    t.is(sent.verify, undefined)
-    t.regex(sent.script, /this server is too old to verify or roll back/)
+    t.is(sent.script, 'deploy')
+    t.is(sent.verify?.script, 'true')
     await finished(first, gated)
     for (const server of [old, first]) {
       const taskId = await startTask(server, [facts.web2.hostId])
@@ -152,7 +161,7 @@ test.serial(
     again.complete(facts.open, 0, { lastSequence: 3 })
     t.deepEqual(statusesOf(await finished(second, facts.open)), ['SUCCESS'])
 
-    // The schema says that servers of number 1 may work with it.
+    // The schema says that servers of the former commit may work with it.
     await old.start()
     t.deepEqual(statusesOf(await task(old, facts.open)), ['SUCCESS'])
     const back = await ScriptedAgent.link(old, facts.web2)
@@ -163,9 +172,9 @@ test.serial(
 
     // And now that they may not.
     await old.kill()
-    await database.ask('api', 'update rsm.cluster set oldest_server = $1', [knownSchema])
+    await database.ask('api', 'update rsm.cluster set oldest_server = $1', [newest])
     await t.throwsAsync(old.start(), {
-      message: new RegExp(`its schema is number ${knownSchema}, of a newer rsm; this one knows 1`),
+      message: new RegExp(`its schema is number ${newest}, of a newer rsm; this one knows ${formerSchema}`),
     })
     await first.restart()
     t.deepEqual(statusesOf(await task(first, taskId)), ['SUCCESS'])
@@ -177,20 +186,22 @@ test.serial(
   async (t) => {
     const { database, before, after, schema, indexes } = await restored(t)
     const old = await before('server1')
-    // What the second statement of migration 2 makes.
-    await database.ask('api', 'create table rsm.remains_aside()')
+    // Made by the last statement of the migration.
+    await database.ask('api', 'create table rsm.added()')
     await t.throwsAsync(after('server2'), {
-      message: /PostgreSQL refuses migration 2 of its schema: relation "remains_aside" already exists/,
+      message: new RegExp(
+        `PostgreSQL refuses migration ${newest} of its schema: relation "added" already exists`,
+      ),
     })
-    t.is(await schema(), 1)
-    t.deepEqual(await indexes(), ['remains_pkey'])
+    t.is(await schema(), formerSchema)
+    t.deepEqual(await indexes(), ['remains_aside', 'remains_pkey', 'remains_there'])
     const agent = await ScriptedAgent.link(old, facts.web2)
     agent.serve()
     const taskId = await startTask(old, [facts.web2.hostId])
     t.deepEqual(statusesOf(await finished(old, taskId)), ['SUCCESS'])
-    await database.ask('api', 'drop table rsm.remains_aside')
+    await database.ask('api', 'drop table rsm.added')
     const now = await after('server2')
-    t.is(await schema(), knownSchema)
+    t.is(await schema(), newest)
     t.deepEqual(statusesOf(await task(now, taskId)), ['SUCCESS'])
   },
 )
@@ -209,12 +220,11 @@ test.serial('F29 a server that runs ends in order when a newer one has left it b
     'it owns the task',
     async () => (await database.ask('api', 'select from rsm.task_owners')).length === 1,
   )
-  const newer = knownSchema + 1
-  await database.ask('api', 'update rsm.cluster set schema = $1, oldest_server = $1', [newer])
+  await database.ask('api', 'update rsm.cluster set schema = $1, oldest_server = $1', [newest])
   t.is((await agent.closed).code, 1001)
   const { exit, stderr } = await server.done
   t.is(exit, 6)
-  const said = `its schema is number ${newer}, of a newer rsm; this one knows ${knownSchema}`
+  const said = `its schema is number ${newest}, of a newer rsm; this one knows ${knownSchema()}`
   t.regex(stderr, new RegExp(`"msg":"\\S+: ${said}: this server ends"`))
   t.regex(stderr, new RegExp(`^rsm: \\S+: ${said}\n +start the newer rsm`, 'm'))
   t.deepEqual(await database.ask('api', 'select name from rsm.servers'), [], 'its tasks are free at once')

@@ -27,7 +27,7 @@ const largestBatch = 5000
 /** Milliseconds between looks whether an hour is to be packed. */
 const packEvery = 10 * 60_000
 
-/** Metrics of hosts in rows (schema/first/history.ts): what comes is collected for some seconds, and packed by the hour. */
+/** Metrics of hosts in rows (schema/contents.ts): collected for some seconds, and packed by the hour. */
 export function createHistory(options: HistoryOptions): History {
   return new PostgresHistory(options)
 }

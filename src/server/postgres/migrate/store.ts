@@ -135,9 +135,9 @@ export const openSource = (address: StoreAddress, log: Log): Promise<MovingStore
       refuse('there is no store of rsm', 'name the database that servers have as --store')
     await refuseNoted(store.ask, address)
     const [found] = await store.ask<{ schema: number }>('select schema from rsm.cluster')
-    if (found?.schema !== knownSchema)
+    if (found?.schema !== knownSchema())
       refuse(
-        `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema}`,
+        `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
         'use the rsm of its servers, or start a server of this version on it once',
       )
     await refuseLiving(store)

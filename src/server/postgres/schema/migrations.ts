@@ -2,18 +2,13 @@ import { RsmError } from '../../../core/errors.ts'
 import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'
-import { eighth } from './eighth.ts'
-import { fifth } from './fifth.ts'
-import { first } from './first/first.ts'
-import { fourth } from './fourth.ts'
-import { second } from './second.ts'
-import { seventh } from './seventh.ts'
-import { sixth } from './sixth.ts'
-import { third } from './third.ts'
+import { audit, files, metrics, recordings } from './contents.ts'
+import { records } from './records.ts'
+import { executions, outputs, servers } from './running.ts'
 
 /**
- * A change of the schema. It only adds, as servers of the version before run beside it; what they no longer need is removed one version
- * later (`oldestServer`: the first schema whose servers can still work with it).
+ * A change of the schema. It only adds, because servers of the previous version run beside it; what they no longer need is removed one
+ * version later (`oldestServer`: the first schema whose servers still work with it).
  */
 interface Migration {
   readonly number: number
@@ -21,42 +16,60 @@ interface Migration {
   readonly statements: readonly string[]
 }
 
-const migrations: readonly Migration[] = [
-  { number: 1, oldestServer: 1, statements: first },
-  { number: 2, oldestServer: 1, statements: second },
-  { number: 3, oldestServer: 1, statements: third },
-  { number: 4, oldestServer: 1, statements: fourth },
-  { number: 5, oldestServer: 1, statements: fifth },
-  { number: 6, oldestServer: 1, statements: sixth },
-  { number: 7, oldestServer: 1, statements: seventh },
-  { number: 8, oldestServer: 1, statements: eighth },
-]
+/** The first schema has number 8: no release had an earlier one. */
+const first: Migration = {
+  number: 8,
+  oldestServer: 8,
+  statements: [
+    ...servers,
+    ...executions,
+    ...outputs,
+    ...records,
+    ...audit,
+    ...metrics,
+    ...recordings,
+    ...files,
+  ],
+}
 
-/** What this build knows. */
-export const knownSchema = migrations.length
+/** In ascending order. Tests add one. */
+export const migrations: Migration[] = [first]
+
+/** Number of the newest schema that this build knows. */
+export const knownSchema = (): number => (migrations.at(-1) ?? first).number
 
 /** Any number that nothing else in this database locks. */
 export const migrationLock = 7_263_001
 
-/** A row of rsm.cluster: servers of each version read these columns. */
+/** Row of rsm.cluster: servers of each version read these columns. */
 export interface Present {
   schema: number
   oldest_server: number
 }
 
-/** @throws RsmError `conflict` where a newer rsm has removed from the schema what this build needs */
+/** @throws RsmError `conflict` if a newer rsm has removed from the schema what this build needs */
 export function refuseNewer(address: StoreAddress, { schema, oldest_server }: Present): void {
-  if (oldest_server <= knownSchema) return
+  if (oldest_server <= knownSchema()) return
   throw new RsmError(
     'conflict',
-    `${shownAddress(address)}: its schema is number ${schema}, of a newer rsm; this one knows ${knownSchema}`,
+    `${shownAddress(address)}: its schema is number ${schema}, of a newer rsm; this one knows ${knownSchema()}`,
     { hint: 'start the newer rsm, or restore the backup from before the upgrade' },
   )
 }
 
+/** @throws RsmError `conflict` if the store was made by a build from before the first schema */
+function refuseOlder(address: StoreAddress, { schema }: Present): void {
+  if (schema === 0 || schema >= first.number) return
+  throw new RsmError(
+    'conflict',
+    `${shownAddress(address)}: its schema is number ${schema}, of an older rsm; this one knows ${first.number} and newer`,
+    { hint: 'move the store to a data directory with the rsm that made it: rsm server migrate' },
+  )
+}
+
 /**
- * Brings the schema up to what this build knows, all of it or nothing; servers that start at once do it one after the other.
- * @throws RsmError as of `refuseNewer`; `unavailable` where PostgreSQL refuses a change
+ * Applies the migrations that the database lacks, all or none; servers that start at once do it one after the other.
+ * @throws RsmError as of `refuseNewer` and `refuseOlder`; `unavailable` if PostgreSQL refuses a change
  */
 export async function migrate(database: Database): Promise<void> {
   const client = await database.connect(true)
@@ -71,6 +84,7 @@ export async function migrate(database: Database): Promise<void> {
     const { rows } = await client.query<Present>('select schema, oldest_server from rsm.cluster')
     const present = rows[0] ?? { schema: 0, oldest_server: 0 }
     refuseNewer(database.address, present)
+    refuseOlder(database.address, present)
     for (const { number, oldestServer, statements } of migrations) {
       if (number <= present.schema) continue
       for (const statement of statements)
