@@ -161,7 +161,7 @@ test('what is behind the seams only main.ts, offline.ts, migrate.ts and the comm
   t.deepEqual(found, [])
   const refused: readonly (readonly [file: string, text: string])[] = [
     ['server/services/x.ts', `import type { JsonStore } from '../embedded/store/store.ts'`],
-    ['server/services/hosts/x.ts', `const { createRelay } = await import('../../embedded/relay.ts')`],
+    ['server/services/hosts/x.ts', `const { createCluster } = await import('../../embedded/cluster.ts')`],
     ['server/services/x.ts', `import { createRelay } from '../postgres/relay/relay.ts'`],
     ['server/postgres/x.ts', `import type { JsonStore } from '../embedded/store/store.ts'`],
     ['server/embedded/x.ts', `const { beginRun } = await import('../postgres/runs.ts')`],

@@ -2,7 +2,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import { repeat } from './repeat.ts'
-import { lease, type Member, type Ownership, renewEvery } from './seams/ownership.ts'
+import { lease, type Member, type Ownership, renewEvery } from './seams/cluster.ts'
 
 /** This server among those of its store, from its start to its stop. */
 export interface Membership {

@@ -19,15 +19,14 @@ import { sha256 } from './digest.ts'
 import { refuseElsewhere } from './elsewhere.ts'
 import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
 import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
+import { alone, createCluster } from './embedded/cluster.ts'
 import { type Examined, examineData } from './embedded/doctor/doctor.ts'
 import { openExecutions } from './embedded/executions/executions.ts'
-import { alone, holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
+import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
 import { makeBackup } from './embedded/keep/backup.ts'
 import { markRestored } from './embedded/keep/mark-restored.ts'
 import { type Restored, restoreBackup } from './embedded/keep/restore.ts'
-import { createLinks } from './embedded/links.ts'
 import { createFileOutputs } from './embedded/outputs/file-outputs.ts'
-import { createOwnership } from './embedded/ownership.ts'
 import { openFileRecordings } from './embedded/recordings/file-recordings.ts'
 import { createFileResults } from './embedded/results.ts'
 import { beginRun } from './embedded/runs.ts'
@@ -167,8 +166,7 @@ export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Pr
     const hints = createLocalHints()
     const outputs = createFileOutputs(join(path, 'tasks'), hints, fail)
     const results = createFileResults(join(path, 'tasks'))
-    const ownership = createOwnership(clock)
-    const links = createLinks(clock, ownership)
+    const { ownership, links } = createCluster(clock)
     const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
     try {
       const member = await ownership.join('rsm server confirm-restore')

@@ -1,8 +1,7 @@
 import type { Standing } from '../core/protocol/http/servers.ts'
 import type { Membership } from './membership.ts'
+import { lease, type Shared } from './seams/cluster.ts'
 import type { Data } from './seams/data.ts'
-import { lease } from './seams/ownership.ts'
-import type { Shared } from './seams/shared.ts'
 
 /** What `GET /api/ready` says, and so whether work is taken: there is no reason against it. */
 export interface Readiness {

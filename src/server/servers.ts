@@ -1,7 +1,6 @@
 import type { Server } from '../core/protocol/http/servers.ts'
+import type { Member, ServerSeen } from './seams/cluster.ts'
 import type { Data } from './seams/data.ts'
-import type { Member } from './seams/ownership.ts'
-import type { ServerSeen } from './seams/shared.ts'
 import { serverVersion } from './version.ts'
 
 interface Parts {

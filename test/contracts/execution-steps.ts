@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { RsmError } from '../../src/core/errors.ts'
 import { isFinal, type ResultStatus } from '../../src/core/task/task.ts'
+import type { LinkClaim, Member } from '../../src/server/seams/cluster.ts'
 import type { RunningExecution } from '../../src/server/seams/executions.ts'
-import type { LinkClaim } from '../../src/server/seams/links.ts'
-import type { Member } from '../../src/server/seams/ownership.ts'
 import { execution, task } from '../helpers/servers/store-records.ts'
 import type { OpenedExecutions } from './executions.ts'
 

@@ -1,6 +1,5 @@
 import type { TestFn } from 'ava'
-import type { Links } from '../../src/server/seams/links.ts'
-import { lease, type Member, type Ownership } from '../../src/server/seams/ownership.ts'
+import { type Links, lease, type Member, type Ownership } from '../../src/server/seams/cluster.ts'
 import { until } from '../helpers/until.ts'
 
 const minute = 60_000

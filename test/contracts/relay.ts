@@ -1,7 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import type { Member } from '../../src/server/seams/ownership.ts'
-import type { Relay, TerminalSite } from '../../src/server/seams/relay.ts'
+import type { Member, Relay, TerminalSite } from '../../src/server/seams/cluster.ts'
 import { terminal } from '../helpers/servers/store-records.ts'
 import { notedClient } from '../helpers/terminals/noted-client.ts'
 import { until } from '../helpers/until.ts'

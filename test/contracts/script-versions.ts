@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import type { ScriptRecord } from '../../src/server/seams/records/script.ts'
-import type { ScriptVersions } from '../../src/server/seams/script-versions.ts'
+import type { ScriptVersions } from '../../src/server/seams/store.ts'
 import { believed } from '../helpers/faults/believed-clock.ts'
 
 const day = 24 * 3600_000

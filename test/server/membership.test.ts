@@ -1,10 +1,10 @@
 import { mock } from 'node:test'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import { createOwnership } from '../../src/server/embedded/ownership.ts'
+import { createCluster } from '../../src/server/embedded/cluster.ts'
 import { createLog } from '../../src/server/log.ts'
 import { joinServers } from '../../src/server/membership.ts'
-import { lease, renewEvery } from '../../src/server/seams/ownership.ts'
+import { lease, renewEvery } from '../../src/server/seams/cluster.ts'
 import { ShiftedClock } from '../helpers/faults/shifted-clock.ts'
 import { until } from '../helpers/until.ts'
 
@@ -14,7 +14,7 @@ test.after(() => mock.timers.reset())
 
 test('a lease counts from when its renewal was asked for, and holds until that is too long ago', async (t) => {
   const clock = new ShiftedClock()
-  const ownership = createOwnership(clock)
+  const { ownership } = createCluster(clock)
   let isAway = false
   const renew = ownership.renew.bind(ownership)
   ownership.renew = async (member) => {
@@ -36,7 +36,7 @@ test('a lease counts from when its renewal was asked for, and holds until that i
 
 test('a lease that a connection made again has renewed holds before the next turn of the timer', async (t) => {
   const clock = new ShiftedClock()
-  const ownership = createOwnership(clock)
+  const { ownership } = createCluster(clock)
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
   clock.forward(lease / 1000)
   t.false(membership.holds())
@@ -48,7 +48,7 @@ test('a lease that a connection made again has renewed holds before the next tur
 
 test('a server learns that another has joined under its name', async (t) => {
   const clock = new ShiftedClock()
-  const ownership = createOwnership(clock)
+  const { ownership } = createCluster(clock)
   const membership = await joinServers(ownership, 'a', { clock, log: createLog('ERROR') })
   const other = await ownership.join('a')
   mock.timers.tick(renewEvery)

@@ -11,17 +11,14 @@ import { serverVersion } from '../version.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
+import { createCluster } from './cluster.ts'
 import { openExecutions } from './executions/executions.ts'
 import { openDirectoryFiles } from './files/directory-files.ts'
 import { createFileHistory } from './history/file-history.ts'
-import { alone } from './keep/alone.ts'
-import { createKeep } from './keep/keep.ts'
-import { createLinks } from './links.ts'
+import { makeBackup } from './keep/backup.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
-import { createOwnership } from './ownership.ts'
 import { createPresence } from './presence/memory-presence.ts'
 import { openFileRecordings } from './recordings/file-recordings.ts'
-import { createRelay } from './relay.ts'
 import { createFileResults } from './results.ts'
 import { beginRun } from './runs.ts'
 import { createScriptVersions } from './script-versions.ts'
@@ -80,8 +77,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   })
   for (const { id, agent } of (await store.query('hosts')).items)
     if (agent?.tokenHash === null) presence.revoked(id)
-  const ownership = createOwnership(clock)
-  const links = createLinks(clock, ownership)
+  const cluster = createCluster(clock)
   const tasks = join(path, 'tasks')
   const history = createFileHistory({
     directory: join(path, 'metrics'),
@@ -91,11 +87,11 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   })
   const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced, reserve?.disk)
   const results = createFileResults(tasks)
-  const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
+  const executions = await openExecutions({ ...cluster, store, outputs, results, hints, clock, log })
   const agreed = await openAgreedClock(path, { store, audit, clock, log, written })
   return {
+    ...cluster,
     clock,
-    shared: null,
     store,
     serverRuns,
     hints,
@@ -104,9 +100,6 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     notedHead: createNotedHead(join(path, 'audit.head'), audit),
     keys: loaded.keys,
     replacedKeys: loaded.replaced,
-    links,
-    ownership,
-    relay: createRelay(),
     executions,
     presence,
     history,
@@ -116,11 +109,22 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     recordings: await openFileRecordings(join(path, 'terminals'), reserve?.disk),
     files: await openDirectoryFiles(join(path, 'files')),
     agreed,
-    keep: createKeep({ directory: path, keysDirectory, store, clock }),
+    keep: {
+      backup: (options) =>
+        makeBackup(
+          {
+            directory: path,
+            keysDirectory,
+            version: serverVersion(),
+            createdAt: isoTime(clock.now()),
+            hold: () => store.hold(),
+          },
+          options,
+        ),
+      compact: () => store.compact(),
+    },
     waitingWrites: () => store.queueLength,
     markUsed: () => markUsed(path, storeId, log),
-    alone,
-    inTurn: (work) => work(),
     async close() {
       await executions.close()
       await outputs.close()

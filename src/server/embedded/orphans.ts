@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isoTime } from '../clock.ts'
-import type { Orphans } from '../seams/orphans.ts'
+import type { Orphans } from '../seams/outputs.ts'
 
 /** Where in a directory of the data directory the orphans are; no id of ours is called so. */
 export const orphansName = 'orphaned'

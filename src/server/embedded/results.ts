@@ -4,7 +4,7 @@ import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
-import type { Part, Results, TaskRemains } from '../seams/results.ts'
+import type { Part, Results, TaskRemains } from '../seams/outputs.ts'
 import { createOrphans, orphansName } from './orphans.ts'
 
 /** Finished tasks that stay in memory, for those who ask right after the end. */

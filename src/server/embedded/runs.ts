@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { isRefusedByFullDisk } from '../../disk/durable.ts'
 import { type Clock, isoTime } from '../clock.ts'
+import type { Runs } from '../seams/cluster.ts'
 import type { RunRecord } from '../seams/records/run.ts'
-import type { Runs } from '../seams/runs.ts'
 import type { JsonStore } from './store/store.ts'
 
 /** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { isDiskFull, writeFileDurably } from '../../disk/durable.ts'
 import type { ScriptRecord } from '../seams/records/script.ts'
-import { mostVersions, type ScriptVersions } from '../seams/script-versions.ts'
+import { mostVersions, type ScriptVersions } from '../seams/store.ts'
 import { createOrphans } from './orphans.ts'
 
 /** Seconds: by then whoever clears a disk may have. */

@@ -1,5 +1,5 @@
 import type { AgentHello, FromServer, Payloads } from '../../core/protocol/messages.ts'
-import type { LinkClaim } from '../seams/links.ts'
+import type { LinkClaim } from '../seams/cluster.ts'
 
 /** A live link to an agent, as engine and terminals see it: the hub makes it, they never see a socket. */
 export interface AgentLink {

@@ -1,7 +1,7 @@
 import { type Counts, finalTaskStatus, type TaskResult } from '../../core/task/task.ts'
 import { isoTime } from '../clock.ts'
+import type { TaskRemains } from '../seams/outputs.ts'
 import type { TaskGates, TaskRecord } from '../seams/records/task.ts'
-import type { TaskRemains } from '../seams/results.ts'
 
 /** A task once all of its executions have ended; null while one has not, or when it has ended before. `now`: milliseconds since 1970. */
 export function endedTask(task: TaskRecord, counts: Readonly<Counts>, now: number): TaskRecord | null {

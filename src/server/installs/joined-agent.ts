@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Joined } from '../../core/join/installed.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { Links } from '../seams/links.ts'
+import type { Links } from '../seams/cluster.ts'
 import type { HostRecord } from '../seams/records/host.ts'
 import type { Store } from '../seams/store.ts'
 import { InstallFault } from './install-fault.ts'

@@ -1,12 +1,11 @@
 import type { AuditHead } from '../../core/audit.ts'
 import type { AgentStatus, HostStatus } from '../../core/host.ts'
 import type { BeatFacts } from '../../core/protocol/http/host-agent.ts'
-import type { Progress, StoredEntry } from '../seams/outputs.ts'
+import type { Progress, StoredEntry, TaskRemains } from '../seams/outputs.ts'
 import type { Greeting } from '../seams/presence.ts'
 import type { ExecutionRecord } from '../seams/records/execution.ts'
 import type { ScriptRecord } from '../seams/records/script.ts'
 import type { AnyRecord, Noun } from '../seams/records.ts'
-import type { TaskRemains } from '../seams/results.ts'
 
 /** A piece of output as it is stored; `json`: its text as JSON, quotes included. `at`: milliseconds since 1970. */
 export interface OutputPiece extends Pick<StoredEntry, 'id' | 'hostId' | 'stream' | 'sequence' | 'phase'> {

@@ -11,10 +11,12 @@ import { loadKeys } from '../key-files.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Data, DataOptions, OpenData } from '../seams/data.ts'
+import type { Keep } from '../seams/keep.ts'
 import { serverVersion } from '../version.ts'
 import { openAuditLog } from './audit/audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
 import { createStoreClock } from './clock.ts'
+import { createCluster, createServerTurns } from './cluster.ts'
 import { shownAddress } from './connection/address.ts'
 import { createDatabase, type Database } from './connection/database.ts'
 import { refusePooler } from './connection/pooler.ts'
@@ -23,8 +25,6 @@ import { createFiles } from './files/files.ts'
 import { openChannel } from './hints/channel.ts'
 import { createHints } from './hints/hints.ts'
 import { createHistory } from './history/history.ts'
-import { createKeep } from './keep.ts'
-import { createLinks } from './links/links.ts'
 import { refuseClosed } from './migrate/closed.ts'
 import { openDaysAhead } from './outputs/days-ahead.ts'
 import { createPostgresOutputs } from './outputs/outputs.ts'
@@ -32,7 +32,6 @@ import { openOwnership } from './ownership/ownership.ts'
 import type { Place } from './place.ts'
 import { openPresence } from './presence/presence.ts'
 import { createRecordings } from './recordings/recordings.ts'
-import { createRelay } from './relay/relay.ts'
 import { createPostgresResults } from './results.ts'
 import { beginRun } from './runs.ts'
 import { migrate } from './schema/migrations.ts'
@@ -40,7 +39,6 @@ import { createScriptVersions } from './script-versions.ts'
 import { createShortLived } from './short-lived.ts'
 import { withReplica } from './store/replica.ts'
 import { openPostgresStore } from './store/store.ts'
-import { createServerTurns } from './turns-of-servers.ts'
 
 /** What is opened, to be closed in the opposite order. */
 class Opened {
@@ -178,26 +176,16 @@ async function openAll(opening: Opening): Promise<Data> {
   opened.add(await openDaysAhead({ database, clock, log }))
   const outputs = opened.add(createPostgresOutputs(database, hints))
   const address = shownAddress(database.address)
+  const cluster = opened.add(createCluster({ database, channel, ownership, turns, hints, keys, clock, log }))
   return {
+    ...cluster,
     clock,
-    shared: {
-      address,
-      get fault() {
-        return database.fault ?? ownership.fault
-      },
-      load: () => database.load(),
-      hearing: () => channel.hearing(),
-      servers: () => ownership.servers(),
-      listensAt: (url) => ownership.listensAt(url),
-    },
     store,
     ...standing,
     hints,
     shortLived: createShortLived(database),
     audit,
     notedHead: createNotedHead(database, audit),
-    links: opened.add(createLinks({ database, ownership, hints, clock, log })),
-    relay: opened.add(createRelay({ database, keys, log })),
     executions: opened.add(await openPostgresExecutions({ database, store, outputs, hints, clock, log })),
     presence,
     history: opened.add(createHistory({ database, clock, log })),
@@ -207,10 +195,9 @@ async function openAll(opening: Opening): Promise<Data> {
     recordings: createRecordings(database),
     files: createFiles(database),
     agreed,
-    keep: createKeep(address),
+    keep: keepOf(address),
     waitingWrites: () => store.queueLength,
     markUsed: () => noteElsewhere(path, { store: address, storeId: store.storeId }),
-    ...turns,
     close: () => opened.close(),
   }
 }
@@ -230,4 +217,19 @@ function openAgreed(
     changed: tellDoubt({ audit, log }),
     log: (message, fields) => log.warn(fields, message),
   })
+}
+
+/** Refusals: PostgreSQL has tools for both. `address`: of the store, for people. */
+function keepOf(address: string): Keep {
+  const refuse = (what: string, hint: string) =>
+    Promise.reject(new RsmError('conflict', `the store of this server is ${address}: ${what}`, { hint }))
+  return {
+    backup: () =>
+      refuse(
+        'it is backed up with the tools of PostgreSQL',
+        'use pg_basebackup, or pg_dump -Fc, and keep a copy of the keys apart from it',
+      ),
+    compact: () =>
+      refuse('there is nothing to compact', 'PostgreSQL does that by itself; see its autovacuum'),
+  }
 }

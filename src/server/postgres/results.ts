@@ -1,7 +1,7 @@
 import type { TaskResult } from '../../core/task/task.ts'
 import { isoTime } from '../clock.ts'
 import { resultOf } from '../executions/shown.ts'
-import type { Part, Results, TaskRemains } from '../seams/results.ts'
+import type { Part, Results, TaskRemains } from '../seams/outputs.ts'
 import type { Database } from './connection/database.ts'
 import { readWhole, rowsAtOnce } from './executions/whole-task.ts'
 

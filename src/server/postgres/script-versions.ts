@@ -1,7 +1,7 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import { isoTime } from '../clock.ts'
 import type { ScriptRecord } from '../seams/records/script.ts'
-import { mostVersions, type ScriptVersions } from '../seams/script-versions.ts'
+import { mostVersions, type ScriptVersions } from '../seams/store.ts'
 import type { Ask, Database } from './connection/database.ts'
 
 const day = 24 * 3600_000

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../core/host.ts'
 import type { Clock } from '../clock.ts'
-import { keptFor } from '../seams/history.ts'
+import { keptFor } from '../seams/presence.ts'
 import { encodeSample } from './sample-line.ts'
 
 export interface WaitingSample {

@@ -2,31 +2,22 @@ import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog, NotedHead } from './audit-log.ts'
+import type { Cluster, Runs } from './cluster.ts'
 import type { Executions } from './executions.ts'
 import type { Files } from './files.ts'
 import type { Hints } from './hints.ts'
-import type { History } from './history.ts'
 import type { Keep } from './keep.ts'
 import type { Keys, ReplacedKeys } from './keys.ts'
-import type { Links } from './links.ts'
-import type { Outputs } from './outputs.ts'
-import type { Ownership } from './ownership.ts'
-import type { Presence } from './presence.ts'
+import type { Outputs, Results } from './outputs.ts'
+import type { History, Presence } from './presence.ts'
 import type { Recordings } from './recordings.ts'
-import type { Relay } from './relay.ts'
-import type { Results } from './results.ts'
-import type { Runs } from './runs.ts'
-import type { ScriptVersions } from './script-versions.ts'
-import type { Shared } from './shared.ts'
 import type { ShortLived } from './short-lived.ts'
-import type { Store } from './store.ts'
+import type { ScriptVersions, Store } from './store.ts'
 
 /** All that a server stands on, as one start opens it. */
-export interface Data {
+export interface Data extends Cluster {
   /** What all times in it come from. */
   clock: Clock
-  /** Null where this server has the store to itself. */
-  shared: Shared | null
   store: Store
   serverRuns: Runs
   hints: Hints
@@ -36,9 +27,6 @@ export interface Data {
   keys: Keys
   /** What this start has replaced. */
   replacedKeys: ReplacedKeys | null
-  links: Links
-  ownership: Ownership
-  relay: Relay
   executions: Executions
   presence: Presence
   history: History
@@ -53,10 +41,6 @@ export interface Data {
   waitingWrites(): number
   /** Notes outside the store that this store has a user. From then on, a start without the store is refused. */
   markUsed(): Promise<void>
-  /** Runs `work` unless another server of the store runs such work just now; then false. */
-  alone(work: () => Promise<void>): Promise<boolean>
-  /** Runs `work` while no other server of the store runs such work: it waits for its turn. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
   /** Waits for what is under way, and closes all of it. */
   close(): Promise<void>
 }

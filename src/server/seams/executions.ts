@@ -1,11 +1,10 @@
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import type { Phase } from '../../core/task/gates.ts'
 import type { Counts, TaskResult } from '../../core/task/task.ts'
-import type { LinkClaim } from './links.ts'
-import type { Member } from './ownership.ts'
+import type { LinkClaim, Member } from './cluster.ts'
+import type { Part } from './outputs.ts'
 import type { ExecutionRecord } from './records/execution.ts'
 import type { TaskRecord } from './records/task.ts'
-import type { Part } from './results.ts'
 import type { Transaction } from './store.ts'
 
 export type Execution = Readonly<ExecutionRecord>

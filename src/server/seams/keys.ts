@@ -36,3 +36,6 @@ export interface ReplacedKeys {
   /** Webhooks whose secret is gone: nothing is sent to them until they have another one. */
   webhooks: string[]
 }
+
+/** Text sealed with the key file of the server, base64; bound to the record that holds it. */
+export type Sealed = string

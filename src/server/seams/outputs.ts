@@ -1,5 +1,6 @@
 import type { GatePhase } from '../../core/task/gates.ts'
-import type { Stream } from '../../core/task/task.ts'
+import type { Stream, TaskResult } from '../../core/task/task.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
 
 /** A piece of output before it has its number. */
 export interface NewEntry {
@@ -92,4 +93,39 @@ export interface Outputs {
   /** Removes what is stored of an ended task. */
   forget(taskId: string): Promise<void>
   close(): Promise<void>
+}
+
+/** Part of a task's results: at most `limit` from position `offset` of its plan, or those of some hosts. */
+export type Part =
+  | { readonly offset: number; readonly limit: number }
+  | { readonly hostIds: readonly number[] }
+
+/** What a finished task leaves beside its output: the text that ran and every host's result. */
+export interface TaskRemains {
+  script: string
+  results: TaskResult[]
+  /** The texts that followed on it; absent where none did. */
+  gates?: { verify: string | null; rollback: string | null }
+  /** Its params; absent where its record has them. */
+  params?: Record<string, string>
+}
+
+/** The results of finished tasks, apart from the store. */
+export interface Results {
+  write(taskId: string, archived: TaskRemains): Promise<void>
+  /** Null if the results are gone (a lost disk); the counts in the task are still valid. Errors: `gone` if they are damaged. */
+  read(taskId: string, part?: Part): Promise<TaskRemains | null>
+  /** Removes all that a task has left. */
+  forget(taskId: string): Promise<void>
+  /** The tasks that have left something. */
+  list(): Promise<string[]>
+  readonly orphans: Orphans
+}
+
+/** Files or folders that no record of the store knows: it may be the store that is the wrong one, so none is deleted at once. */
+export interface Orphans {
+  /** Moves those of this sweep to a folder named by its time; answers which folder that is. */
+  moveAside(names: readonly string[], now: number): Promise<string>
+  /** Removes what was moved aside at least so many days ago; 0 = never. */
+  sweep(days: number, age: Age): Promise<void>
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Orphans } from './orphans.ts'
+import type { Orphans } from './outputs.ts'
 
 /** A recording that grows. Its owner appends again only when the last append has ended. */
 export interface RecordingWriter {

@@ -1,7 +1,7 @@
 import type { ServerEvents } from '../audit/server-events.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { ServerOptions } from '../options.ts'
-import type { Member } from '../seams/ownership.ts'
+import type { Member } from '../seams/cluster.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
 import { createDeliveries } from '../webhooks/deliveries.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'

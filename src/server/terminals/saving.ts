@@ -1,6 +1,6 @@
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
-import type { Member, Ownership } from '../seams/ownership.ts'
+import type { Member, Ownership } from '../seams/cluster.ts'
 import type { Store } from '../seams/store.ts'
 import type { LiveTerminal } from './terminal.ts'
 

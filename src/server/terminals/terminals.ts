@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
-import type { TerminalSite } from '../seams/relay.ts'
+import type { TerminalSite } from '../seams/cluster.ts'
 import { adoptAll, adoptRegularly, kept } from './adopt.ts'
 import type { NewTerminal } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'

@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import { systemClock as clock } from '../../../src/server/clock.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { openExecutions } from '../../../src/server/embedded/executions/executions.ts'
-import { createLinks } from '../../../src/server/embedded/links.ts'
 import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { beginRun } from '../../../src/server/embedded/runs.ts'
 import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
@@ -50,8 +49,7 @@ export const embeddedGround: OpenGround = async (directory, seen) => {
   const tasks = join(directory, 'tasks')
   const outputs = createFileOutputs(tasks, hints, onFatal)
   const results = createFileResults(tasks)
-  const ownership = createOwnership(clock)
-  const links = createLinks(clock, ownership)
+  const { ownership, links } = createCluster(clock)
   const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   return {
     store,

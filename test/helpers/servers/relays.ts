@@ -4,7 +4,7 @@ import { createKeys, newSigningKey } from '../../../src/server/keys.ts'
 import { createLog, type Log } from '../../../src/server/log.ts'
 import type { Database } from '../../../src/server/postgres/connection/database.ts'
 import { createRelay } from '../../../src/server/postgres/relay/relay.ts'
-import type { Member } from '../../../src/server/seams/ownership.ts'
+import type { Member } from '../../../src/server/seams/cluster.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Of all servers of a test. */

@@ -8,11 +8,11 @@ import type { UserCaller } from '../../../src/server/access/caller.ts'
 import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { openDirectoryFiles } from '../../../src/server/embedded/files/directory-files.ts'
 import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
 import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
 import { openFileRecordings } from '../../../src/server/embedded/recordings/file-recordings.ts'
-import { createRelay } from '../../../src/server/embedded/relay.ts'
 import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
 import { createCarried } from '../../../src/server/files/carried.ts'
@@ -25,7 +25,7 @@ import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { openHandedOut } from '../../../src/server/releases/handed-out.ts'
-import type { Results } from '../../../src/server/seams/results.ts'
+import type { Results } from '../../../src/server/seams/outputs.ts'
 import type { Store, Transaction } from '../../../src/server/seams/store.ts'
 import { type Context, createContext, type ForCallers } from '../../../src/server/services/context.ts'
 import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
@@ -142,7 +142,7 @@ export async function startInsides(
     member,
     links,
     ownership,
-    relay: createRelay(),
+    relay: createCluster(clock).relay,
     store,
     hints,
     facts,

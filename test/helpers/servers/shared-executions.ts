@@ -6,11 +6,10 @@ import { createPostgresOutputs, type PostgresOutputs } from '../../../src/server
 import { openOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
 import { createPostgresResults } from '../../../src/server/postgres/results.ts'
 import { openPostgresStore, type PostgresStore } from '../../../src/server/postgres/store/store.ts'
+import type { Links, Ownership } from '../../../src/server/seams/cluster.ts'
 import type { Executions } from '../../../src/server/seams/executions.ts'
 import type { Hints } from '../../../src/server/seams/hints.ts'
-import type { Links } from '../../../src/server/seams/links.ts'
-import type { Ownership } from '../../../src/server/seams/ownership.ts'
-import type { Results } from '../../../src/server/seams/results.ts'
+import type { Results } from '../../../src/server/seams/outputs.ts'
 import type { SharedStore, SharingServer } from './shared-store.ts'
 
 /** A server of a shared store, as far as it runs tasks. */

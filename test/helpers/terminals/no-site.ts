@@ -1,4 +1,4 @@
-import type { TerminalSite } from '../../../src/server/seams/relay.ts'
+import type { TerminalSite } from '../../../src/server/seams/cluster.ts'
 import type { Attachment } from '../../../src/server/terminals/client.ts'
 
 /** An attachment to a terminal that takes no notice of anything. */

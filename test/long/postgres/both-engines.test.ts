@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { systemClock as clock } from '../../../src/server/clock.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { openExecutions } from '../../../src/server/embedded/executions/executions.ts'
-import { createLinks } from '../../../src/server/embedded/links.ts'
 import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createLocalHints } from '../../../src/server/local-hints.ts'
@@ -35,8 +34,7 @@ async function embedded(teardown: Teardown): Promise<OpenedExecutions> {
   const hints = createLocalHints()
   const outputs = createFileOutputs(join(directory, 'tasks'), hints, fatal)
   const results = createFileResults(join(directory, 'tasks'))
-  const ownership = createOwnership(clock)
-  const links = createLinks(clock, ownership)
+  const { ownership, links } = createCluster(clock)
   const log = createLog('ERROR')
   const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   teardown(async () => {

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava'
 import { createLocalHints } from '../../../src/server/local-hints.ts'
 import { settleTime } from '../../../src/server/postgres/ownership/join.ts'
 import { openOwnership, type StoreOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
-import { lease, type Member } from '../../../src/server/seams/ownership.ts'
+import { lease, type Member } from '../../../src/server/seams/cluster.ts'
 import { type CutLink, startCutLink } from '../../helpers/faults/cut-link.ts'
 import {
   atExit,

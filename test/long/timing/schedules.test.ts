@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../../src/core/protocol/http/schedules.ts'
 import { jitterOf } from '../../../src/core/schedule/jitter.ts'
 import { systemClock } from '../../../src/server/clock.ts'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { createPlanner } from '../../../src/server/services/schedules/planner.ts'
 import { createSlotTurn } from '../../../src/server/services/schedules/slot-turn.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
@@ -447,7 +447,7 @@ test('an owner who lost the right while the store failed is judged once it answe
     if (failures++ === 0) throw new Error('the store is away')
     return context.store.find(...args)
   }
-  const owners = createOwnership(systemClock)
+  const owners = createCluster(systemClock).ownership
   let passes = 0
   const release: typeof owners.release = async (...args) => {
     passes++

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import test from 'ava'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { createDeliveries } from '../../../src/server/webhooks/deliveries.ts'
 import { createWebhookEvents } from '../../../src/server/webhooks/events.ts'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
@@ -35,7 +35,7 @@ test('a server that has lost a webhook and owns it again sends each event once m
   for (const hostname of ['a', 'b', 'c'])
     await store.transact(async (tx) => webhookEvents.write(tx, 'agent.revoked', { hostname }))
   let up = 0
-  const ownership = createOwnership({ now: () => clock.now(), monotonic: () => up })
+  const { ownership } = createCluster({ now: () => clock.now(), monotonic: () => up })
   const member = await ownership.join('one')
   let owns = false
   const post = createPost(createJudge({ insecure: true, allow: ['127.0.0.1'] }))

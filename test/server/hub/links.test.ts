@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import { systemClock } from '../../../src/server/clock.ts'
-import { createLinks } from '../../../src/server/embedded/links.ts'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 import { createClients } from '../../../src/server/http/client-address.ts'
 import type { HubDependencies } from '../../../src/server/hub/dependencies.ts'
@@ -23,8 +22,7 @@ const nothing = () => undefined
 /** Servers a and b with one agent between them: each a hub with nothing behind it that notes which links it was given. */
 async function twoHubs(t: ExecutionContext) {
   const clock = systemClock
-  const ownership = createOwnership(clock)
-  const links = createLinks(clock, ownership)
+  const { ownership, links } = createCluster(clock)
   const facts = createLocalFacts()
   const duplicates: boolean[] = []
   facts.subscribe('duplicateAgent', ({ duplicate }) => duplicates.push(duplicate))

@@ -1,7 +1,7 @@
+import { asBegun, asOwnEnd } from '../../executions/transitions.ts'
 import type { Executions } from '../../seams/executions.ts'
 import type { ExecutionsDependencies } from './dependencies.ts'
 import { createEnds } from './ends.ts'
-import { createOwn } from './own.ts'
 import { createQueries } from './queries.ts'
 import { createReceiving } from './receiving.ts'
 import { createSending } from './sending.ts'
@@ -19,7 +19,9 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
   return {
     ...createTurns(steps),
-    ...createOwn(steps),
+    /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
+    begin: (by, ids) => steps.changeOwned(by, 'sent', ids, steps.unlessHeld(asBegun(steps.now()))),
+    end: (by, id, end) => steps.changeOwned(by, 'settled', [id], asOwnEnd(end, steps.now())),
     ...createSending(steps),
     ...createReceiving(steps),
     ...createEnds(deps, tasks),

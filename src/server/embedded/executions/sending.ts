@@ -7,8 +7,8 @@ import {
   endsById,
   sentPart,
 } from '../../executions/transitions.ts'
+import type { LinkClaim } from '../../seams/cluster.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
-import type { LinkClaim } from '../../seams/links.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Point, Steps } from './steps.ts'
 

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { decodeSample } from '../../samples/sample-line.ts'
 import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
-import { type History, keptFor } from '../../seams/history.ts'
+import { type History, keptFor } from '../../seams/presence.ts'
 import { appendLines, dayFileOf, endOfDay, isMissing, linesOf } from './day-file.ts'
 
 export interface FileHistoryOptions {

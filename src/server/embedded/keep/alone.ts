@@ -13,12 +13,6 @@ import { type JsonStore, openJsonStore } from '../store/store.ts'
 const elsewhereHint =
   'start the server for this; for a backup use pg_basebackup or pg_dump, and keep a copy of the keys'
 
-/** Does it at once: whoever has the lock of the directory is alone. */
-export async function alone(work: () => Promise<void>): Promise<boolean> {
-  await work()
-  return true
-}
-
 /**
  * The directory of a server that does not run, locked; `option` names it.
  * Errors: `not_found` where there is no store, `conflict` where it is in use.

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import type { LinkClaim } from '../../seams/links.ts'
+import type { LinkClaim } from '../../seams/cluster.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { Incoming } from './incoming.ts'
 

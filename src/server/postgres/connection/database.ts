@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../../log.ts'
-import type { PoolLoad } from '../../seams/shared.ts'
+import type { PoolLoad } from '../../seams/cluster.ts'
 import type { Place, StoreAddress } from './address.ts'
 import { inTime } from './after-reading.ts'
 import { watchBackend } from './backend.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { LinkClaim } from '../../seams/links.ts'
+import type { LinkClaim } from '../../seams/cluster.ts'
 
 /** Milliseconds from the first look on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
 const longest = 30_000

@@ -1,9 +1,9 @@
+import { asBegun, asOwnEnd } from '../../executions/transitions.ts'
 import type { Executions } from '../../seams/executions.ts'
 import { createCancels } from './cancels.ts'
 import type { ExecutionsDependencies } from './dependencies.ts'
 import { createEnds } from './ends.ts'
 import { createHolds } from './holds.ts'
-import { createOwn } from './own.ts'
 import { createQueries } from './queries.ts'
 import { createReceiving } from './receiving.ts'
 import { startRefresh } from './refresh.ts'
@@ -25,7 +25,12 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
   })
   return {
     ...createTurns(steps, cancels),
-    ...createOwn(steps),
+    /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
+    begin(by, ids) {
+      const condition = { fence: by, nextEpoch: by.epoch, unlessHeld: true }
+      return steps.change('sent', ids, asBegun(steps.now()), condition)
+    },
+    end: (by, id, end) => steps.change('settled', [id], asOwnEnd(end, steps.now()), { fence: by }),
     ...sending,
     ...createReceiving(steps, new TaskBounds(deps.store)),
     ...createEnds(steps),

@@ -1,4 +1,4 @@
-import type { Member } from '../../seams/ownership.ts'
+import type { Member } from '../../seams/cluster.ts'
 import type { Ask } from '../connection/database.ts'
 
 /** Whether the member owns the task, which it keeps until the end of the transaction. */

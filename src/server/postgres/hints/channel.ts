@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { Hearing } from '../../seams/shared.ts'
+import type { Hearing } from '../../seams/cluster.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import { openSession } from '../connection/session.ts'
 

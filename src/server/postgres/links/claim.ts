@@ -1,5 +1,4 @@
-import type { LinkClaim } from '../../seams/links.ts'
-import type { Member } from '../../seams/ownership.ts'
+import type { LinkClaim, Member } from '../../seams/cluster.ts'
 import type { Database } from '../connection/database.ts'
 import { isLiving } from '../ownership/lives.ts'
 

@@ -1,4 +1,4 @@
-import type { LinkClaim } from '../../seams/links.ts'
+import type { LinkClaim } from '../../seams/cluster.ts'
 
 /** Claims that are compared with the store at once. */
 const atOnce = 2_000

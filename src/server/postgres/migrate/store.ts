@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../core/errors.ts'
 import type { Log } from '../../log.ts'
-import { lease } from '../../seams/ownership.ts'
+import { lease } from '../../seams/cluster.ts'
 import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
 import { type Ask, askOf, createDatabase, type Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../core/errors.ts'
-import { lease, type Member } from '../../seams/ownership.ts'
+import { lease, type Member } from '../../seams/cluster.ts'
 import type { Ask } from '../connection/database.ts'
 import { isLiving, isLocked, lifeLocks, lockKey, milliseconds } from './lives.ts'
 

@@ -1,4 +1,4 @@
-import type { Member } from '../../seams/ownership.ts'
+import type { Member } from '../../seams/cluster.ts'
 
 /** First key of the advisory locks by which servers show that they live; the second one is the epoch of the life. */
 export const lifeLocks = 7_263_002

@@ -1,7 +1,6 @@
 import type { Log } from '../../log.ts'
+import { lease, type Member, type Ownership, type ServerSeen } from '../../seams/cluster.ts'
 import type { Hints } from '../../seams/hints.ts'
-import { lease, type Member, type Ownership } from '../../seams/ownership.ts'
-import type { ServerSeen } from '../../seams/shared.ts'
 import { type StoreClock, storeTime } from '../clock.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import { openSession } from '../connection/session.ts'

@@ -1,4 +1,4 @@
-import type { Member, Ownership } from '../../seams/ownership.ts'
+import type { Member, Ownership } from '../../seams/cluster.ts'
 import type { Database, Statement } from '../connection/database.ts'
 import { isLiving } from './lives.ts'
 

@@ -1,5 +1,5 @@
 import type { Log } from '../../log.ts'
-import type { TerminalSite } from '../../seams/relay.ts'
+import type { TerminalSite } from '../../seams/cluster.ts'
 import type { NewTerminal } from '../../terminals/client.ts'
 import { AttachedClients } from './attached-clients.ts'
 import { Calls } from './calls.ts'

@@ -1,5 +1,5 @@
 import { closeCodes } from '../../../core/protocol/close-codes.ts'
-import type { TerminalSite } from '../../seams/relay.ts'
+import type { TerminalSite } from '../../seams/cluster.ts'
 import type { Attachment, TerminalClient } from '../../terminals/client.ts'
 import type { ToClient, ToSite } from './messages.ts'
 import { callerOf } from './sent-caller.ts'

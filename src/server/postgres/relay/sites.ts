@@ -1,4 +1,4 @@
-import type { Member } from '../../seams/ownership.ts'
+import type { Member } from '../../seams/cluster.ts'
 import type { Wire } from './wire.ts'
 
 /** Where the terminal sessions of a server are reached. */

@@ -1,4 +1,4 @@
-import type { Sealed } from './sealed.ts'
+import type { Sealed } from '../keys.ts'
 
 /** A file on its way to hosts, or from one (contract §13); its bytes are behind the seam `Files`, under the same id. */
 export interface FileRecord {

@@ -1,5 +1,5 @@
 import type { AuthType, SystemInfo } from '../../../core/host.ts'
-import type { Sealed } from './sealed.ts'
+import type { Sealed } from '../keys.ts'
 
 export interface HostRecord {
   id: number

@@ -9,7 +9,7 @@ import type {
   TaskStatus,
   TaskType,
 } from '../../../core/task/task.ts'
-import type { Sealed } from './sealed.ts'
+import type { Sealed } from '../keys.ts'
 
 /** How a task of type INSTALL installs the agent (contract §10). */
 export interface InstallOrder {

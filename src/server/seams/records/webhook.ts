@@ -4,7 +4,7 @@ import type {
   WebhookEvent,
   WebhookFormat,
 } from '../../../core/webhooks/webhook.ts'
-import type { Sealed } from './sealed.ts'
+import type { Sealed } from '../keys.ts'
 
 /** The record that a filter names, by its id and by the name that it had when the filter was set. */
 export interface FilterRecord {

@@ -2,7 +2,7 @@ import { createDownsample } from '../../../core/downsample.ts'
 import { invalid } from '../../../core/errors.ts'
 import { defaultPoints, type HostMetrics, type HostMetricsQuery } from '../../../core/protocol/http/hosts.ts'
 import { isoTime } from '../../clock.ts'
-import { keptFor } from '../../seams/history.ts'
+import { keptFor } from '../../seams/presence.ts'
 import { type Context, notFound } from '../context.ts'
 
 const defaultRange = 24 * 3600_000

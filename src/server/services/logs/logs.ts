@@ -1,9 +1,8 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { TaskResult } from '../../../core/task/task.ts'
-import type { StoredEntry } from '../../seams/outputs.ts'
+import type { Part, StoredEntry } from '../../seams/outputs.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
-import type { Part } from '../../seams/results.ts'
 import type { Context } from '../context.ts'
 
 const defaultSize = 500

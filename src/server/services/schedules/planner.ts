@@ -1,5 +1,5 @@
 import type { AuditLog } from '../../seams/audit-log.ts'
-import type { Member, Ownership } from '../../seams/ownership.ts'
+import type { Member, Ownership } from '../../seams/cluster.ts'
 import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { bindOlder } from './given-for.ts'

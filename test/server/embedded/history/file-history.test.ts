@@ -10,7 +10,7 @@ import {
   type FileHistoryOptions,
 } from '../../../../src/server/embedded/history/file-history.ts'
 import { createLog, type Log } from '../../../../src/server/log.ts'
-import type { History } from '../../../../src/server/seams/history.ts'
+import type { History } from '../../../../src/server/seams/presence.ts'
 import { historyContract } from '../../../contracts/history.ts'
 import { believed } from '../../../helpers/faults/believed-clock.ts'
 import { mountSmallDisk } from '../../../helpers/faults/small-disk.ts'

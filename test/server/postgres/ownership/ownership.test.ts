@@ -1,6 +1,6 @@
 import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { openOwnership } from '../../../../src/server/postgres/ownership/ownership.ts'
-import { lease } from '../../../../src/server/seams/ownership.ts'
+import { lease } from '../../../../src/server/seams/cluster.ts'
 import { ownershipContract } from '../../../contracts/ownership.ts'
 import {
   type SharedPostgres,

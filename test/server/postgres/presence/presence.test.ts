@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava'
-import { lease } from '../../../../src/server/seams/ownership.ts'
+import { lease } from '../../../../src/server/seams/cluster.ts'
 import {
   atExit,
   sharedPostgres,

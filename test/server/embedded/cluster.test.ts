@@ -1,15 +1,22 @@
 import test from 'ava'
-import { createOwnership } from '../../../src/server/embedded/ownership.ts'
-import { lease } from '../../../src/server/seams/ownership.ts'
+import { createCluster } from '../../../src/server/embedded/cluster.ts'
+import { lease } from '../../../src/server/seams/cluster.ts'
+import { linksContract } from '../../contracts/links.ts'
 import { ownershipContract } from '../../contracts/ownership.ts'
+import { relayContract } from '../../contracts/relay.ts'
 
 function timed() {
   let now = 0
-  const ownership = createOwnership({ now: () => Date.now(), monotonic: () => now })
-  return { ownership, forward: (time: number) => void (now += time) }
+  const cluster = createCluster({ now: () => Date.now(), monotonic: () => now })
+  return { ...cluster, forward: (time: number) => void (now += time) }
 }
 
 ownershipContract(test, async () => timed())
+linksContract(test, async () => timed())
+relayContract(test, async () => {
+  const { ownership, relay } = timed()
+  return { relay, join: (name) => ownership.join(name) }
+})
 
 test('F13 nobody lapses in a process that stood still', async (t) => {
   const { ownership, forward } = timed()
