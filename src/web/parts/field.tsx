@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from 'preact'
+import { type AllHTMLAttributes, type ComponentChildren, createContext } from 'preact'
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type FieldFault, RsmError } from '../../core/errors.ts'
 import { shortened } from '../../core/text/shortened.ts'
@@ -117,5 +117,45 @@ export function Field({ label, name, control = name, hint = '', class: kind = ''
         </p>
       )}
     </div>
+  )
+}
+
+/** For text that no browser corrects or completes. */
+export const verbatim = { spellcheck: false, autoCapitalize: 'off', autoComplete: 'off' } as const
+
+type InputFieldProps = Omit<FieldProps, 'children' | 'class'> &
+  Omit<AllHTMLAttributes<HTMLInputElement>, 'name' | 'label'>
+
+/** A field of one line; attributes it does not know go to its input. */
+export function InputField({ label, name, control = name, hint = '', ...input }: InputFieldProps) {
+  return (
+    <Field {...{ label, name, control, hint }}>
+      {(given) => <input {...given} {...(input as object)} />}
+    </Field>
+  )
+}
+
+export const NumberField = (props: InputFieldProps) => <InputField type="number" min="0" {...props} />
+
+interface SelectFieldProps extends Omit<FieldProps, 'children'> {
+  options: readonly (readonly [value: string, label: string])[]
+  chosen?: string | undefined
+  onChoose?: (value: string) => void
+}
+
+/** A field that takes one of a few values. */
+export function SelectField({ options, chosen, onChoose, ...field }: SelectFieldProps) {
+  return (
+    <Field {...field}>
+      {(given) => (
+        <select {...given} onChange={(event) => onChoose?.(event.currentTarget.value)}>
+          {options.map(([value, text]) => (
+            <option key={value} value={value} selected={chosen === undefined ? undefined : value === chosen}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   )
 }

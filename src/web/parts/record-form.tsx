@@ -1,20 +1,17 @@
-import { Field } from './field.tsx'
+import { InputField } from './field.tsx'
 
 /** The name of what a form makes or changes. */
 export function NameField({ name, placeholder }: { name: string | undefined; placeholder: string }) {
   return (
-    <Field name="name" label="Name">
-      {(given) => (
-        <input
-          {...given}
-          required
-          maxLength={128}
-          autoComplete="off"
-          placeholder={placeholder}
-          defaultValue={name}
-        />
-      )}
-    </Field>
+    <InputField
+      name="name"
+      label="Name"
+      required
+      maxLength={128}
+      autoComplete="off"
+      placeholder={placeholder}
+      defaultValue={name}
+    />
   )
 }
 

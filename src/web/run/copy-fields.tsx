@@ -1,28 +1,39 @@
 import { useState } from 'preact/hooks'
 import { showBytes } from '../../ui/text/bytes.ts'
-import { Field } from '../parts/field.tsx'
+import { InputField, SelectField, verbatim } from '../parts/field.tsx'
 
 interface CopyFieldsProps {
-  onCheck?: (isCheck: boolean) => void
+  onCheck: (isCheck: boolean) => void
   /** Of a schedule: what of the file it has already, or that it has none yet; a secret file goes with its first task. */
-  scheduled?: { kept: string | undefined }
+  scheduled: { kept: string | undefined } | undefined
 }
+
+const kinds = [
+  ['FILE', 'The file as it is'],
+  ['TREE', 'A tar archive, of which all that is in it goes to the path'],
+] as const
+
+const checks = [
+  ['', 'Copy it'],
+  ['CHANGED', 'Dry run: say which hosts would change'],
+  ['DIFF', 'Dry run: show how the text would change'],
+] as const
+
+const asBefore = { placeholder: 'as before', spellcheck: false, autoCapitalize: 'off' } as const
 
 /** The file, which may be there already. */
 function FileField({ kept }: { kept: string | undefined }) {
   const [size, setSize] = useState<number | undefined>()
   const ofKept = kept === undefined ? '' : `${kept}; stays where none is chosen`
   return (
-    <Field name="copy.fileId" label="File" hint={size === undefined ? ofKept : showBytes(size)}>
-      {(given) => (
-        <input
-          {...given}
-          type="file"
-          required={kept === undefined}
-          onChange={(event) => setSize(event.currentTarget.files?.[0]?.size)}
-        />
-      )}
-    </Field>
+    <InputField
+      name="copy.fileId"
+      label="File"
+      hint={size === undefined ? ofKept : showBytes(size)}
+      type="file"
+      required={kept === undefined}
+      onChange={(event) => setSize(event.currentTarget.files?.[0]?.size)}
+    />
   )
 }
 
@@ -30,58 +41,39 @@ function FileField({ kept }: { kept: string | undefined }) {
 function Rights() {
   return (
     <div class="columns">
-      <Field name="copy.mode" label="Mode, in octal">
-        {(given) => <input {...given} placeholder="as before, else 0644" autoComplete="off" />}
-      </Field>
-      <Field name="copy.owner" label="Owner">
-        {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
-      </Field>
-      <Field name="copy.group" label="Group">
-        {(given) => <input {...given} placeholder="as before" spellcheck={false} autoCapitalize="off" />}
-      </Field>
+      <InputField
+        name="copy.mode"
+        label="Mode, in octal"
+        placeholder="as before, else 0644"
+        autoComplete="off"
+      />
+      <InputField name="copy.owner" label="Owner" {...asBefore} />
+      <InputField name="copy.group" label="Group" {...asBefore} />
     </div>
   )
 }
 
 /** Which file goes where, and how. */
-export function CopyFields({ onCheck = () => undefined, scheduled }: CopyFieldsProps) {
+export function CopyFields({ onCheck, scheduled }: CopyFieldsProps) {
   return (
     <>
       <FileField kept={scheduled?.kept} />
-      <Field name="copy.kind" label="As what">
-        {(given) => (
-          <select {...given}>
-            <option value="FILE">The file as it is</option>
-            <option value="TREE">A tar archive, of which all that is in it goes to the path</option>
-          </select>
-        )}
-      </Field>
-      <Field
+      <SelectField name="copy.kind" label="As what" options={kinds} />
+      <InputField
         name="copy.path"
         label="Path on the hosts"
         hint="Absolute. One that ends in / is a directory; %h is the name of the host, %% a percent sign."
-      >
-        {(given) => (
-          <input
-            {...given}
-            class="code"
-            required
-            placeholder="/etc/app/app.conf"
-            spellcheck={false}
-            autoCapitalize="off"
-            autoComplete="off"
-          />
-        )}
-      </Field>
-      <Field name="copy.check" label="What to do">
-        {(given) => (
-          <select {...given} onChange={(event) => onCheck(event.currentTarget.value !== '')}>
-            <option value="">Copy it</option>
-            <option value="CHANGED">Dry run: say which hosts would change</option>
-            <option value="DIFF">Dry run: show how the text would change</option>
-          </select>
-        )}
-      </Field>
+        class="code"
+        required
+        placeholder="/etc/app/app.conf"
+        {...verbatim}
+      />
+      <SelectField
+        name="copy.check"
+        label="What to do"
+        options={checks}
+        onChoose={(check) => onCheck(check !== '')}
+      />
       <Rights />
       <label class="check">
         <input type="checkbox" name="copy.backup" value="true" />

@@ -3,7 +3,7 @@ import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { defaultInterval, longestInterval, mostRetries } from '../../core/task/gates.ts'
 import { defaultTimeout } from '../../core/task/plan.ts'
 import { Choice } from '../parts/choice.tsx'
-import { Field } from '../parts/field.tsx'
+import { Field, NumberField } from '../parts/field.tsx'
 import { Interpreter } from './script-fields.tsx'
 import { StoredScript } from './stored-script.tsx'
 
@@ -49,24 +49,20 @@ interface GateFieldsProps {
 function VerifyTimes({ timeout }: { timeout: number }) {
   return (
     <>
-      <Field name="verify.retries" label="Tries after the first">
-        {(given) => <input {...given} type="number" min="0" max={mostRetries} placeholder="0" />}
-      </Field>
-      <Field name="verify.intervalSeconds" label="Seconds between tries">
-        {(given) => (
-          <input
-            {...given}
-            type="number"
-            min="0"
-            max={longestInterval}
-            step="any"
-            placeholder={`${defaultInterval}`}
-          />
-        )}
-      </Field>
-      <Field name="verify.timeout" label="Seconds for a try">
-        {(given) => <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />}
-      </Field>
+      <NumberField name="verify.retries" label="Tries after the first" max={mostRetries} placeholder="0" />
+      <NumberField
+        name="verify.intervalSeconds"
+        label="Seconds between tries"
+        max={longestInterval}
+        step="any"
+        placeholder={`${defaultInterval}`}
+      />
+      <NumberField
+        name="verify.timeout"
+        label="Seconds for a try"
+        max="31536000"
+        placeholder={`${timeout}`}
+      />
     </>
   )
 }
@@ -119,11 +115,12 @@ export function GateFields({ gate, scripts, chosen, onChange }: GateFieldsProps)
           {source === 'command' && <Interpreter name={`${gate}.script.type`} />}
           {gate === 'verify' && <VerifyTimes timeout={timeout} />}
           {gate === 'rollback' && source === 'command' && (
-            <Field name="rollback.script.timeout" label="Timeout in seconds">
-              {(given) => (
-                <input {...given} type="number" min="0" max="31536000" placeholder={`${timeout}`} />
-              )}
-            </Field>
+            <NumberField
+              name="rollback.script.timeout"
+              label="Timeout in seconds"
+              max="31536000"
+              placeholder={`${timeout}`}
+            />
           )}
         </div>
       )}

@@ -1,43 +1,22 @@
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import { Field } from '../parts/field.tsx'
+import { Field, InputField, NumberField, SelectField, verbatim } from '../parts/field.tsx'
 import { ParamField } from './stored-script.tsx'
 
 /** What an order does: options of scripts have no meaning for files. */
-type Does = 'script' | 'copy' | 'fetch'
+export type Does = 'script' | 'copy' | 'fetch'
 
-interface NumberFieldProps {
-  name: string
-  label: string
-  placeholder: string
-  min?: string
-  max: string
-  step?: string
-}
-
-function NumberField({ name, label, min = '0', placeholder, max, step = '1' }: NumberFieldProps) {
-  return (
-    <Field name={name} label={label}>
-      {(given) => <input {...given} type="number" {...{ min, max, step, placeholder }} />}
-    </Field>
-  )
-}
+const strategies = [
+  ['PARALLEL', 'All at once'],
+  ['ROLLING', 'Batch by batch'],
+  ['SEQUENTIAL', 'One after the other'],
+] as const
 
 /** How it goes over the hosts. */
 function PlanFields({ timeout }: { timeout: number }) {
   return (
     <>
-      <Field name="strategy" label="Strategy">
-        {(given) => (
-          <select {...given}>
-            <option value="PARALLEL">All at once</option>
-            <option value="ROLLING">Batch by batch</option>
-            <option value="SEQUENTIAL">One after the other</option>
-          </select>
-        )}
-      </Field>
-      <Field name="batchSize" label="Batch size">
-        {(given) => <input {...given} placeholder="25%, or 1, 10%, 50%" autoComplete="off" />}
-      </Field>
+      <SelectField name="strategy" label="Strategy" options={strategies} />
+      <InputField name="batchSize" label="Batch size" placeholder="25%, or 1, 10%, 50%" autoComplete="off" />
       <NumberField
         name="concurrency"
         label="Hosts at once, at most"
@@ -45,9 +24,12 @@ function PlanFields({ timeout }: { timeout: number }) {
         max="100000"
         placeholder="no limit"
       />
-      <Field name="maxFailures" label="Failures that do not stop it">
-        {(given) => <input {...given} placeholder="0, all at once: any" autoComplete="off" />}
-      </Field>
+      <InputField
+        name="maxFailures"
+        label="Failures that do not stop it"
+        placeholder="0, all at once: any"
+        autoComplete="off"
+      />
       <NumberField
         name="pauseSeconds"
         label="Seconds between batches"
@@ -63,11 +45,13 @@ function PlanFields({ timeout }: { timeout: number }) {
         step="any"
         placeholder="120"
       />
-      <Field name="runAs" label="Run as">
-        {(given) => (
-          <input {...given} placeholder="the agent’s user" spellcheck={false} autoCapitalize="off" />
-        )}
-      </Field>
+      <InputField
+        name="runAs"
+        label="Run as"
+        placeholder="the agent’s user"
+        spellcheck={false}
+        autoCapitalize="off"
+      />
     </>
   )
 }
@@ -98,9 +82,7 @@ function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
             class="code"
             value={secretNames}
             placeholder="TOKEN, PASSWORD"
-            spellcheck={false}
-            autoCapitalize="off"
-            autoComplete="off"
+            {...verbatim}
             onInput={(event) => onSecretNames(event.currentTarget.value)}
           />
         )}
@@ -121,13 +103,12 @@ function ParamLines({ secretNames, onSecretNames, secrets }: ParamLinesProps) {
 function StdinField({ kept }: { kept: string | undefined }) {
   return (
     <div class="full">
-      <Field
+      <InputField
         name="stdin.fileId"
         label="Stdin"
         hint={kept === undefined ? 'A file that scripts read' : `${kept}; stays where none is chosen`}
-      >
-        {(given) => <input {...given} type="file" />}
-      </Field>
+        type="file"
+      />
       {kept !== undefined && (
         <label class="check">
           <input type="checkbox" name="noStdin" value="true" />
@@ -142,17 +123,14 @@ function StdinField({ kept }: { kept: string | undefined }) {
 function PlaceFields() {
   return (
     <>
-      <Field name="workDir" label="Working directory">
-        {(given) => (
-          <input
-            {...given}
-            class="code"
-            placeholder="the user’s home"
-            spellcheck={false}
-            autoComplete="off"
-          />
-        )}
-      </Field>
+      <InputField
+        name="workDir"
+        label="Working directory"
+        class="code"
+        placeholder="the user’s home"
+        spellcheck={false}
+        autoComplete="off"
+      />
       <NumberField name="limits.memoryMB" label="Memory in MB" min="8" max="1048576" placeholder="no limit" />
       <NumberField name="limits.processes" label="Processes" min="1" max="1000000" placeholder="no limit" />
       <NumberField
@@ -186,9 +164,12 @@ export function RunOptions({ does, hasParams, timeout, keptStdin, ...params }: R
         {does === 'script' && <StdinField kept={keptStdin} />}
         <PlanFields timeout={timeout} />
         {does === 'script' && <PlaceFields />}
-        <Field name="limitRate" label="Bytes a second, to all hosts">
-          {(given) => <input {...given} placeholder="no limit; 500K, 10M" autoComplete="off" />}
-        </Field>
+        <InputField
+          name="limitRate"
+          label="Bytes a second, to all hosts"
+          placeholder="no limit; 500K, 10M"
+          autoComplete="off"
+        />
       </div>
     </details>
   )

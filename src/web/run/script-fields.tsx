@@ -1,20 +1,16 @@
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import { Field } from '../parts/field.tsx'
+import { Field, SelectField } from '../parts/field.tsx'
 import { StoredScript } from './stored-script.tsx'
 
+const interpreters = [
+  ['BASH', 'Bash'],
+  ['PYTHON', 'Python'],
+  ['POWERSHELL', 'PowerShell'],
+] as const
+
 /** The language of a command; `name` is what the API calls it. */
-export function Interpreter({ name, control }: { name: string; control?: string }) {
-  return (
-    <Field name={name} control={control ?? name} label="Interpreter" class="short">
-      {(given) => (
-        <select {...given}>
-          <option value="BASH">Bash</option>
-          <option value="PYTHON">Python</option>
-          <option value="POWERSHELL">PowerShell</option>
-        </select>
-      )}
-    </Field>
-  )
+export function Interpreter(names: { name: string; control?: string }) {
+  return <SelectField {...names} label="Interpreter" class="short" options={interpreters} />
 }
 
 interface ScriptFieldsProps {

@@ -1,4 +1,5 @@
 import { invalid } from '../../core/errors.ts'
+import type { Copy } from '../../core/protocol/http/files.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { ScriptType } from '../../core/script/script-form.ts'
@@ -81,7 +82,7 @@ function gatesOf(field: Field): Pick<TaskCreate, 'verify' | 'rollback'> {
 }
 
 /** Which hosts, and how it goes over them. */
-export function planOf(field: Field, hostIds: number[]) {
+function planOf(field: Field, hostIds: number[]) {
   const selector = field('selector').trim()
   if (hostIds.length === 0 && selector === '')
     throw invalid([{ field: 'target', message: 'Choose hosts, or write a selector.' }])
@@ -89,13 +90,21 @@ export function planOf(field: Field, hostIds: number[]) {
 }
 
 /**
- * The body that copies a file; its `fileId` is empty, and comes once the file is on the server. Errors: `invalid` with what is missing,
- * and with what would be refused when the file has been sent, at its field.
+ * The body that copies a file; its `fileId` is empty until the file is on the server. `kept` is the copy of a schedule, whose file
+ * serves if none is chosen. Errors: `invalid` with what is missing, and with what would be refused after the upload, at its field.
  */
-export function copyTaskOf(field: Field, hostIds: number[], file: CopiedFile | undefined): TaskCreate {
+export function copyTaskOf(
+  field: Field,
+  hostIds: number[],
+  file: CopiedFile | undefined,
+  kept?: Copy | null,
+): Pick<TaskCreate, 'copy'> & ReturnType<typeof planOf> {
   const plan = planOf(field, hostIds)
-  if (file === undefined) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
-  return { copy: { fileId: '', ...copyOf(field, file) }, ...plan }
+  const copy = copyOf(field, file)
+  if (file !== undefined) return { copy: { fileId: '', ...copy }, ...plan }
+  if (!kept) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
+  const { fileId, sourceMode } = kept
+  return { copy: { fileId, ...copy, ...(sourceMode !== undefined && { sourceMode }) }, ...plan }
 }
 
 /** The body that fetches a file. Errors: `invalid` with what is missing or wrong, at its field. */

@@ -8,11 +8,11 @@ import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
 import { fieldsOf, fileIn } from '../parts/fields-of.ts'
 import { fillForm } from '../parts/fill-form.ts'
 import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
+import { ActionFields, useAction } from '../run/action-fields.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
 import { UploadBar } from '../run/upload-bar.tsx'
 import { useUpload } from '../run/use-upload.ts'
 import { session } from '../session.ts'
-import { ActionFields, useAction } from './action-fields.tsx'
 import { keptSaid } from './kept-file.ts'
 import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
 import { SlotTimes } from './slot-times.tsx'
@@ -84,7 +84,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
   const schedule = changed?.schedule
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
   const [kind, setKind] = useState<TimingKind>(schedule ? kindOf(schedule) : 'cron')
-  const action = useAction(scripts, schedule)
+  const action = useAction(scripts, { schedule })
   const [typed, setTyped] = useState<((name: string) => string) | undefined>()
   const [isBusy, setBusy] = useState(false)
   const before = useRef<ScheduleCreate | undefined>(undefined)
@@ -155,7 +155,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
           selector={changed?.selector ?? ''}
           required
         />
-        <ActionFields action={action} schedule={schedule} keptFile={keptSaid(changed?.file)} />
+        <ActionFields action={action} scheduled={{ schedule, keptFile: keptSaid(changed?.file) }} />
         <SlotRules />
         {schedule === undefined && (
           <label class="inline">

@@ -1,11 +1,10 @@
-import { invalid } from '../../core/errors.ts'
 import type { Schedule, ScheduleCreate, SchedulePatch } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { AdHocScript, GateOption } from '../../core/protocol/http/tasks.ts'
 import { durationText } from '../../core/text/duration.ts'
-import { type CopiedFile, copyFields, copyOf } from '../run/copy-of.ts'
+import { type CopiedFile, copyFields } from '../run/copy-of.ts'
 import { optionFields } from '../run/options-of.ts'
-import { nameOf, paramField, planOf, taskOf } from '../run/task-of.ts'
+import { copyTaskOf, nameOf, paramField, taskOf } from '../run/task-of.ts'
 import { secondsOf, type TimingKind, timingFields, timingOf } from './timing-of.ts'
 
 type Field = (name: string) => string
@@ -50,16 +49,6 @@ function scriptOf(field: Field, chosen: Chosen) {
   }
 }
 
-/** Errors: `invalid` where no file is chosen, or with what is wrong with the copy. */
-function scheduledCopyOf(field: Field, { file, schedule }: Chosen) {
-  const plan = planOf(field, [])
-  const copy = copyOf(field, file)
-  if (file !== undefined) return { copy: { fileId: '', ...copy }, ...plan }
-  if (!schedule?.copy) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
-  const { fileId, sourceMode } = schedule.copy
-  return { copy: { fileId, ...copy, ...(sourceMode !== undefined && { sourceMode }) }, ...plan }
-}
-
 /**
  * The body of `POST /api/schedules` for the fields of the form; the `fileId` of a file that is chosen is empty, and comes once it is on the
  * server. Errors: `invalid` with what is missing, wrong or no duration, at its field.
@@ -69,7 +58,7 @@ export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
   return {
     name: field('name').trim(),
     ...timingOf(field, chosen.kind),
-    ...(chosen.isCopy ? scheduledCopyOf(field, chosen) : scriptOf(field, chosen)),
+    ...(chosen.isCopy ? copyTaskOf(field, [], chosen.file, chosen.schedule?.copy) : scriptOf(field, chosen)),
     overlap: field('overlap') as NonNullable<ScheduleCreate['overlap']>,
     missed: field('missed') as NonNullable<ScheduleCreate['missed']>,
     ...(missedWithinSeconds !== undefined && { missedWithinSeconds }),

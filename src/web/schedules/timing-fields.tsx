@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks'
 import { RsmError } from '../../core/errors.ts'
 import { said } from '../api.ts'
 import { Choice } from '../parts/choice.tsx'
-import { Field } from '../parts/field.tsx'
+import { InputField, SelectField, verbatim } from '../parts/field.tsx'
 import { SlotTimes } from './slot-times.tsx'
 import { previewOf, type TimingKind, type TypedTiming, timingOf } from './timing-of.ts'
 
@@ -10,6 +10,17 @@ const kinds = [
   ['cron', 'By a calendar'],
   ['everySeconds', 'Again and again'],
   ['at', 'Once'],
+] as const
+
+const overlaps = [
+  ['SKIP', 'Skip the slot'],
+  ['QUEUE', 'Queue one slot'],
+  ['ALLOW', 'Allow: run anyway'],
+] as const
+
+const misses = [
+  ['ONCE', 'Once: run the newest'],
+  ['SKIP', 'Skip'],
 ] as const
 
 const here = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -30,46 +41,46 @@ export function TimingFields({ kind, onKind }: TimingFieldsProps) {
       </div>
       <div class="pair">
         {kind === 'cron' && (
-          <Field
+          <InputField
             name="cron"
             label="Cron"
             hint="Minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly"
-          >
-            {(given) => (
-              <input
-                {...given}
-                class="code"
-                required
-                placeholder="30 3 * * 1-5"
-                spellcheck={false}
-                autoCapitalize="off"
-                autoComplete="off"
-              />
-            )}
-          </Field>
+            class="code"
+            required
+            placeholder="30 3 * * 1-5"
+            {...verbatim}
+          />
         )}
         {kind === 'everySeconds' && (
-          <Field name="everySeconds" label="Every" hint="Counted from ‘Not before’, else from now">
-            {(given) => <input {...given} required placeholder="90s, 5m or 2h" autoComplete="off" />}
-          </Field>
+          <InputField
+            name="everySeconds"
+            label="Every"
+            hint="Counted from ‘Not before’, else from now"
+            required
+            placeholder="90s, 5m or 2h"
+            autoComplete="off"
+          />
         )}
         {kind === 'at' && (
-          <Field name="at" label="At" hint={`Local time, ${here}`}>
-            {(given) => <input {...given} type="datetime-local" step="1" required />}
-          </Field>
+          <InputField
+            name="at"
+            label="At"
+            hint={`Local time, ${here}`}
+            type="datetime-local"
+            step="1"
+            required
+          />
         )}
-        <Field name="timezone" label="Time zone" hint={kind === 'cron' ? '' : 'In which times are shown'}>
-          {(given) => (
-            <input
-              {...given}
-              list={zonesId}
-              defaultValue={here}
-              placeholder="UTC"
-              spellcheck={false}
-              autoComplete="off"
-            />
-          )}
-        </Field>
+        <InputField
+          name="timezone"
+          label="Time zone"
+          hint={kind === 'cron' ? '' : 'In which times are shown'}
+          list={zonesId}
+          defaultValue={here}
+          placeholder="UTC"
+          spellcheck={false}
+          autoComplete="off"
+        />
         <datalist id={zonesId}>
           {['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => (
             <option key={zone} value={zone} />
@@ -86,35 +97,24 @@ export function SlotRules() {
     <details>
       <summary>Bounds, overlap and missed slots</summary>
       <div class="columns">
-        <Field name="from" label="Not before">
-          {(given) => <input {...given} type="datetime-local" step="1" />}
-        </Field>
-        <Field name="until" label="Not after">
-          {(given) => <input {...given} type="datetime-local" step="1" />}
-        </Field>
-        <Field name="jitterSeconds" label="Jitter" hint="Puts each run off by up to this">
-          {(given) => <input {...given} placeholder="0" autoComplete="off" />}
-        </Field>
-        <Field name="overlap" label="Overlap" hint="While its last task runs">
-          {(given) => (
-            <select {...given}>
-              <option value="SKIP">Skip the slot</option>
-              <option value="QUEUE">Queue one slot</option>
-              <option value="ALLOW">Allow: run anyway</option>
-            </select>
-          )}
-        </Field>
-        <Field name="missed" label="Missed" hint="What no server was there for">
-          {(given) => (
-            <select {...given}>
-              <option value="ONCE">Once: run the newest</option>
-              <option value="SKIP">Skip</option>
-            </select>
-          )}
-        </Field>
-        <Field name="missedWithinSeconds" label="Missed within" hint="Only if it is no older">
-          {(given) => <input {...given} placeholder="1h" autoComplete="off" />}
-        </Field>
+        <InputField name="from" label="Not before" type="datetime-local" step="1" />
+        <InputField name="until" label="Not after" type="datetime-local" step="1" />
+        <InputField
+          name="jitterSeconds"
+          label="Jitter"
+          hint="Puts each run off by up to this"
+          placeholder="0"
+          autoComplete="off"
+        />
+        <SelectField name="overlap" label="Overlap" hint="While its last task runs" options={overlaps} />
+        <SelectField name="missed" label="Missed" hint="What no server was there for" options={misses} />
+        <InputField
+          name="missedWithinSeconds"
+          label="Missed within"
+          hint="Only if it is no older"
+          placeholder="1h"
+          autoComplete="off"
+        />
       </div>
     </details>
   )

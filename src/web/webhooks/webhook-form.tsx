@@ -3,7 +3,7 @@ import type { Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts
 import { webhookFilters, webhookFormats } from '../../core/webhooks/webhook.ts'
 import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
-import { FaultsOfForm, Field, useFormFaults } from '../parts/field.tsx'
+import { FaultsOfForm, InputField, SelectField, useFormFaults, verbatim } from '../parts/field.tsx'
 import { fieldsOf } from '../parts/fields-of.ts'
 import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
@@ -22,24 +22,16 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
   return (
     <>
       <NameField name={webhook?.name} placeholder="on call" />
-      <Field
+      <InputField
         name="url"
         label="URL"
         hint="https, to a public address; others only where the server allows them"
-      >
-        {(given) => (
-          <input
-            {...given}
-            required
-            maxLength={2048}
-            spellcheck={false}
-            autoCapitalize="off"
-            autoComplete="off"
-            placeholder="https://alerts.example.org/rsm"
-            defaultValue={webhook?.url}
-          />
-        )}
-      </Field>
+        required
+        maxLength={2048}
+        {...verbatim}
+        placeholder="https://alerts.example.org/rsm"
+        defaultValue={webhook?.url}
+      />
       <EventPicker chosen={webhook?.events ?? []} />
       <SelectorField
         name="selector"
@@ -48,46 +40,31 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
         selector={webhook?.selector ?? ''}
       />
       {webhookFilters.map((filter) => (
-        <Field key={filter} name={filter} label={filtersSaid[filter].label} hint={filtersSaid[filter].hint}>
-          {(given) => (
-            <input
-              {...given}
-              maxLength={128}
-              spellcheck={false}
-              autoCapitalize="off"
-              autoComplete="off"
-              defaultValue={webhook?.[filter] ?? ''}
-            />
-          )}
-        </Field>
+        <InputField
+          key={filter}
+          name={filter}
+          {...filtersSaid[filter]}
+          maxLength={128}
+          {...verbatim}
+          defaultValue={webhook?.[filter] ?? ''}
+        />
       ))}
       <div class="pair">
-        <Field name="format" label="Format">
-          {(given) => (
-            <select {...given}>
-              {webhookFormats.map((format) => (
-                <option key={format} value={format} selected={format === webhook?.format}>
-                  {formatsSaid[format]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field
+        <SelectField
+          name="format"
+          label="Format"
+          options={webhookFormats.map((format) => [format, formatsSaid[format]])}
+          chosen={webhook?.format}
+        />
+        <InputField
           name="secret"
           label="Secret"
           hint={webhook ? 'Empty: stays as it is' : 'Empty: made by the server'}
-        >
-          {(given) => (
-            <input
-              {...given}
-              type="password"
-              class="code"
-              autoComplete="new-password"
-              placeholder="whsec_…"
-            />
-          )}
-        </Field>
+          type="password"
+          class="code"
+          autoComplete="new-password"
+          placeholder="whsec_…"
+        />
       </div>
     </>
   )
