@@ -5,7 +5,7 @@ import { useFault } from '../parts/field.tsx'
 import { HostSet } from '../parts/host-set.tsx'
 import { hrefOf } from '../route.ts'
 import type { Named } from './named-hosts.ts'
-import { NamedSaid } from './named-said.tsx'
+import { NamedSaid } from './selector-field.tsx'
 
 /** More hosts than these are shown as a node set, not each by itself. */
 const mostChips = 12

@@ -6,7 +6,6 @@ import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { FaultsOfForm, useFormFaults } from '../parts/field.tsx'
 import { fieldsOf, fileIn } from '../parts/fields-of.ts'
-import { fillForm } from '../parts/fill-form.ts'
 import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
 import { ActionFields, useAction } from '../run/action-fields.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
@@ -18,6 +17,29 @@ import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
 import { SlotTimes } from './slot-times.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
+
+/**
+ * Puts values into the fields of a form that are there, by their names; into those in `filled` not again, so that one that comes later
+ * is filled then, and what is typed stays.
+ */
+function fillForm(
+  form: HTMLFormElement,
+  values: Readonly<Record<string, string>>,
+  filled: WeakSet<Element>,
+): void {
+  for (const [name, value] of Object.entries(values)) {
+    const field = form.elements.namedItem(name)
+    if (!(field instanceof Element) || filled.has(field)) continue
+    filled.add(field)
+    if (field instanceof HTMLInputElement && field.type === 'checkbox') field.checked = value !== ''
+    else if (
+      field instanceof HTMLInputElement ||
+      field instanceof HTMLTextAreaElement ||
+      field instanceof HTMLSelectElement
+    )
+      field.value = value
+  }
+}
 
 /** A schedule that is changed, and what is known of it. */
 export interface Changed {

@@ -14,6 +14,7 @@ import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 import { usePolled } from '../parts/use-polled.ts'
 import { useTitle } from '../parts/use-title.ts'
+import { go } from '../route.ts'
 import { useScripts, useTexts } from '../run/use-scripts.ts'
 import { History } from './history.tsx'
 import { keptFile, keptSaid } from './kept-file.ts'
@@ -184,6 +185,27 @@ export function SchedulePage({ id }: { id: string }) {
         <p class="empty">It has not run yet.</p>
       ) : (
         <History slots={slots} tasks={tasks} />
+      )}
+    </section>
+  )
+}
+
+export function NewSchedulePage() {
+  useTitle('New schedule')
+  const [fault, setFault] = useState('')
+  const scripts = useScripts((error) => setFault(said(error)))
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>New schedule</h1>
+      </div>
+      <Fault text={fault} />
+      {scripts && (
+        <ScheduleForm
+          scripts={scripts}
+          onSaved={({ id }) => go('schedules', `${id}`)}
+          onLeave={() => go('schedules')}
+        />
       )}
     </section>
   )

@@ -8,10 +8,26 @@ import { download } from './download.ts'
 import { EqualOutput } from './equal-output.tsx'
 import type { TaskView } from './follow-task.ts'
 import { PhasesOfHost } from './host-phases.tsx'
-import type { OutputLine } from './output-lines.ts'
+import { logPages } from './log-entries.ts'
+import { type OutputLine, OutputLines } from './output-lines.ts'
 import { OutputPane } from './output-pane.tsx'
 import { hasGates } from './phases.ts'
-import { holdsText, searchLog } from './search-log.ts'
+
+/** Whether a line holds what is searched for; case does not matter. */
+const holdsText = (text: string, search: string): boolean => text.toLowerCase().includes(search.toLowerCase())
+
+/** The lines of a whole log, of one host or of all, that hold a text: the last of them, where there are very many. */
+async function searchLog(
+  taskId: string,
+  hostId: number | undefined,
+  search: string,
+  signal: AbortSignal,
+): Promise<readonly OutputLine[]> {
+  const found = new OutputLines((text) => holdsText(text, search))
+  for await (const { entries } of logPages(taskId, { hostId, signal })) found.push(entries)
+  found.finish()
+  return found.lines
+}
 
 interface TaskOutputProps {
   view: TaskView

@@ -2,12 +2,47 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { WatchersTold } from '../../ui/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
 import { attachedSaid } from './attached-said.ts'
-import { type ScreenKey, sequenceOf, withCtrl } from './keys.ts'
+import { type ScreenKey, screenKeys, sequenceOf, withCtrl } from './keys.ts'
 import { closeTab, nameTerminal, openTerminal, type Tab } from './open-terminals.ts'
 import { readerMode } from './reader-mode.ts'
 import { createScreen, type Screen } from './screen.ts'
-import { ScreenKeys } from './screen-keys.tsx'
 import { createTerminalLink, type LinkState, type TerminalLink } from './terminal-link.ts'
+
+const names: Partial<Record<ScreenKey, string>> = {
+  '←': 'Left',
+  '↑': 'Up',
+  '↓': 'Down',
+  '→': 'Right',
+}
+
+interface ScreenKeysProps {
+  /** Ctrl is held for the next key. */
+  isCtrl: boolean
+  onCtrl: (isHeld: boolean) => void
+  onKey: (key: ScreenKey) => void
+}
+
+/** Keys that a phone lacks. They leave the focus where it is: its keyboard would close. */
+function ScreenKeys({ isCtrl, onCtrl, onKey }: ScreenKeysProps) {
+  return (
+    <div
+      class="keys"
+      role="group"
+      aria-label="Keys"
+      onPointerDown={(event) => event.preventDefault()}
+      onMouseDown={(event) => event.preventDefault()}
+    >
+      <button type="button" aria-pressed={isCtrl} onClick={() => onCtrl(!isCtrl)}>
+        Ctrl
+      </button>
+      {screenKeys.map((key) => (
+        <button key={key} type="button" aria-label={names[key] ?? key} onClick={() => onKey(key)}>
+          {key}
+        </button>
+      ))}
+    </div>
+  )
+}
 
 interface TerminalPaneProps {
   tab: Tab

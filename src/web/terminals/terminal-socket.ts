@@ -1,6 +1,26 @@
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
 import type { TerminalSocket } from '../../net/attachment.ts'
-import { isReachable } from './reachable.ts'
+
+/** The server answers within so long, or the way to it is cut. */
+const patience = 8_000
+
+let asking: Promise<boolean> | undefined
+
+async function ask(): Promise<boolean> {
+  try {
+    await fetch('api/health', { cache: 'no-store', signal: AbortSignal.timeout(patience) })
+    return true
+  } catch {
+    return false
+  } finally {
+    asking = undefined
+  }
+}
+
+/** Whether the server can be reached: a browser tells nobody of a WebSocket whose path is dead. All tabs ask once. */
+function isReachable(): Promise<boolean> {
+  return (asking ??= ask())
+}
 
 const checkInterval = 2_000
 /** Silence after which the way to the server is looked at … */

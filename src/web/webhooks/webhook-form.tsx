@@ -1,15 +1,50 @@
-import { useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import type { Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts'
-import { webhookFilters, webhookFormats } from '../../core/webhooks/webhook.ts'
+import {
+  type WebhookEvent,
+  webhookEvents,
+  webhookFilters,
+  webhookFormats,
+} from '../../core/webhooks/webhook.ts'
 import { call } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
-import { FaultsOfForm, InputField, SelectField, useFormFaults, verbatim } from '../parts/field.tsx'
+import { FaultsOfForm, InputField, SelectField, useFault, useFormFaults, verbatim } from '../parts/field.tsx'
 import { fieldsOf } from '../parts/fields-of.ts'
 import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
 import { SelectorField } from '../run/selector-field.tsx'
-import { EventPicker } from './event-picker.tsx'
-import { webhookOf, webhookPatchOf } from './webhook-of.ts'
-import { filtersSaid, formatsSaid } from './webhook-words.ts'
+import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
+import { eventsSaid, filtersSaid, formatsSaid } from './webhook-words.ts'
+
+/** Picks the events that a webhook gets. */
+function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
+  const fault = useFault('events')
+  const labelId = useId()
+  return (
+    <div
+      class="field"
+      role="group"
+      aria-labelledby={labelId}
+      data-field="events"
+      data-faulty={fault === undefined ? undefined : ''}
+    >
+      <span class="label" id={labelId}>
+        Events
+      </span>
+      <div class="event-picker">
+        {webhookEvents.map((event) => (
+          <label key={event}>
+            <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
+            <span>
+              <strong>{event}</strong>
+              <small class="under">{eventsSaid[event]}</small>
+            </span>
+          </label>
+        ))}
+      </div>
+      {fault !== undefined && <Fault text={fault} />}
+    </div>
+  )
+}
 
 interface WebhookFormProps {
   /** Undefined: a new one is made. */

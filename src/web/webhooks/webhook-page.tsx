@@ -11,6 +11,7 @@ import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 import { usePolled } from '../parts/use-polled.ts'
 import { useTitle } from '../parts/use-title.ts'
+import { go } from '../route.ts'
 import { Deliveries } from './deliveries.tsx'
 import { SecretShown } from './secret-shown.tsx'
 import { type Told, WebhookActions } from './webhook-actions.tsx'
@@ -133,6 +134,24 @@ export function WebhookPage({ id }: { id: string }) {
       {saved && (
         <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />
       )}
+    </section>
+  )
+}
+
+export function NewWebhookPage() {
+  useTitle('New webhook')
+  const [saved, setSaved] = useState<WebhookSaved | undefined>()
+  const open = ({ id }: WebhookSaved) => go('webhooks', `${id}`)
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>New webhook</h1>
+      </div>
+      <WebhookForm
+        onSaved={(made) => (made.secret === null ? open(made) : setSaved(made))}
+        onLeave={() => go('webhooks')}
+      />
+      {saved && <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => open(saved)} />}
     </section>
   )
 }
