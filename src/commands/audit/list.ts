@@ -67,7 +67,7 @@ export default class AuditList extends BaseCommand {
     const client = await this.client()
     const { utc } = flags
     const page = await allEntries((paging) => client.audit.list(paging), auditFilter(flags), flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'entries',
       filtered: true,
       none: '',
@@ -86,6 +86,5 @@ export default class AuditList extends BaseCommand {
         { heading: 'WHAT', value: whatOf },
       ],
     })
-    return page
   }
 }

@@ -18,7 +18,7 @@ export default class ClustersList extends BaseCommand {
     const client = await this.client()
     const query: ClusterQuery = given({ search: flags.search })
     const page = await allPages((paging) => client.clusters.list(paging), query, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'clusters',
       filtered: Object.keys(query).length > 0,
       none: "no clusters: rsm clusters add NAME -w 'web[1-3]'",
@@ -30,6 +30,5 @@ export default class ClustersList extends BaseCommand {
         { heading: 'DESCRIPTION', value: (cluster) => cluster.description },
       ],
     })
-    return page
   }
 }

@@ -16,7 +16,7 @@ export default class EnrollmentsList extends BaseCommand {
     const page = await allPages((paging) => client.enrollments.list(paging), {}, flags.limit)
     const clusters = await this.#clusterNames(client, page.content)
     const { showTags } = await import('../../ui/hosts/view.ts')
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'enrollment tokens',
       filtered: false,
       none: 'no enrollment tokens: rsm hosts join',
@@ -31,7 +31,6 @@ export default class EnrollmentsList extends BaseCommand {
         timeColumn('EXPIRES', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
-    return page
   }
 
   async #clusterNames(client: Client, tokens: readonly Enrollment[]): Promise<Map<number | null, string>> {

@@ -27,7 +27,7 @@ export default class FilesList extends BaseCommand {
       flags.limit,
     )
     if (page.totalElements === 0) await refuseUnknownUser(client, flags.user)
-    await showList<Upload>(this, page, {
+    return showList<Upload>(this, page, {
       noun: 'uploads',
       filtered: flags.user !== undefined,
       none: 'no uploads',
@@ -45,6 +45,5 @@ export default class FilesList extends BaseCommand {
         { heading: 'NAME', value: ({ name }) => name },
       ],
     })
-    return page
   }
 }

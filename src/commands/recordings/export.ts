@@ -4,10 +4,12 @@ import { writeWholeFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed, optional } from '../../ui/flags/checks.ts'
-import { recordingDescription } from '../../ui/flags/recording.ts'
 import { mayReplace } from '../../ui/input/may-replace.ts'
 import { findTerminalId } from '../../ui/names/terminal-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
+
+/** A recorded session, as `findSessionId` takes it. */
+const recordingDescription = 'session id, its first or last 6 characters, or latest'
 
 export default class RecordingsExport extends BaseCommand {
   static override summary = 'Write a recorded terminal session to an asciicast file'

@@ -47,7 +47,7 @@ export default class RecordingsList extends BaseCommand {
     }
     const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
     if (page.totalElements === 0) await refuseUnknownUser(client, flags.user)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: flags.open ? 'sessions' : 'recordings',
       filtered: flags.user !== undefined || flags.host !== undefined,
       none: flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one',
@@ -68,6 +68,5 @@ export default class RecordingsList extends BaseCommand {
         { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
       ],
     })
-    return page
   }
 }

@@ -20,7 +20,7 @@ export default class SchedulesList extends BaseCommand {
     const client = await this.client()
     const query: ScheduleQuery = given({ search: flags.search })
     const page = await allPages((paging) => client.schedules.list(paging), query, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'schedules',
       filtered: Object.keys(query).length > 0,
       none: "no schedules: rsm schedules add NAME --cron '30 3 * * *' -g CLUSTER --script FILE",
@@ -37,6 +37,5 @@ export default class SchedulesList extends BaseCommand {
         { heading: 'OWNER', value: (schedule) => schedule.owner, spare: true },
       ],
     })
-    return page
   }
 }

@@ -24,7 +24,7 @@ export default class ScriptsList extends BaseCommand {
     const query: ScriptQuery = given({ category: flags.category, tag: flags.tag, search: flags.search })
     if (flags.type !== undefined) query.type = flags.type.toUpperCase() as NonNullable<ScriptQuery['type']>
     const page = await allPages((paging) => client.scripts.list(paging), query, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'scripts',
       filtered: Object.keys(query).length > 0,
       none: 'no scripts: rsm scripts add NAME FILE',
@@ -37,6 +37,5 @@ export default class ScriptsList extends BaseCommand {
         { heading: 'DESCRIPTION', value: (script) => script.description },
       ],
     })
-    return page
   }
 }

@@ -43,7 +43,7 @@ export default class ScriptsVersions extends BaseCommand {
       return version
     }
     const page = await allPages((paging) => client.scripts.versions(script.id, paging), {}, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'versions',
       filtered: false,
       none: '',
@@ -57,6 +57,5 @@ export default class ScriptsVersions extends BaseCommand {
         { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },
       ],
     })
-    return page
   }
 }

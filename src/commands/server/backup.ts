@@ -9,7 +9,7 @@ import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories
 import { needed } from '../../ui/flags/checks.ts'
 import { keysFlag } from '../../ui/flags/keys.ts'
 import { mayReplace } from '../../ui/input/may-replace.ts'
-import { readNewPassphrase } from '../../ui/input/passphrase.ts'
+import { readNewPassphrase } from '../../ui/input/password.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 

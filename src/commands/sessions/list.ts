@@ -12,7 +12,7 @@ export default class SessionsList extends BaseCommand {
     const { flags } = await this.parse(SessionsList)
     const client = await this.client()
     const page = await allPages((paging) => client.sessions.list(paging), {}, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'sessions',
       filtered: false,
       none: 'no sessions: rsm login makes one',
@@ -30,6 +30,5 @@ export default class SessionsList extends BaseCommand {
         timeColumn('ENDS', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
-    return page
   }
 }

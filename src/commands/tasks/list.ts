@@ -55,7 +55,7 @@ export default class TasksList extends BaseCommand {
     })
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
     if (page.totalElements === 0) await refuseUnknownUser(client, createdBy)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'tasks',
       filtered: Object.keys(query).length > 0,
       none: 'no tasks: rsm exec -w HOST COMMAND',
@@ -82,6 +82,5 @@ export default class TasksList extends BaseCommand {
         { heading: 'TOOK', value: (task) => showDuration(task.duration) },
       ],
     })
-    return page
   }
 }

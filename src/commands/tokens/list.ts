@@ -13,7 +13,7 @@ export default class TokensList extends BaseCommand {
     const { flags } = await this.parse(TokensList)
     const client = await this.client()
     const page = await allPages((paging) => client.tokens.list(paging), {}, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'tokens',
       filtered: false,
       none: 'no tokens: rsm tokens add NAME',
@@ -30,6 +30,5 @@ export default class TokensList extends BaseCommand {
         timeColumn('EXPIRES', ({ expiresAt }) => expiresAt, flags.utc),
       ],
     })
-    return page
   }
 }

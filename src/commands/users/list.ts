@@ -23,7 +23,7 @@ export default class UsersList extends BaseCommand {
     const client = await this.client()
     const query: UserQuery = given({ search: flags.search })
     const page = await allPages((paging) => client.users.list(paging), query, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'users',
       filtered: true,
       none: '',
@@ -36,6 +36,5 @@ export default class UsersList extends BaseCommand {
         timeColumn('LAST LOGIN', ({ lastLoginAt }) => lastLoginAt, flags.utc),
       ],
     })
-    return page
   }
 }

@@ -29,7 +29,7 @@ export default class WebhooksDeliveries extends BaseCommand {
     const query: DeliveryQuery = given({ status: flags.status as DeliveryQuery['status'] })
     const page = await allPages((paging) => client.webhooks.deliveries(id, paging), query, flags.limit)
     const { utc } = flags
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'deliveries',
       filtered: flags.status !== undefined,
       none: `no deliveries yet: rsm webhooks test ${shellWord(args.webhook)}`,
@@ -48,6 +48,5 @@ export default class WebhooksDeliveries extends BaseCommand {
         { heading: 'ERROR', value: (delivery) => delivery.lastError },
       ],
     })
-    return page
   }
 }

@@ -20,7 +20,7 @@ export default class WebhooksList extends BaseCommand {
     const { flags } = await this.parse(WebhooksList)
     const client = await this.client()
     const page = await allPages((paging) => client.webhooks.list(paging), {}, flags.limit)
-    await showList(this, page, {
+    return showList(this, page, {
       noun: 'webhooks',
       filtered: false,
       none: 'no webhooks: rsm webhooks add NAME URL --event task.failed',
@@ -35,6 +35,5 @@ export default class WebhooksList extends BaseCommand {
         { heading: 'URL', value: (webhook) => webhook.url },
       ],
     })
-    return page
   }
 }

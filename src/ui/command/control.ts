@@ -9,6 +9,7 @@ import {
   controlTrailer,
 } from '../../core/protocol/control.ts'
 import { controlSocket } from '../../disk/control-socket.ts'
+import { cutUpgrade } from '../../disk/upgrade-traces.ts'
 
 /** How long a server may take to answer, in milliseconds. */
 const patience = 60_000
@@ -123,4 +124,12 @@ async function* whole(response: IncomingMessage, dataDir: string): AsyncGenerato
   if (reason === undefined) return
   const { code, message, hint } = JSON.parse(decodeURIComponent(reason)) as Envelope & { code: number }
   throw new RsmError(codeOfStatus(code), message, hint === undefined ? {} : { hint })
+}
+
+/** In place of `error`, where no server runs since an upgrade was cut: that, and how to go on. */
+export function cutFault(dataDir: string, error: unknown): unknown {
+  const cut = cutUpgrade(dataDir)
+  const isStopped = isWithoutServer(error) || (error instanceof RsmError && error.code === 'interrupted')
+  if (cut === null || !isStopped) return error
+  return new RsmError('unavailable', cut.message, { hint: cut.advice, cause: error })
 }

@@ -31,14 +31,16 @@ export function sayCount(
     command.notice(`${content.length} of ${totalElements} ${noun} shown (--limit)`)
 }
 
+/** Prints a list, and answers it as the command's data. */
 export async function showList<Row>(
   command: BaseCommand,
   page: Listed<Row>,
   view: ListView<Row>,
-): Promise<void> {
+): Promise<Listed<Row>> {
   if (page.content.length > 0 && !command.globals.json) {
     const { renderTable } = await import('../text/table.ts')
     await command.printLong(renderTable(page.content, view.columns))
   }
   sayCount(command, page, view)
+  return page
 }

@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { PasswordChange } from '../../core/protocol/http/users.ts'
+import { readSecretFile } from './named-file.ts'
 import { ask } from './prompt.ts'
 import { stdinReader } from './stdin.ts'
 
@@ -35,4 +36,16 @@ export async function readNewPassword(fromStdin: boolean): Promise<string> {
   const again = await ask('Repeat the new password: ', { hidden: true, instead })
   if (again !== password) throw new RsmError('usage', 'the two passwords differ')
   return password
+}
+
+/** Guesses at a backup's keys are not throttled, as logins are. */
+const shortest = 12
+
+/** A new passphrase, in a file that an option names. Errors: `usage`. */
+export function readNewPassphrase(path: string, option: string): string {
+  const passphrase = readSecretFile(path, option)
+  if (passphrase.length >= shortest) return passphrase
+  throw new RsmError('usage', `the passphrase in ${path} (${option}) has fewer than ${shortest} characters`, {
+    hint: 'to make a strong one: openssl rand -base64 24',
+  })
 }

@@ -1,3 +1,4 @@
+import { fstatSync, readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 import { utf8Text } from '../text/utf8-text.ts'
@@ -39,4 +40,37 @@ export function stdinReader(): StdinReader {
     isTaken: { get: () => taken !== undefined },
   })
   return reader as StdinReader
+}
+
+/** FIONREAD of Linux and how many bytes wait; nothing is read, for the rest may be for who comes after us. */
+const counts =
+  'my $n = pack("i", 0); exit 1 unless ioctl(STDIN, 0x541B, $n); exit(unpack("i", $n) > 0 ? 0 : 1)'
+const patience = 1_000
+
+/** Whether a program is there to say how much waits; neither Node nor a shell can, without reading it. */
+async function isWaiting(): Promise<boolean> {
+  const { spawn } = await import('node:child_process')
+  return new Promise((resolve) => {
+    const child = spawn('perl', ['-e', counts], { stdio: ['inherit', 'ignore', 'ignore'], timeout: patience })
+    child.on('error', () => resolve(false))
+    child.on('close', (code) => resolve(code === 0))
+  })
+}
+
+/**
+ * Whether somebody gives us data on stdin, by a pipe or a file. Nothing is read, and nothing is waited for. A file that
+ * others have begun to read is theirs, as in `while read host; do …; done < hosts`; so is a pipe in CI, which may hold the
+ * rest of the job's script.
+ */
+export async function hasUnreadStdin(): Promise<boolean> {
+  if ((process.env['CI'] ?? '') !== '') return false
+  try {
+    const stdin = fstatSync(0)
+    if (stdin.isFile())
+      return stdin.size > 0 && /^pos:\s*0$/m.test(readFileSync('/proc/self/fdinfo/0', 'utf8'))
+    return (stdin.isFIFO() || stdin.isSocket()) && (await isWaiting())
+  } catch {
+    // It is closed, or there is no /proc.
+    return false
+  }
 }

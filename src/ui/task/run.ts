@@ -9,7 +9,7 @@ import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
-import { resolveHosts, resolveTarget, type TargetOptions } from '../names/targets.ts'
+import { emptyTarget, resolveHosts, resolveTarget, type TargetOptions } from '../names/targets.ts'
 import type { FormatName } from '../output/formats.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import type { FoundGates, MeantGates } from './gates.ts'
@@ -125,7 +125,7 @@ export async function besideStdin<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   if (stdin.isTaken || process.stdin.isTTY) return work()
-  const { hasUnreadStdin } = await import('../input/unread-stdin.ts')
+  const { hasUnreadStdin } = await import('../input/stdin.ts')
   const told = hasUnreadStdin().then((isUnread) => {
     if (isUnread) command.notice(`stdin is not passed on${hint}`)
   })
@@ -176,7 +176,6 @@ async function explain(client: Client, error: unknown, targets: TargetOptions): 
       ? new RsmError('not_found', 'there are no hosts yet', { fields, hint: 'rsm hosts join' })
       : new RsmError(code, message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
   if (!isEmpty) throw error
-  const { emptyTarget } = await import('../names/empty-target.ts')
   throw (await emptyTarget(client, targets).catch(() => undefined)) ?? error
 }
 

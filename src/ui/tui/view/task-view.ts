@@ -1,8 +1,8 @@
 import { isFailure } from '../../../core/task/task.ts'
 import type { TaskState } from '../../task/task-state.ts'
 import type { LogReader } from '../log/reader.ts'
-import type { Frame, Key, Size, Span } from '../screen/screen.ts'
-import { copyFrame } from './copy-frame.ts'
+import type { Frame, Key, Row, Size, Span } from '../screen/screen.ts'
+import { rowOf } from './fit.ts'
 import { taskHelp, taskKeys } from './help.ts'
 import { allHosts } from './host-pane.ts'
 import { resultRow } from './host-row.ts'
@@ -15,6 +15,15 @@ import { Prompt } from './prompt.ts'
 import { Report } from './report.ts'
 import { taskProgress, taskTitle } from './task-head.ts'
 import { TwoPanes } from './two-panes.ts'
+
+const told = "the mouse is your terminal's: select and copy; y goes back"
+
+/** The log alone, bare and over the whole width, for the terminal's own selection. */
+function copyFrame(log: LogPane, { cols, rows }: Size): Frame {
+  const shown = log.plainRows(cols, Math.max(1, rows - 1))
+  const body = Array.from({ length: rows - 1 }, (_, at): Row => [{ at: 0, spans: shown[at] ?? [] }])
+  return { rows: [...body, rowOf(cols, { text: told, style: { inverse: true } })], mouse: false }
+}
 
 /** What a person can ask of a task; each says by `say` what became of it. */
 export interface TaskActions {
