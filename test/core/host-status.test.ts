@@ -14,8 +14,8 @@ import {
   tellsTheSame,
   wholeReason,
 } from '../../src/core/host-status.ts'
-import { host as exampleHost } from '../../src/core/protocol/http/fleet-examples.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
+import { healthyAgent } from '../helpers/api/records.ts'
 
 function metricsOf(cpu: number, memory: number, disks: Record<string, number> = {}): Metrics {
   return {
@@ -233,7 +233,6 @@ test('a silent host has one reason: its agent was stopped, or its heartbeats sta
   t.is(wholeReason({ status: 'WARNING', reason: 'disk / 93 %' }, without), 'no link for 12 s, disk / 93 %')
 })
 
-const { agent: exampleAgent } = exampleHost as unknown as Host
 const gone = { connected: false, reachable: false, linkLostAt: '2026-03-02T09:30:00.000Z' }
 const shown: [title: string, status: HostStatus, agent: object | null, is: ShownStatus][] = [
   ['has its link', 'ONLINE', {}, 'ONLINE'],
@@ -252,7 +251,7 @@ const shown: [title: string, status: HostStatus, agent: object | null, is: Shown
 ]
 for (const [title, status, signs, is] of shown)
   test(`a host is shown as ${is} that ${title}`, (t) => {
-    const agent = signs === null ? null : ({ ...exampleAgent, ...signs } as Host['agent'])
+    const agent = signs === null ? null : ({ ...healthyAgent, ...signs } as Host['agent'])
     t.is(shownStatus({ status, agent }), is)
   })
 

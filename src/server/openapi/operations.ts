@@ -57,12 +57,9 @@ function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperati
 }
 
 function requestBody(body: Schema, { refer }: Components): object {
-  const example = exampleOf(body)
   return {
     required: (body.required ?? []).length > 0,
-    content: {
-      'application/json': { schema: refer(body), ...(example !== undefined && { example }) },
-    },
+    content: { 'application/json': { schema: refer(body), example: exampleOf(body) } },
   }
 }
 

@@ -22,18 +22,16 @@ export function isSchema(value: unknown): value is Schema {
   return 'type' in value || 'enum' in value || 'anyOf' in value
 }
 
-/** An example of what a schema admits: its own, or one made of those of its parts; undefined where one has none. */
+const samples: Record<string, unknown> = { boolean: true, integer: 1, number: 1, object: {}, string: 'text' }
+
+/** An example of a schema: its own, or one made of its required properties. */
 export function exampleOf(schema: Schema): unknown {
-  const { examples, properties, items, anyOf } = schema
+  const { type = '', examples, properties, required = [], items, anyOf } = schema
   if (examples) return examples[0]
   if ('const' in schema) return schema.const
   if (schema.enum) return schema.enum[0]
   if (anyOf?.[0]) return exampleOf(anyOf[0])
-  if (items) {
-    const one = exampleOf(items)
-    return one === undefined ? undefined : [one]
-  }
-  if (!properties) return undefined
-  const parts = Object.entries(properties).map(([name, part]) => [name, exampleOf(part)] as const)
-  return parts.some(([, part]) => part === undefined) ? undefined : Object.fromEntries(parts)
+  if (items) return [exampleOf(items)]
+  if (!properties) return samples[type]
+  return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name] ?? {})]))
 }

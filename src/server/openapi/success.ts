@@ -20,7 +20,6 @@ export function success(declared: Operation, components: Components): Record<str
   const message = created ? 'Created' : 'OK'
   const content: Record<string, object> = {}
   if (answer) {
-    const data = exampleOf(answer)
     const schema = {
       type: 'object',
       required: ['code', 'message', 'data'],
@@ -30,10 +29,7 @@ export function success(declared: Operation, components: Components): Record<str
         data: components.refer(answer),
       },
     }
-    content['application/json'] = {
-      schema,
-      ...(data !== undefined && { example: { code, message, data } }),
-    }
+    content['application/json'] = { schema, example: { code, message, data: exampleOf(answer) } }
   }
   for (const [type, says] of Object.entries(media)) {
     const { holds, example, events }: Partial<Media> = typeof says === 'string' ? { holds: says } : says

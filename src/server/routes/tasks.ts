@@ -13,7 +13,6 @@ import {
   TaskScript,
   TaskSummary,
 } from '../../core/protocol/http/tasks.ts'
-import { logPage } from '../../core/protocol/http/work-examples.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { notFound } from '../services/context.ts'
@@ -113,7 +112,8 @@ export function taskRoutes(
             carried: CarriedBytes,
             end: Task,
           },
-          example: `event: output\nid: 131\ndata: ${JSON.stringify(logPage.entries[0])}\n\n`,
+          example:
+            'event: output\nid: 131\ndata: {"id":131,"hostId":7,"hostname":"web1","stream":"stdout","sequence":0,"timestamp":"2026-03-02T09:30:12.640Z","data":"restarted nginx\\n"}\n\n',
         },
         'text/plain': {
           holds: 'With Accept: text/plain: the bare output of one host.',

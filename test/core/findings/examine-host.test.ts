@@ -4,8 +4,8 @@ import { adviceFor } from '../../../src/core/findings/finding.ts'
 import { foldFindings } from '../../../src/core/findings/fold-findings.ts'
 import type { HostFacts } from '../../../src/core/findings/host-facts.ts'
 import { duplicateReason, revokedReason } from '../../../src/core/host-status.ts'
-import * as examples from '../../../src/core/protocol/http/fleet-examples.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import { healthyAgent, healthyHost, metrics } from '../../helpers/api/records.ts'
 
 type Agent = NonNullable<Host['agent']>
 /** What is changed in a host with which all is well. */
@@ -20,12 +20,11 @@ const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString()
 const serverInfo = { version: '0.1.0', serverTime: ago(0), heartbeatInterval: 30, metricsInterval: 60 }
 
 function factsOf({ host = {}, agent = {}, facts = {} }: Change): HostFacts {
-  const well = examples.host as unknown as Host
   return {
     host: {
-      ...well,
-      metrics: { ...(examples.metrics as Host['metrics'] & object), timestamp: ago(20) },
-      agent: { ...(well.agent as Agent), lastHeartbeatAt: ago(7), ...agent },
+      ...healthyHost,
+      metrics: { ...metrics, timestamp: ago(20) },
+      agent: { ...healthyAgent, lastHeartbeatAt: ago(7), ...agent },
       ...host,
     },
     url: 'https://rsm.example.org',
@@ -43,14 +42,14 @@ function told({ findings }: Examination): string[] {
 
 const diskOf = (...disks: (readonly [string, number])[]): Partial<Host> => ({
   metrics: {
-    ...(examples.metrics as Host['metrics'] & object),
+    ...metrics,
     timestamp: ago(20),
     disk: disks.map(([mountPoint, usagePercent]) => ({ mountPoint, usagePercent, totalGB: 1, usedGB: 1 })),
   },
 })
 const inodesOf = (mountPoint: string, inodesPercent: number): Partial<Host> => ({
   metrics: {
-    ...(examples.metrics as Host['metrics'] & object),
+    ...metrics,
     timestamp: ago(20),
     disk: [{ mountPoint, usagePercent: 1, totalGB: 1, usedGB: 1, inodesPercent }],
   },
@@ -223,7 +222,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   ],
   [
     'reports that do not come any more',
-    { host: { metrics: { ...(examples.metrics as Host['metrics'] & object), timestamp: ago(3600) } } },
+    { host: { metrics: { ...metrics, timestamp: ago(3600) } } },
     [/^note metrics: no report of cpu, memory and disks for 60 min/],
   ],
   [

@@ -1,12 +1,9 @@
 import test from 'ava'
-import { host as exampleHost } from '../../../src/core/protocol/http/fleet-examples.ts'
-import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { foldStanding } from '../../../src/ui/hosts/standing.ts'
+import { healthyAgent } from '../../helpers/api/records.ts'
 
 test('A14 hosts that lost their link for one reason are one line, from the shortest time to the longest', (t) => {
-  const { agent } = exampleHost as unknown as Host
-  if (agent === null) throw new Error('the example has an agent')
-  const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
+  const gone = { ...healthyAgent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
   const away = (hostname: string, statusReason: string) =>
     ({ hostname, status: 'ONLINE', statusReason, agent: gone }) as const
   t.deepEqual(

@@ -1,13 +1,10 @@
 import test from 'ava'
-import * as examples from '../../../src/core/protocol/http/fleet-examples.ts'
-import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { hostFields } from '../../../src/ui/hosts/view.ts'
-
-const host = examples.host as unknown as Host
+import { healthyHost as host, metrics, systemInfo } from '../../helpers/api/records.ts'
 
 test('a host is shown with its distribution, or what an older agent calls its system', (t) => {
   t.is(hostFields(host, true)['system'], 'Debian GNU/Linux 12 (bookworm), 6.1.0-28-amd64, x64')
-  const { distribution: _, ...older } = examples.systemInfo
+  const { distribution: _, ...older } = systemInfo
   t.is(hostFields({ ...host, systemInfo: older }, true)['system'], 'linux, 6.1.0-28-amd64, x64')
 })
 
@@ -17,6 +14,6 @@ test('inodes of a disk are shown where more of them are used than of its space',
     { mountPoint: '/var', totalGB: 1, usedGB: 1, usagePercent: 4, inodesPercent: 100 },
     { mountPoint: '/srv', totalGB: 1, usedGB: 1, usagePercent: 7 },
   ]
-  const { disks } = hostFields({ ...host, metrics: { ...examples.metrics, disk } }, true)
+  const { disks } = hostFields({ ...host, metrics: { ...metrics, disk } }, true)
   t.is(disks, '/ 42 %, /var 4 % (100 % of its inodes), /srv 7 %')
 })

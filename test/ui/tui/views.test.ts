@@ -1,8 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
-import { host as exampleHost } from '../../../src/core/protocol/http/fleet-examples.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import type { Task, TaskSummary } from '../../../src/core/protocol/http/tasks.ts'
-import { task as exampleTask, taskSummary } from '../../../src/core/protocol/http/work-examples.ts'
 import type { TaskResult } from '../../../src/core/task/task.ts'
 import { TaskState } from '../../../src/ui/task/task-state.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
@@ -15,6 +13,7 @@ import { shortTime } from '../../../src/ui/tui/view/host-row.ts'
 import { doctorLines } from '../../../src/ui/tui/view/report.ts'
 import { taskTitle } from '../../../src/ui/tui/view/task-head.ts'
 import { TaskView } from '../../../src/ui/tui/view/task-view.ts'
+import { endedTask, healthyAgent, healthyHost, succeeded } from '../../helpers/api/records.ts'
 import { until } from '../../helpers/until.ts'
 
 process.env['LC_ALL'] = 'C.UTF-8'
@@ -35,8 +34,7 @@ function screenOf({ rows }: Frame): string[] {
 }
 
 function resultOf(hostId: number, hostname: string, more: Partial<TaskResult>): TaskResult {
-  const [first] = (exampleTask as unknown as Task).results
-  return { ...(first as TaskResult), hostId, hostname, error: null, duration: 1_500, ...more }
+  return { ...succeeded, hostId, hostname, error: null, duration: 1_500, ...more }
 }
 
 async function openTask(
@@ -97,7 +95,7 @@ async function openTask(
     back: () => did.push('back'),
   })
   const summary = {
-    ...(taskSummary as unknown as TaskSummary),
+    ...endedTask,
     taskId: 'task-1',
     status,
     hostCount: results.length,
@@ -242,13 +240,11 @@ test('A14 the fleet: a host that is ONLINE without a link is not among the green
     run: nothing,
     examine: nothing,
   })
-  const base = exampleHost as unknown as Host
-  const agent = base.agent as NonNullable<Host['agent']>
-  const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
+  const gone = { ...healthyAgent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
   const statusReason = 'its agent was stopped 1 s ago'
   state.readHosts([
-    { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null },
-    { ...base, id: 2, hostname: 'web1', status: 'ONLINE', statusReason, agent: gone },
+    { ...healthyHost, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null },
+    { ...healthyHost, id: 2, hostname: 'web1', status: 'ONLINE', statusReason, agent: gone },
   ])
   const screen = () => screenOf(view.frame({ cols: 120, rows: 14 }, now))
   screen()
@@ -270,15 +266,14 @@ test('the fleet at 80 columns: what a filter hides is counted, d is about the ch
     run: nothing,
     examine: (_columns, hostId) => examined.push(hostId),
   })
-  const base = { ...(exampleHost as unknown as Host), statusReason: null }
   const away = { status: 'OFFLINE', agent: null } as const
   const read = (...others: Host[]) =>
-    state.readHosts([{ ...base, id: 1, hostname: 'web1', status: 'ONLINE' }, ...others])
+    state.readHosts([{ ...healthyHost, id: 1, hostname: 'web1', status: 'ONLINE' }, ...others])
   const foot = () => screenOf(view.frame(usual, now)).at(-1) ?? ''
   const press = (...names: string[]) => {
     for (const name of names) view.key({ name, text: name.length === 1 ? name : null })
   }
-  read({ ...base, id: 2, hostname: 'db2', ...away })
+  read({ ...healthyHost, id: 2, hostname: 'db2', ...away })
   t.regex(foot(), /d doctor {2}t terminal {2}f filter {2}Tab switch$/)
   press('d', 'f', 'w', 'e', 'b', 'enter', 'e')
   t.is(foot(), ' every host shown is ONLINE; 1 hidden by the filter is not: Esc')
@@ -306,22 +301,27 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   }
   const screen = () => screenOf(view.frame({ cols: 120, rows: 14 }, now))
   t.regex(screen()[2] ?? '', /reading/)
-  const base = exampleHost as unknown as Host
   const at = '2026-03-02T09:59:00.000Z'
-  const agent = { ...(base.agent as NonNullable<Host['agent']>), lastHeartbeatAt: at }
+  const agent = { ...healthyAgent, lastHeartbeatAt: at }
   state.readHosts([
-    { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null, agent },
-    { ...base, id: 2, hostname: 'web1', status: 'OFFLINE', statusReason: 'never heard', agent: null },
-    { ...base, id: 3, hostname: 'web2', status: 'OFFLINE', statusReason: 'no heartbeat for 60 s', agent },
+    { ...healthyHost, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null, agent },
+    { ...healthyHost, id: 2, hostname: 'web1', status: 'OFFLINE', statusReason: 'never heard', agent: null },
+    {
+      ...healthyHost,
+      id: 3,
+      hostname: 'web2',
+      status: 'OFFLINE',
+      statusReason: 'no heartbeat for 60 s',
+      agent,
+    },
   ])
   t.regex(screen().join('\n'), /no tasks yet/)
-  const summary = taskSummary as unknown as TaskSummary
   const event = { id: 'x-1', type: 'task', change: 'created', at } as const
-  t.false(state.apply({ ...event, task: { ...summary, taskId: 'old' } }))
+  t.false(state.apply({ ...event, task: { ...endedTask, taskId: 'old' } }))
   t.false(
     state.apply({
       ...event,
-      task: { ...summary, taskId: 'new', status: 'RUNNING', scriptName: null, firstLine: 'df -h' },
+      task: { ...endedTask, taskId: 'new', status: 'RUNNING', scriptName: null, firstLine: 'df -h' },
     }),
   )
   const shown = screen()
@@ -334,7 +334,7 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   press('j')
   t.regex(screen()[3] ?? '', /OFFLINE: never heard/)
   t.deepEqual(did, ['tasks of 2'])
-  const ran = { ...summary, taskId: 'new', status: 'RUNNING' } as const
+  const ran = { ...endedTask, taskId: 'new', status: 'RUNNING' } as const
   state.apply({ ...event, change: 'updated', task: { ...ran, status: 'FAILED' } })
   state.readTasks([ran, { ...ran, taskId: 'own' }], 2)
   t.deepEqual(
@@ -342,8 +342,8 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
     ['new FAILED', 'own RUNNING'],
     'what was read late takes nothing back',
   )
-  state.readTasks([{ ...summary, taskId: 'own' }], 2)
-  t.true(state.apply({ ...event, task: { ...summary, taskId: 'newer' } }), 'whose it is has to be asked')
+  state.readTasks([{ ...endedTask, taskId: 'own' }], 2)
+  t.true(state.apply({ ...event, task: { ...endedTask, taskId: 'newer' } }), 'whose it is has to be asked')
   press('enter', 't')
   t.deepEqual(did.slice(1), ['open own 2', 'terminal 2'])
   state.apply({ id: 'x-2', type: 'host', change: 'removed', at, host: { id: 2 } })
@@ -430,12 +430,11 @@ test('A16 a row of tasks tells how long ago, who, and the end of the id, at 80 c
     run: nothing,
     examine: nothing,
   })
-  state.readHosts([{ ...(exampleHost as unknown as Host), hostname: 'db1', status: 'ONLINE' }])
-  const task = taskSummary as unknown as TaskSummary
+  state.readHosts([{ ...healthyHost, hostname: 'db1', status: 'ONLINE' }])
   const createdAt = '2026-03-02T09:58:45.000Z'
   const scriptName = 'a script with a long name that has to give way'
   state.readTasks(
-    [{ ...task, taskId: '01M7ZEF5G74K5B44GT1WC0PYME', createdAt, scriptName, createdBy: 'ann' }],
+    [{ ...endedTask, taskId: '01M7ZEF5G74K5B44GT1WC0PYME', createdAt, scriptName, createdBy: 'ann' }],
     null,
   )
   const row = (cols: number) => screenOf(view.frame({ cols, rows: 24 }, now))[3] ?? ''
@@ -467,14 +466,13 @@ function openFleet(hosts: readonly (readonly [name: string, status: Host['status
     run: (command, hostIds) => did.push(`run ${command} on ${hostIds.join(' ')}`),
     examine: (columns) => did.push(`examine ${columns}`),
   })
-  const base = { ...(exampleHost as unknown as Host), statusReason: null }
   state.readHosts(
     hosts.map(([hostname, status], at) => ({
-      ...base,
+      ...healthyHost,
       id: at + 1,
       hostname,
       status,
-      agent: base.agent && { ...base.agent, reachable: status !== 'OFFLINE' },
+      agent: { ...healthyAgent, reachable: status !== 'OFFLINE' },
     })),
   )
   state.readTasks([], null)
@@ -520,12 +518,11 @@ test('A16 a command runs on the hosts that a filter leaves, or the chosen one, o
 
 test('A16 tasks are filtered by what ran, by whom, and how it stands; Esc shows all again', (t) => {
   const { state, press, screen } = openFleet([['web1', 'ONLINE']])
-  const task = taskSummary as unknown as TaskSummary
   state.readTasks(
     [
-      { ...task, taskId: 'AAAAAA', scriptName: 'deploy', createdBy: 'ann', status: 'FAILED' },
+      { ...endedTask, taskId: 'AAAAAA', scriptName: 'deploy', createdBy: 'ann', status: 'FAILED' },
       {
-        ...task,
+        ...endedTask,
         taskId: 'BBBBBB',
         scriptName: null,
         firstLine: 'df -h',

@@ -1,6 +1,5 @@
 import { longestReason } from '../bounds.ts'
 import { Hostname, Id, Time } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -39,23 +38,22 @@ export const RegisterRequest = Type.Object(
     ...facts,
     agentVersion: Type.Optional(Fact),
   },
-  { examples: [examples.registerRequest] },
+  {
+    examples: [{ agentId: 'agent-web1', hostname: 'web1', os: 'linux', arch: 'x64', agentVersion: '0.1.0' }],
+  },
 )
 export type RegisterRequest = Static<typeof RegisterRequest>
 
 /** `serverKey`: the Ed25519 public key, base64, that signs executions; `keyId` names it (contract §6). */
-export const RegisterResult = Type.Object(
-  {
-    hostId: Id,
-    token: Type.String(),
-    heartbeatInterval: Type.Number(),
-    metricsInterval: Type.Number(),
-    serverKey: Type.String(),
-    keyId: Type.String(),
-    serverTime: Time,
-  },
-  { examples: [examples.registerResult] },
-)
+export const RegisterResult = Type.Object({
+  hostId: Id,
+  token: Type.String(),
+  heartbeatInterval: Type.Number(),
+  metricsInterval: Type.Number(),
+  serverKey: Type.String(),
+  keyId: Type.String(),
+  serverTime: Time,
+})
 export type RegisterResult = Static<typeof RegisterResult>
 
 /** How far the server's store has come (docs/reference/protocol.md, P49); opaque to agents. */
@@ -83,38 +81,54 @@ export const HeartbeatRequest = Type.Object(
     mark: Type.Optional(Mark),
     facts: Type.Optional(SystemFacts),
   },
-  { examples: [examples.heartbeatRequest] },
+  {
+    examples: [
+      {
+        agentId: 'agent-web1',
+        timestamp: '2026-03-02T09:30:12.480Z',
+        status: 'HEALTHY',
+        uptime: 86_400,
+        onDemand: false,
+        mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4711, mac: '8sRIYRWnBjEb7DYHYTjkqOAHBVZjhq3ijqkUHKbFBSY' },
+      },
+    ],
+  },
 )
 export type HeartbeatRequest = Static<typeof HeartbeatRequest>
 
 export const MetricsRequest = Type.Object(
   { agentId: AgentId, ...Metrics.properties },
-  { examples: [examples.metricsRequest] },
+  {
+    examples: [
+      {
+        agentId: 'agent-web1',
+        timestamp: '2026-03-02T09:30:00.000Z',
+        cpu: { usagePercent: 12.5, loadAvg1m: 0.42, loadAvg5m: 0.38, loadAvg15m: 0.31 },
+        memory: { totalMB: 7972, usedMB: 3120, availableMB: 4852, usagePercent: 39.1 },
+        disk: [{ mountPoint: '/', totalGB: 98.3, usedGB: 41.7, usagePercent: 42.4 }],
+        network: { rxBytesPerSec: 18_240, txBytesPerSec: 9120, connections: 37 },
+      },
+    ],
+  },
 )
 export type MetricsRequest = Static<typeof MetricsRequest>
 
 /** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps the one it has. */
-export const AgentAck = Type.Object(
-  {
-    serverTime: Time,
-    configVersion: Type.Integer(),
-    pendingTasks: Type.Integer(),
-    mark: Type.Optional(Mark),
-  },
-  { examples: [examples.agentAck] },
-)
+export const AgentAck = Type.Object({
+  serverTime: Time,
+  configVersion: Type.Integer(),
+  pendingTasks: Type.Integer(),
+  mark: Type.Optional(Mark),
+})
 export type AgentAck = Static<typeof AgentAck>
 
 export const AgentConfigQuery = Type.Object({ agentId: AgentId }, { additionalProperties: false })
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
-export const AgentConfig = Type.Object(
-  {
-    heartbeatInterval: Type.Number(),
-    metricsInterval: Type.Number(),
-    logLevel: Type.Enum([...logLevels]),
-    configVersion: Type.Integer(),
-    pendingTasks: Type.Array(Type.Object({ taskId: Type.String(), type: Type.Literal('EXECUTE_SCRIPT') })),
-  },
-  { examples: [examples.agentConfig] },
-)
+export const AgentConfig = Type.Object({
+  heartbeatInterval: Type.Number(),
+  metricsInterval: Type.Number(),
+  logLevel: Type.Enum([...logLevels]),
+  configVersion: Type.Integer(),
+  pendingTasks: Type.Array(Type.Object({ taskId: Type.String(), type: Type.Literal('EXECUTE_SCRIPT') })),
+})
 export type AgentConfig = Static<typeof AgentConfig>

@@ -1,6 +1,5 @@
 import { auditActors, auditOutcomes } from '../../audit.ts'
 import { Closed, Nullable, paging, Time } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
 const AuditOutcome = Type.Enum([...auditOutcomes])
@@ -23,20 +22,17 @@ export const AuditDetail = Type.Record(
   Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null(), Type.Array(Type.String())]),
 )
 
-export const AuditEntry = Type.Object(
-  {
-    id: Type.Integer(),
-    at: Time,
-    actor: AuditActor,
-    ip: Nullable(Type.String()),
-    action: Type.String(),
-    object: Nullable(AuditObject),
-    outcome: AuditOutcome,
-    detail: AuditDetail,
-    hash: Type.String(),
-  },
-  { examples: [examples.auditEntry] },
-)
+export const AuditEntry = Type.Object({
+  id: Type.Integer(),
+  at: Time,
+  actor: AuditActor,
+  ip: Nullable(Type.String()),
+  action: Type.String(),
+  object: Nullable(AuditObject),
+  outcome: AuditOutcome,
+  detail: AuditDetail,
+  hash: Type.String(),
+})
 
 /** Filters of the log; each takes the exact text, `actor` the actor's name. */
 export const AuditQuery = Closed({

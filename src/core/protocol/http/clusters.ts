@@ -1,5 +1,4 @@
 import { Closed, Id, Nullable, named, paging, Text, Time } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
 /** Names stand in selectors as `@name`, so they hold none of the selector's own characters (contract §8). */
@@ -20,7 +19,7 @@ export const ClusterCreate = Closed(
     hostIds: Type.Optional(HostIds),
     selector: Type.Optional(Selector),
   },
-  { examples: [examples.clusterCreate] },
+  { examples: [{ name: 'web', description: 'All web servers', selector: '@role:web' }] },
 )
 export type ClusterCreate = Static<typeof ClusterCreate>
 
@@ -31,7 +30,7 @@ export const ClusterPatch = Closed(
     hostIds: Type.Optional(Nullable(HostIds)),
     selector: Type.Optional(Nullable(Selector)),
   },
-  { examples: [examples.clusterPatch] },
+  { examples: [{ hostIds: [7, 8], selector: null }] },
 )
 export type ClusterPatch = Static<typeof ClusterPatch>
 
@@ -43,17 +42,14 @@ export const ClusterQuery = Closed({
 export type ClusterQuery = Static<typeof ClusterQuery>
 
 /** `hostIds` are the members of now, for a dynamic cluster too. */
-export const Cluster = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    description: Type.String(),
-    hostIds: Type.Array(Id),
-    selector: Nullable(Type.String()),
-    hostCount: Type.Integer(),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.cluster] },
-)
+export const Cluster = Type.Object({
+  id: Id,
+  name: Type.String(),
+  description: Type.String(),
+  hostIds: Type.Array(Id),
+  selector: Nullable(Type.String()),
+  hostCount: Type.Integer(),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type Cluster = Static<typeof Cluster>

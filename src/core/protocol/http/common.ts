@@ -14,10 +14,11 @@ export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const OpaqueId = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',
   description: 'an id as the server gives it',
+  examples: ['01JNZ8Q3V5K7M9P2R4T6W8Y0AB'],
 })
 
 /** ISO 8601 UTC with milliseconds. */
-export const Time = Type.String({ format: 'date-time' })
+export const Time = Type.String({ format: 'date-time', examples: ['2026-03-02T09:30:00.000Z'] })
 
 /** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract §1). */
 const unshown =
@@ -82,9 +83,9 @@ export const NamedQuery = Closed({ ...paging, ...named })
 export type NamedQuery = Static<typeof NamedQuery>
 
 /** The `data` of a deletion, and of what changes a record without showing it. */
-export const IdOnly = Type.Object({ id: Id }, { examples: [{ id: 7 }] })
+export const IdOnly = Type.Object({ id: Id })
 /** The `data` of what has nothing to tell. */
-export const Nothing = Type.Object({}, { examples: [{}] })
+export const Nothing = Type.Object({})
 
 /** The `data` of health. */
 export const Up = Type.Object({ status: Type.Literal('UP') })
@@ -93,12 +94,12 @@ export const Up = Type.Object({ status: Type.Literal('UP') })
 export const PageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     content: Type.Array(item),
-    page: Type.Integer({ examples: [0] }),
-    size: Type.Integer({ examples: [20] }),
-    totalElements: Type.Integer({ examples: [1] }),
-    totalPages: Type.Integer({ examples: [1] }),
+    page: Type.Integer(),
+    size: Type.Integer(),
+    totalElements: Type.Integer(),
+    totalPages: Type.Integer(),
     /** `offset` of the record behind the page; null at the end of the list. Older servers don't say it. */
-    next: Type.Optional(Nullable(Type.Integer({ examples: [20] }))),
+    next: Type.Optional(Nullable(Type.Integer())),
   })
 
 /** The `data` of every list. */

@@ -1,5 +1,4 @@
 import { Closed, Id, Line, Nullable, Tags, Time } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
 export const EnrollmentCreate = Closed(
@@ -13,61 +12,49 @@ export const EnrollmentCreate = Closed(
     url: Type.Optional(Line(2048)),
     fingerprint: Type.Optional(Line(128)),
   },
-  { examples: [examples.enrollmentCreate] },
+  { examples: [{ name: 'web servers', maxUses: 20, expiresInHours: 24, tags: { role: 'web' } }] },
 )
 export type EnrollmentCreate = Static<typeof EnrollmentCreate>
 
-export const Enrollment = Type.Object(
-  {
-    id: Id,
-    name: Nullable(Type.String()),
-    maxUses: Type.Integer(),
-    uses: Type.Integer(),
-    tags: Type.Record(Type.String(), Type.String()),
-    clusterId: Nullable(Id),
-    hostId: Nullable(Id),
-    createdBy: Type.String(),
-    createdAt: Time,
-    expiresAt: Time,
-  },
-  { examples: [examples.enrollment] },
-)
+export const Enrollment = Type.Object({
+  id: Id,
+  name: Nullable(Type.String()),
+  maxUses: Type.Integer(),
+  uses: Type.Integer(),
+  tags: Type.Record(Type.String(), Type.String()),
+  clusterId: Nullable(Id),
+  hostId: Nullable(Id),
+  createdBy: Type.String(),
+  createdAt: Time,
+  expiresAt: Time,
+})
 export type Enrollment = Static<typeof Enrollment>
 
 /** An enrollment token that still lets hosts in. */
-const OpenEnrollment = Type.Object(
-  {
-    id: Id,
-    name: Nullable(Type.String()),
-    maxUses: Type.Integer(),
-    uses: Type.Integer(),
-    expiresAt: Time,
-  },
-  { examples: [examples.openEnrollment] },
-)
+const OpenEnrollment = Type.Object({
+  id: Id,
+  name: Nullable(Type.String()),
+  maxUses: Type.Integer(),
+  uses: Type.Integer(),
+  expiresAt: Time,
+})
 export type OpenEnrollment = Static<typeof OpenEnrollment>
 
 /**
  * The `data` of what parts a host from its agent. The agent is let in by a newer enrollment token only, but whoever has one
  * of `openEnrollments` can still enroll a machine as a new host.
  */
-export const Parted = Type.Object(
-  { id: Id, openEnrollments: Type.Array(OpenEnrollment) },
-  { examples: [{ id: 7, openEnrollments: [examples.openEnrollment] }] },
-)
+export const Parted = Type.Object({ id: Id, openEnrollments: Type.Array(OpenEnrollment) })
 export type Parted = Static<typeof Parted>
 
 /**
  * `token` is shown only once, and in `join`, which holds all that a host needs to know, and in `line`, which is pasted on the
  * host (contract §10). Both are null as long as no URL is known.
  */
-export const EnrollmentCreated = Type.Object(
-  {
-    ...Enrollment.properties,
-    token: Type.String(),
-    join: Nullable(Type.String()),
-    line: Nullable(Type.String()),
-  },
-  { examples: [examples.enrollmentCreated] },
-)
+export const EnrollmentCreated = Type.Object({
+  ...Enrollment.properties,
+  token: Type.String(),
+  join: Nullable(Type.String()),
+  line: Nullable(Type.String()),
+})
 export type EnrollmentCreated = Static<typeof EnrollmentCreated>

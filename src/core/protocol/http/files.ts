@@ -1,6 +1,5 @@
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import * as examples from './work-examples.ts'
 
 const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const Sha256 = Type.String({
@@ -9,37 +8,28 @@ const Sha256 = Type.String({
 })
 
 /** An upload, from its beginning on; `offset` is what is on the server's disk. */
-export const File = Type.Object(
-  {
-    fileId: OpaqueId,
-    /** What it is called where it comes from; null where nobody said. */
-    name: Nullable(Type.String()),
-    size: Nullable(Type.Integer()),
-    offset: Type.Integer(),
-    sha256: Nullable(Type.String()),
-    isComplete: Type.Boolean(),
-    isSecret: Type.Boolean(),
-    createdAt: Time,
-    expiresAt: Time,
-  },
-  { examples: [examples.file] },
-)
+export const File = Type.Object({
+  fileId: OpaqueId,
+  /** What it is called where it comes from; null where nobody said. */
+  name: Nullable(Type.String()),
+  size: Nullable(Type.Integer()),
+  offset: Type.Integer(),
+  sha256: Nullable(Type.String()),
+  isComplete: Type.Boolean(),
+  isSecret: Type.Boolean(),
+  createdAt: Time,
+  expiresAt: Time,
+})
 export type File = Static<typeof File>
 
 /** An upload in a list; `user` is null once its user is removed. */
-export const Upload = Type.Object(
-  { ...File.properties, user: Nullable(Type.String()) },
-  { examples: [{ ...examples.file, user: 'ann' }] },
-)
+export const Upload = Type.Object({ ...File.properties, user: Nullable(Type.String()) })
 export type Upload = Static<typeof Upload>
 
 export const UploadQuery = Closed({ ...paging, user: Type.Optional(Line(128)) })
 export type UploadQuery = Static<typeof UploadQuery>
 
-export const UploadRemoved = Type.Object(
-  { fileId: OpaqueId },
-  { examples: [{ fileId: examples.file.fileId }] },
-)
+export const UploadRemoved = Type.Object({ fileId: OpaqueId })
 export type UploadRemoved = Static<typeof UploadRemoved>
 
 export const FileQuery = Closed({
@@ -62,11 +52,16 @@ export const FetchedPartQuery = Closed({
 export type FetchedPartQuery = Static<typeof FetchedPartQuery>
 
 /** Where the next part begins. */
-export const FetchedPart = Type.Object({ offset: Type.Integer() }, { examples: [{ offset: 1_048_576 }] })
+export const FetchedPart = Type.Object({ offset: Type.Integer() })
 export type FetchedPart = Static<typeof FetchedPart>
 
 /** Absolute; the service refuses `..`, and more than 4,095 bytes. */
-const RemotePath = Type.String({ minLength: 1, maxLength: 4095, pattern: '^/[^\\u0000]*$' })
+const RemotePath = Type.String({
+  minLength: 1,
+  maxLength: 4095,
+  pattern: '^/[^\\u0000]*$',
+  examples: ['/etc/app.conf'],
+})
 const Kind = Type.Enum(['FILE', 'TREE'])
 /** Octal: at least three digits, so that no decimal number is taken for one. */
 const Mode = Type.String({
@@ -134,16 +129,13 @@ export const TaskFetch = Type.Object({
 })
 
 /** What a task fetches from one of its hosts; `size` and `sha256` are null where it has not come in full. */
-export const TaskFile = Type.Object(
-  {
-    hostId: Id,
-    hostname: Type.String(),
-    /** On that host. */
-    path: Type.String(),
-    kind: Kind,
-    size: Nullable(Type.Integer()),
-    sha256: Nullable(Type.String()),
-  },
-  { examples: [examples.taskFile] },
-)
+export const TaskFile = Type.Object({
+  hostId: Id,
+  hostname: Type.String(),
+  /** On that host. */
+  path: Type.String(),
+  kind: Kind,
+  size: Nullable(Type.Integer()),
+  sha256: Nullable(Type.String()),
+})
 export type TaskFile = Static<typeof TaskFile>

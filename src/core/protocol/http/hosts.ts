@@ -13,7 +13,6 @@ import {
   TagValue,
   Time,
 } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { HostAgent } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -40,7 +39,7 @@ export const HostCreate = Closed(
     hostKey: Type.Optional(HostKey),
     tags: Type.Optional(Tags),
   },
-  { examples: [examples.hostCreate] },
+  { examples: [{ hostname: 'web1', ip: '10.0.0.11', tags: { role: 'web' } }] },
 )
 export type HostCreate = Static<typeof HostCreate>
 
@@ -62,7 +61,7 @@ export const HostPatch = Closed(
       }),
     ),
   },
-  { examples: [examples.hostPatch] },
+  { examples: [{ ip: '10.0.0.12', tags: { role: null } }] },
 )
 export type HostPatch = Static<typeof HostPatch>
 
@@ -96,52 +95,46 @@ export type HostQuery = Static<typeof HostQuery>
 /** Without `force` a host that takes part in a running task is not removed (409). */
 export const HostRemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
 
-export const SystemInfo = Type.Object(
-  {
-    os: Type.String(),
-    distribution: Type.Optional(Type.String()),
-    kernel: Type.String(),
-    arch: Type.String(),
-    cpuCores: Type.Number(),
-    memoryMB: Type.Number(),
-    diskGB: Type.Number(),
-    ipAddresses: Type.Array(Type.String()),
-  },
-  { examples: [examples.systemInfo] },
-)
+export const SystemInfo = Type.Object({
+  os: Type.String(),
+  distribution: Type.Optional(Type.String()),
+  kernel: Type.String(),
+  arch: Type.String(),
+  cpuCores: Type.Number(),
+  memoryMB: Type.Number(),
+  diskGB: Type.Number(),
+  ipAddresses: Type.Array(Type.String()),
+})
 
-export const Metrics = Type.Object(
-  {
-    timestamp: Time,
-    cpu: Type.Object({
+export const Metrics = Type.Object({
+  timestamp: Time,
+  cpu: Type.Object({
+    usagePercent: Type.Number(),
+    loadAvg1m: Type.Number(),
+    loadAvg5m: Type.Number(),
+    loadAvg15m: Type.Number(),
+  }),
+  memory: Type.Object({
+    totalMB: Type.Number(),
+    usedMB: Type.Number(),
+    availableMB: Type.Number(),
+    usagePercent: Type.Number(),
+  }),
+  disk: Type.Array(
+    Type.Object({
+      mountPoint: Type.String({ maxLength: 4096 }),
+      totalGB: Type.Number(),
+      usedGB: Type.Number(),
       usagePercent: Type.Number(),
-      loadAvg1m: Type.Number(),
-      loadAvg5m: Type.Number(),
-      loadAvg15m: Type.Number(),
+      inodesPercent: Type.Optional(Type.Number()),
     }),
-    memory: Type.Object({
-      totalMB: Type.Number(),
-      usedMB: Type.Number(),
-      availableMB: Type.Number(),
-      usagePercent: Type.Number(),
-    }),
-    disk: Type.Array(
-      Type.Object({
-        mountPoint: Type.String({ maxLength: 4096 }),
-        totalGB: Type.Number(),
-        usedGB: Type.Number(),
-        usagePercent: Type.Number(),
-        inodesPercent: Type.Optional(Type.Number()),
-      }),
-    ),
-    network: Type.Object({
-      rxBytesPerSec: Type.Number(),
-      txBytesPerSec: Type.Number(),
-      connections: Type.Number(),
-    }),
-  },
-  { examples: [examples.metrics] },
-)
+  ),
+  network: Type.Object({
+    rxBytesPerSec: Type.Number(),
+    txBytesPerSec: Type.Number(),
+    connections: Type.Number(),
+  }),
+})
 
 export const defaultPoints = 300
 
@@ -157,37 +150,31 @@ export type HostMetricsQuery = Static<typeof HostMetricsQuery>
  * Ascending averages of equal parts of the range, each at the start of its part; parts without reports are left out.
  * `from` is later than asked for where history does not reach back so far, and `to` earlier where it has yet to come.
  */
-export const HostMetrics = Type.Object(
-  {
-    hostId: Id,
-    from: Time,
-    to: Time,
-    samples: Type.Array(Metrics),
-  },
-  { examples: [examples.hostMetrics] },
-)
+export const HostMetrics = Type.Object({
+  hostId: Id,
+  from: Time,
+  to: Time,
+  samples: Type.Array(Metrics),
+})
 export type HostMetrics = Static<typeof HostMetrics>
 
-export const Host = Type.Object(
-  {
-    id: Id,
-    hostname: Type.String(),
-    ip: Type.String(),
-    sshPort: Type.Integer(),
-    authType: AuthType,
-    username: Nullable(Type.String()),
-    /** Of SSH: pinned when the server first logs in there, or set beforehand. */
-    hostKey: Nullable(Type.String()),
-    tags: Type.Record(Type.String(), Type.String()),
-    status: HostStatus,
-    statusReason: Nullable(Type.String()),
-    clusterIds: Type.Array(Id),
-    systemInfo: Nullable(SystemInfo),
-    agent: Nullable(HostAgent),
-    metrics: Nullable(Metrics),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.host] },
-)
+export const Host = Type.Object({
+  id: Id,
+  hostname: Type.String(),
+  ip: Type.String(),
+  sshPort: Type.Integer(),
+  authType: AuthType,
+  username: Nullable(Type.String()),
+  /** Of SSH: pinned when the server first logs in there, or set beforehand. */
+  hostKey: Nullable(Type.String()),
+  tags: Type.Record(Type.String(), Type.String()),
+  status: HostStatus,
+  statusReason: Nullable(Type.String()),
+  clusterIds: Type.Array(Id),
+  systemInfo: Nullable(SystemInfo),
+  agent: Nullable(HostAgent),
+  metrics: Nullable(Metrics),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type Host = Static<typeof Host>

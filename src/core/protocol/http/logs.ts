@@ -2,7 +2,6 @@ import { streams } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
 import { Closed, Id, OpaqueId, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import * as examples from './work-examples.ts'
 
 const Stream = Type.Enum([...streams])
 
@@ -58,8 +57,10 @@ export const CarriedBytes = Type.Object({
 export type CarriedBytes = Static<typeof CarriedBytes>
 
 /** `next` goes back as `after`; `previous` as `before`, and is 0 where nothing precedes. A page may be empty with more to come. */
-export const LogPage = Type.Object(
-  { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer(), previous: Type.Integer() },
-  { examples: [examples.logPage] },
-)
+export const LogPage = Type.Object({
+  taskId: OpaqueId,
+  entries: Type.Array(LogEntry),
+  next: Type.Integer(),
+  previous: Type.Integer(),
+})
 export type LogPage = Static<typeof LogPage>

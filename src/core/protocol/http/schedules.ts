@@ -3,7 +3,6 @@ import { Closed, Id, Line, Nullable, named, OpaqueId, paging, Time } from './com
 import { Copy } from './files.ts'
 import { type Static, type TSchema, Type } from './schema.ts'
 import { AdHocScript, Params, runOptions, Target, TaskStatus } from './tasks.ts'
-import * as examples from './work-examples.ts'
 
 export const Overlap = Type.Enum([...overlaps])
 export const Missed = Type.Enum([...missedRules])
@@ -46,7 +45,17 @@ export const ScheduleCreate = Closed(
     from: Type.Optional(Time),
     until: Type.Optional(Time),
   },
-  { examples: [examples.scheduleCreate] },
+  {
+    examples: [
+      {
+        name: 'nightly',
+        cron: '30 3 * * 1-5',
+        timezone: 'Europe/Berlin',
+        scriptId: 5,
+        target: { clusterId: 2 },
+      },
+    ],
+  },
 )
 export type ScheduleCreate = Static<typeof ScheduleCreate>
 
@@ -89,7 +98,7 @@ export const SchedulePatch = Closed(
     /** Secrets go to the stored scripts as they are now. */
     confirmed: Type.Optional(Type.Literal(true)),
   },
-  { examples: [examples.schedulePatch] },
+  { examples: [{ cron: '0 4 * * *', jitterSeconds: 300, until: null }] },
 )
 export type SchedulePatch = Static<typeof SchedulePatch>
 
@@ -101,41 +110,38 @@ const LastTask = Type.Object({
 })
 
 /** Options of execute calls are there where they were given. */
-export const Schedule = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    cron: Nullable(Type.String()),
-    everySeconds: Nullable(Type.Integer()),
-    at: Nullable(Time),
-    timezone: Type.String(),
-    scriptId: Nullable(Id),
-    script: Nullable(AdHocScript),
-    copy: Nullable(Copy),
-    target: Target,
-    params: Type.Record(Type.String(), Type.String()),
-    /** Names only. */
-    secretParams: Type.Array(Type.String()),
-    ...runOptions,
-    enabled: Type.Boolean(),
-    overlap: Overlap,
-    missed: Missed,
-    missedWithinSeconds: Type.Integer(),
-    jitterSeconds: Type.Integer(),
-    from: Nullable(Time),
-    until: Nullable(Time),
-    /** The next slot, before jitter; null while it is paused or suspended, and after the last one. */
-    nextAt: Nullable(Time),
-    /** Null before the first run, and when that task is no longer kept. */
-    lastTask: Nullable(LastTask),
-    /** Why it does not run any more. */
-    suspended: Nullable(Type.String()),
-    owner: Type.String(),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.schedule] },
-)
+export const Schedule = Type.Object({
+  id: Id,
+  name: Type.String(),
+  cron: Nullable(Type.String()),
+  everySeconds: Nullable(Type.Integer()),
+  at: Nullable(Time),
+  timezone: Type.String(),
+  scriptId: Nullable(Id),
+  script: Nullable(AdHocScript),
+  copy: Nullable(Copy),
+  target: Target,
+  params: Type.Record(Type.String(), Type.String()),
+  /** Names only. */
+  secretParams: Type.Array(Type.String()),
+  ...runOptions,
+  enabled: Type.Boolean(),
+  overlap: Overlap,
+  missed: Missed,
+  missedWithinSeconds: Type.Integer(),
+  jitterSeconds: Type.Integer(),
+  from: Nullable(Time),
+  until: Nullable(Time),
+  /** The next slot, before jitter; null while it is paused or suspended, and after the last one. */
+  nextAt: Nullable(Time),
+  /** Null before the first run, and when that task is no longer kept. */
+  lastTask: Nullable(LastTask),
+  /** Why it does not run any more. */
+  suspended: Nullable(Type.String()),
+  owner: Type.String(),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type Schedule = Static<typeof Schedule>
 
 /** A script of a schedule as lists show it: `content` only where `name` asks for one schedule. */
@@ -150,42 +156,36 @@ const ListedText = Type.Object({
 const listedGate = { scriptId: Type.Optional(Id), script: Type.Optional(ListedText) }
 
 /** A schedule as lists show it: texts and `params` only where `name` asks for one schedule. */
-export const ScheduleSummary = Type.Object(
-  {
-    ...Schedule.properties,
-    script: Nullable(ListedText),
-    params: Type.Optional(Schedule.properties.params),
-    verify: Type.Optional(Type.Object({ ...runOptions.verify.properties, ...listedGate })),
-    rollback: Type.Optional(Type.Object(listedGate)),
-  },
-  { examples: [examples.scheduleSummary] },
-)
+export const ScheduleSummary = Type.Object({
+  ...Schedule.properties,
+  script: Nullable(ListedText),
+  params: Type.Optional(Schedule.properties.params),
+  verify: Type.Optional(Type.Object({ ...runOptions.verify.properties, ...listedGate })),
+  rollback: Type.Optional(Type.Object(listedGate)),
+})
 export type ScheduleSummary = Static<typeof ScheduleSummary>
 
 /** What became of a slot; of several that were skipped together, of all of them. */
-export const ScheduleSlot = Type.Object(
-  {
-    /** The last of them, before jitter. */
-    plannedAt: Time,
-    firstAt: Time,
-    /** How many slots they are; null: too many to count. */
-    count: Nullable(Type.Integer()),
-    /** When it was decided. */
-    at: Time,
-    outcome: SlotOutcome,
-    /** Of SKIPPED. */
-    why: Nullable(SkipReason),
-    /** Of FAILED: why no task could be made. */
-    error: Nullable(Type.String()),
-    taskId: Nullable(OpaqueId),
-    /** Who ran it by hand, outside of its slots. */
-    by: Nullable(Type.String()),
-  },
-  { examples: [examples.scheduleSlot] },
-)
+export const ScheduleSlot = Type.Object({
+  /** The last of them, before jitter. */
+  plannedAt: Time,
+  firstAt: Time,
+  /** How many slots they are; null: too many to count. */
+  count: Nullable(Type.Integer()),
+  /** When it was decided. */
+  at: Time,
+  outcome: SlotOutcome,
+  /** Of SKIPPED. */
+  why: Nullable(SkipReason),
+  /** Of FAILED: why no task could be made. */
+  error: Nullable(Type.String()),
+  taskId: Nullable(OpaqueId),
+  /** Who ran it by hand, outside of its slots. */
+  by: Nullable(Type.String()),
+})
 export type ScheduleSlot = Static<typeof ScheduleSlot>
 
-export const ScheduleTimes = Type.Object({ next: Type.Array(Time) }, { examples: [examples.scheduleTimes] })
+export const ScheduleTimes = Type.Object({ next: Type.Array(Time) })
 export type ScheduleTimes = Static<typeof ScheduleTimes>
 
 export const ScheduleQuery = Closed({

@@ -1,7 +1,6 @@
 import { maxScriptBytes, scriptTypes } from '../../script/script-form.ts'
 import { Closed, Id, Line, Nullable, named, paging, Text, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import * as examples from './work-examples.ts'
 
 export const ScriptType = Type.Enum([...scriptTypes])
 
@@ -20,7 +19,11 @@ export const ScriptCreate = Closed(
     tags: Type.Optional(TagList),
     category: Type.Optional(Line(64)),
   },
-  { examples: [examples.scriptCreate] },
+  {
+    examples: [
+      { name: 'restart', type: 'BASH', content: 'systemctl restart "$UNIT"', timeout: 120, tags: ['web'] },
+    ],
+  },
 )
 export type ScriptCreate = Static<typeof ScriptCreate>
 
@@ -34,7 +37,7 @@ export const ScriptPatch = Closed(
     tags: Type.Optional(Nullable(TagList)),
     category: Type.Optional(Nullable(Line(64))),
   },
-  { examples: [examples.scriptPatch] },
+  { examples: [{ timeout: 300, category: null }] },
 )
 export type ScriptPatch = Static<typeof ScriptPatch>
 
@@ -63,60 +66,48 @@ const ScriptParam = Type.Object({
   pattern: Nullable(Type.String()),
 })
 
-export const Script = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    description: Type.String(),
-    type: ScriptType,
-    content: Type.String(),
-    timeout: Nullable(Type.Integer()),
-    tags: Type.Array(Type.String()),
-    category: Nullable(Type.String()),
-    /** In the order in which the text declares them; empty: it takes any. */
-    params: Type.Array(ScriptParam),
-    version: Type.Integer(),
-    sha256: Type.String(),
-    createdBy: Type.String(),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.script] },
-)
+export const Script = Type.Object({
+  id: Id,
+  name: Type.String(),
+  description: Type.String(),
+  type: ScriptType,
+  content: Type.String(),
+  timeout: Nullable(Type.Integer()),
+  tags: Type.Array(Type.String()),
+  category: Nullable(Type.String()),
+  /** In the order in which the text declares them; empty: it takes any. */
+  params: Type.Array(ScriptParam),
+  version: Type.Integer(),
+  sha256: Type.String(),
+  createdBy: Type.String(),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type Script = Static<typeof Script>
 
 /** A script as lists show it: `content` and `params` only where `name` asks for one script. */
-export const ScriptSummary = Type.Object(
-  {
-    ...Script.properties,
-    content: Type.Optional(Script.properties.content),
-    params: Type.Optional(Script.properties.params),
-    /** Of the content, in UTF-8. Older servers don't say it. */
-    bytes: Type.Optional(Type.Integer()),
-  },
-  { examples: [examples.scriptSummary] },
-)
+export const ScriptSummary = Type.Object({
+  ...Script.properties,
+  content: Type.Optional(Script.properties.content),
+  params: Type.Optional(Script.properties.params),
+  /** Of the content, in UTF-8. Older servers don't say it. */
+  bytes: Type.Optional(Type.Integer()),
+})
 export type ScriptSummary = Static<typeof ScriptSummary>
 
 /** A version as lists show it: all but the text. */
-export const ScriptVersionSummary = Type.Object(
-  {
-    version: Type.Integer(),
-    name: Type.String(),
-    type: ScriptType,
-    sha256: Type.String(),
-    /** Of the content, in UTF-8. */
-    bytes: Type.Integer(),
-    changedBy: Type.String(),
-    changedAt: Time,
-  },
-  { examples: [examples.scriptVersionSummary] },
-)
+export const ScriptVersionSummary = Type.Object({
+  version: Type.Integer(),
+  name: Type.String(),
+  type: ScriptType,
+  sha256: Type.String(),
+  /** Of the content, in UTF-8. */
+  bytes: Type.Integer(),
+  changedBy: Type.String(),
+  changedAt: Time,
+})
 export type ScriptVersionSummary = Static<typeof ScriptVersionSummary>
 
 /** The script as it was in one of its versions. */
-export const ScriptVersion = Type.Object(
-  { ...Script.properties, changedBy: Type.String() },
-  { examples: [examples.scriptVersion] },
-)
+export const ScriptVersion = Type.Object({ ...Script.properties, changedBy: Type.String() })
 export type ScriptVersion = Static<typeof ScriptVersion>

@@ -6,27 +6,14 @@ import { Standing } from './servers.ts'
 export const BackupQuery = Closed({ withoutOutput: Type.Optional(Type.Boolean()) })
 
 /** What the server says of itself to who is logged in; intervals, which its agents keep to, in seconds. */
-export const ServerInfo = Type.Object(
-  {
-    version: Type.String(),
-    serverTime: Time,
-    /** When its process started. Older servers leave it out. */
-    startedAt: Type.Optional(Time),
-    heartbeatInterval: Type.Number(),
-    metricsInterval: Type.Number(),
-  },
-  {
-    examples: [
-      {
-        version: '0.1.0',
-        serverTime: '2026-03-02T09:30:12.502Z',
-        startedAt: '2026-03-01T04:00:07.118Z',
-        heartbeatInterval: 30,
-        metricsInterval: 60,
-      },
-    ],
-  },
-)
+export const ServerInfo = Type.Object({
+  version: Type.String(),
+  serverTime: Time,
+  /** When its process started. Older servers leave it out. */
+  startedAt: Type.Optional(Time),
+  heartbeatInterval: Type.Number(),
+  metricsInterval: Type.Number(),
+})
 export type ServerInfo = Static<typeof ServerInfo>
 
 /**
@@ -36,49 +23,27 @@ export type ServerInfo = Static<typeof ServerInfo>
  * nothing waits for that. `clock`: by how much the clock has jumped, and after how much running it is believed; null where
  * it is. Until then what it would remove for its age waits, or until `rsm server confirm-clock`.
  */
-export const ServerStatus = Type.Object(
-  {
-    version: Type.String(),
-    serverTime: Time,
-    startedAt: Time,
-    run: Type.Object({ run: Type.String(), sequence: Type.Integer() }),
-    restore: Type.Union([
-      Type.Object({
-        noticedAt: Time,
-        reason: Type.String(),
-        hostId: Type.Union([Id, Type.Null()]),
-        agentId: Type.Union([Type.String(), Type.Null()]),
-        tasks: Type.Integer(),
-        executions: Type.Integer(),
-      }),
-      Type.Null(),
-    ]),
-    clock: Type.Union([
-      Type.Object({ aheadSeconds: Type.Integer(), agreesInSeconds: Type.Integer() }),
-      Type.Null(),
-    ]),
-  },
-  {
-    examples: [
-      {
-        version: '0.1.0',
-        serverTime: '2026-03-02T09:30:12.502Z',
-        startedAt: '2026-03-02T09:12:00.104Z',
-        run: { run: 'q3Zr0dBv6aXn1w', sequence: 4712 },
-        restore: {
-          noticedAt: '2026-03-02T09:12:03.711Z',
-          reason:
-            'the agent of web1 has heard of later work of this server than its store holds: that is a backup that was brought back, or it has lost what it had acknowledged',
-          hostId: 7,
-          agentId: 'agent-web1',
-          tasks: 2,
-          executions: 31,
-        },
-        clock: { aheadSeconds: 3_456_000, agreesInSeconds: 82_800 },
-      },
-    ],
-  },
-)
+export const ServerStatus = Type.Object({
+  version: Type.String(),
+  serverTime: Time,
+  startedAt: Time,
+  run: Type.Object({ run: Type.String(), sequence: Type.Integer() }),
+  restore: Type.Union([
+    Type.Object({
+      noticedAt: Time,
+      reason: Type.String(),
+      hostId: Type.Union([Id, Type.Null()]),
+      agentId: Type.Union([Type.String(), Type.Null()]),
+      tasks: Type.Integer(),
+      executions: Type.Integer(),
+    }),
+    Type.Null(),
+  ]),
+  clock: Type.Union([
+    Type.Object({ aheadSeconds: Type.Integer(), agreesInSeconds: Type.Integer() }),
+    Type.Null(),
+  ]),
+})
 export type ServerStatus = Static<typeof ServerStatus>
 
 /** `drain`: for a load balancer that can take a server out of rotation without closing its connections. */
@@ -95,22 +60,4 @@ export const ReadyQuery = Closed({
  * Answer of a server that takes work; `server` is null if its store is not shared. A server that takes none answers 503, or 404
  * to `drain`, with `{status: 'DOWN', reasons, server}`: a sentence for each reason.
  */
-export const Ready = Type.Object(
-  { status: Type.Literal('UP'), server: Nullable(Standing) },
-  {
-    examples: [
-      {
-        status: 'UP',
-        server: {
-          name: 'rsm1',
-          leaseSeconds: 8.214,
-          pools: {
-            write: { size: 3, busy: 1, waiting: 0 },
-            api: { size: 8, busy: 2, waiting: 0 },
-          },
-          hints: { isListening: true, lagSeconds: 0.002, heardSecondsAgo: 3.117 },
-        },
-      },
-    ],
-  },
-)
+export const Ready = Type.Object({ status: Type.Literal('UP'), server: Nullable(Standing) })

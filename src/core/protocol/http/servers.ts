@@ -6,34 +6,17 @@ import { type Static, Type } from './schema.ts'
  * to itself. `links`: agents that are linked to it; `tasks`: running ones whose plans it carries out. `isThis`: whether it is the one that answers.
  * `faults`: what is wrong with it, a sentence each.
  */
-export const Server = Type.Object(
-  {
-    name: Type.String(),
-    version: Type.String(),
-    address: Nullable(Type.String()),
-    startedAt: Time,
-    leaseUntil: Nullable(Time),
-    links: Type.Integer(),
-    tasks: Type.Integer(),
-    isThis: Type.Boolean(),
-    faults: Type.Array(Type.String()),
-  },
-  {
-    examples: [
-      {
-        name: 'rsm1',
-        version: '0.1.0',
-        address: 'https://10.0.0.7:18080',
-        startedAt: '2026-03-01T04:00:07.118Z',
-        leaseUntil: '2026-03-02T09:30:21.020Z',
-        links: 1204,
-        tasks: 2,
-        isThis: true,
-        faults: [],
-      },
-    ],
-  },
-)
+export const Server = Type.Object({
+  name: Type.String(),
+  version: Type.String(),
+  address: Nullable(Type.String()),
+  startedAt: Time,
+  leaseUntil: Nullable(Time),
+  links: Type.Integer(),
+  tasks: Type.Integer(),
+  isThis: Type.Boolean(),
+  faults: Type.Array(Type.String()),
+})
 export type Server = Static<typeof Server>
 
 /** Connections to PostgreSQL for one purpose: how many there may be, how many are in use, and how many calls wait for one. */

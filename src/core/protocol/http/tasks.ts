@@ -9,7 +9,6 @@ import { Copy, Fetch, LimitRate, Stdin, TaskCopy, TaskFetch, TaskStdin } from '.
 import { Containment } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
-import * as examples from './work-examples.ts'
 
 export const Strategy = Type.Enum([...strategies])
 export const TaskStatus = Type.Enum([...taskStatuses])
@@ -107,10 +106,18 @@ const options = {
 const OptionsSchema = Closed(options)
 export type ExecutionOptions = Static<typeof OptionsSchema>
 
-export const ScriptExecute = Closed({ ...options, hostIds: HostIds }, { examples: [examples.scriptExecute] })
+export const ScriptExecute = Closed(
+  { ...options, hostIds: HostIds },
+  { examples: [{ hostIds: [7, 8], params: { UNIT: 'nginx' }, strategy: 'ROLLING', batchSize: '25%' }] },
+)
 export type ScriptExecute = Static<typeof ScriptExecute>
 
-export const ClusterExecute = Closed({ ...options, scriptId: Id }, { examples: [examples.clusterExecute] })
+export const ClusterExecute = Closed(
+  { ...options, scriptId: Id },
+  {
+    examples: [{ scriptId: 5, params: { UNIT: 'nginx' }, strategy: 'ROLLING', batchSize: [1, '10%', '50%'] }],
+  },
+)
 export type ClusterExecute = Static<typeof ClusterExecute>
 
 export const Target = Closed({
@@ -132,7 +139,7 @@ export type Install = Static<typeof Install>
 
 export const HostInstall = Closed(
   { ...install, async: Type.Optional(Type.Boolean()) },
-  { examples: [examples.hostInstall] },
+  { examples: [{ sudo: true, forgetCredentials: true }] },
 )
 export type HostInstall = Static<typeof HostInstall>
 
@@ -154,7 +161,15 @@ export const TaskCreate = Closed(
     fetch: Type.Optional(Fetch),
     target: Target,
   },
-  { examples: [examples.taskCreate] },
+  {
+    examples: [
+      {
+        script: { type: 'BASH', content: 'uptime' },
+        target: { selector: 'web[1-20]' },
+        limits: { memoryMB: 512 },
+      },
+    ],
+  },
 )
 export type TaskCreate = Static<typeof TaskCreate>
 
@@ -167,7 +182,7 @@ export const TaskRetry = Closed(
     async: Type.Optional(Type.Boolean()),
     secretParams: Type.Optional(Params),
   },
-  { examples: [examples.taskRetry] },
+  { examples: [{ async: false }] },
 )
 export type TaskRetry = Static<typeof TaskRetry>
 
@@ -175,15 +190,12 @@ export type TaskRetry = Static<typeof TaskRetry>
  * What an execution answers; with `async: false` it is the whole final task instead. `replayedAfterSeconds`: so long ago an
  * earlier request with the same `Idempotency-Key` started it; null where this request did.
  */
-export const Started = Type.Object(
-  {
-    taskId: OpaqueId,
-    status: TaskStatus,
-    hostCount: Type.Integer(),
-    replayedAfterSeconds: Nullable(Type.Integer({ minimum: 0 })),
-  },
-  { examples: [examples.started] },
-)
+export const Started = Type.Object({
+  taskId: OpaqueId,
+  status: TaskStatus,
+  hostCount: Type.Integer(),
+  replayedAfterSeconds: Nullable(Type.Integer({ minimum: 0 })),
+})
 export type Started = Static<typeof Started>
 
 export const LateResult = Type.Object({
@@ -198,33 +210,30 @@ export const Survivor = Type.Object({ pid: Type.Integer(), command: Type.String(
 const GateStatus = Type.Enum([...gateStatuses])
 const gateResult = { status: GateStatus, exitCode: Nullable(Type.Integer()) }
 
-export const TaskResult = Type.Object(
-  {
-    hostId: Id,
-    hostname: Type.String(),
-    status: ResultStatus,
-    exitCode: Nullable(Type.Integer()),
-    signal: Nullable(Type.String()),
-    startedAt: Nullable(Time),
-    completedAt: Nullable(Time),
-    duration: Nullable(Type.Number()),
-    stdoutBytes: Type.Integer(),
-    stderrBytes: Type.Integer(),
-    truncated: Type.Boolean(),
-    outputComplete: Type.Boolean(),
-    error: Nullable(Type.String()),
-    containment: Nullable(Containment),
-    survivors: Nullable(Type.Array(Survivor)),
-    changed: Nullable(Type.Boolean()),
-    /** While RUNNING; null before and after. */
-    phase: Nullable(Type.Enum([...phases])),
-    /** Null where these did not run; an `exitCode` that is null is not known. */
-    verify: Nullable(Type.Object({ ...gateResult, attempts: Type.Integer() })),
-    rollback: Nullable(Type.Object(gateResult)),
-    lateResult: Nullable(LateResult),
-  },
-  { examples: [examples.taskResult] },
-)
+export const TaskResult = Type.Object({
+  hostId: Id,
+  hostname: Type.String(),
+  status: ResultStatus,
+  exitCode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  startedAt: Nullable(Time),
+  completedAt: Nullable(Time),
+  duration: Nullable(Type.Number()),
+  stdoutBytes: Type.Integer(),
+  stderrBytes: Type.Integer(),
+  truncated: Type.Boolean(),
+  outputComplete: Type.Boolean(),
+  error: Nullable(Type.String()),
+  containment: Nullable(Containment),
+  survivors: Nullable(Type.Array(Survivor)),
+  changed: Nullable(Type.Boolean()),
+  /** While RUNNING; null before and after. */
+  phase: Nullable(Type.Enum([...phases])),
+  /** Null where these did not run; an `exitCode` that is null is not known. */
+  verify: Nullable(Type.Object({ ...gateResult, attempts: Type.Integer() })),
+  rollback: Nullable(Type.Object(gateResult)),
+  lateResult: Nullable(LateResult),
+})
 
 export const Counts = Type.Object(
   Object.fromEntries(resultStatuses.map((status) => [status, Type.Integer()])) as Record<
@@ -249,68 +258,62 @@ const Transfer = Type.Object({
 })
 
 /** A task without its params and results, as lists and events carry it. */
-export const TaskSummary = Type.Object(
-  {
-    taskId: OpaqueId,
-    status: TaskStatus,
-    hostCount: Type.Integer(),
-    counts: Counts,
-    strategy: Strategy,
-    batchSize: Nullable(BatchSize),
-    scriptId: Nullable(Id),
-    scriptVersion: Nullable(Type.Integer()),
-    scriptName: Nullable(Type.String()),
-    /**
-     * Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. Of a task
-     * that runs no script what it does.
-     */
-    firstLine: Nullable(Type.String()),
-    type: TaskType,
-    timeout: Type.Integer(),
-    /** The user that it asked for; null: the one that each agent runs scripts as. */
-    runAs: Nullable(Type.String()),
-    limits: Nullable(Limits),
-    /** What follows on its script on each host. */
-    verify: Nullable(Type.Object({ ...gateOfTask, retries: Type.Integer(), intervalSeconds: Type.Number() })),
-    rollback: Nullable(Type.Object(gateOfTask)),
-    copy: Nullable(TaskCopy),
-    fetch: Nullable(TaskFetch),
-    stdin: Nullable(TaskStdin),
-    limitRate: Nullable(Type.Integer()),
-    /**
-     * Of a running task with files: how many bytes have passed this server, of how many; `total` is null where nobody knows, and
-     * falls where a host needs nothing. Older servers don't say it.
-     */
-    transfer: Type.Optional(Nullable(Transfer)),
-    clusterId: Nullable(Id),
-    /** The task whose unsuccessful hosts this one took up again. */
-    retryOf: Nullable(OpaqueId),
-    /** The schedule that started it; older servers say neither. */
-    scheduleId: Type.Optional(Nullable(Id)),
-    /** The slot of the schedule, before jitter; null where a user started it. */
-    plannedAt: Type.Optional(Nullable(Time)),
-    createdBy: Type.String(),
-    createdAt: Time,
-    startedAt: Nullable(Time),
-    completedAt: Nullable(Time),
-    duration: Nullable(Type.Number()),
-  },
-  { examples: [examples.taskSummary] },
-)
+export const TaskSummary = Type.Object({
+  taskId: OpaqueId,
+  status: TaskStatus,
+  hostCount: Type.Integer(),
+  counts: Counts,
+  strategy: Strategy,
+  batchSize: Nullable(BatchSize),
+  scriptId: Nullable(Id),
+  scriptVersion: Nullable(Type.Integer()),
+  scriptName: Nullable(Type.String()),
+  /**
+   * Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. Of a task
+   * that runs no script what it does.
+   */
+  firstLine: Nullable(Type.String()),
+  type: TaskType,
+  timeout: Type.Integer(),
+  /** The user that it asked for; null: the one that each agent runs scripts as. */
+  runAs: Nullable(Type.String()),
+  limits: Nullable(Limits),
+  /** What follows on its script on each host. */
+  verify: Nullable(Type.Object({ ...gateOfTask, retries: Type.Integer(), intervalSeconds: Type.Number() })),
+  rollback: Nullable(Type.Object(gateOfTask)),
+  copy: Nullable(TaskCopy),
+  fetch: Nullable(TaskFetch),
+  stdin: Nullable(TaskStdin),
+  limitRate: Nullable(Type.Integer()),
+  /**
+   * Of a running task with files: how many bytes have passed this server, of how many; `total` is null where nobody knows, and
+   * falls where a host needs nothing. Older servers don't say it.
+   */
+  transfer: Type.Optional(Nullable(Transfer)),
+  clusterId: Nullable(Id),
+  /** The task whose unsuccessful hosts this one took up again. */
+  retryOf: Nullable(OpaqueId),
+  /** The schedule that started it; older servers say neither. */
+  scheduleId: Type.Optional(Nullable(Id)),
+  /** The slot of the schedule, before jitter; null where a user started it. */
+  plannedAt: Type.Optional(Nullable(Time)),
+  createdBy: Type.String(),
+  createdAt: Time,
+  startedAt: Nullable(Time),
+  completedAt: Nullable(Time),
+  duration: Nullable(Type.Number()),
+})
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: core.Counts }
 /**
  * `server`: the one that carries out the plan of a running task; null where none does just now, and where the store is one server's
  * alone. Older servers don't say it.
  */
-export const Task = Type.Object(
-  {
-    ...TaskSummary.properties,
-    params: Type.Record(Type.String(), Type.String()),
-    server: Type.Optional(Nullable(Type.String())),
-    results: Type.Array(TaskResult),
-  },
-  { examples: [examples.task] },
-)
+export const Task = Type.Object({
+  ...TaskSummary.properties,
+  params: Type.Record(Type.String(), Type.String()),
+  server: Type.Optional(Nullable(Type.String())),
+  results: Type.Array(TaskResult),
+})
 export type Task = TaskSummary & {
   params: Record<string, string>
   server?: string | null
@@ -320,26 +323,23 @@ export type Task = TaskSummary & {
 const GateText = Type.Object({ type: ScriptType, content: Type.String(), sha256: Type.String() })
 
 /** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). A task that runs no script has none: 404. */
-export const TaskScript = Type.Object(
-  {
-    taskId: OpaqueId,
-    scriptId: Nullable(Id),
-    scriptVersion: Nullable(Type.Integer()),
-    scriptName: Nullable(Type.String()),
-    type: ScriptType,
-    content: Type.String(),
-    sha256: Type.String(),
-    params: Type.Record(Type.String(), Type.String()),
-    secretParams: Type.Array(Type.String()),
-    verify: Nullable(GateText),
-    rollback: Nullable(GateText),
-  },
-  { examples: [examples.taskScript] },
-)
+export const TaskScript = Type.Object({
+  taskId: OpaqueId,
+  scriptId: Nullable(Id),
+  scriptVersion: Nullable(Type.Integer()),
+  scriptName: Nullable(Type.String()),
+  type: ScriptType,
+  content: Type.String(),
+  sha256: Type.String(),
+  params: Type.Record(Type.String(), Type.String()),
+  secretParams: Type.Array(Type.String()),
+  verify: Nullable(GateText),
+  rollback: Nullable(GateText),
+})
 export type TaskScript = Static<typeof TaskScript>
 
 /** Of an execute call: with `async: false` the final task, else what has started. */
-export const ExecutionAnswer = Type.Union([Task, Started], { examples: [examples.started] })
+export const ExecutionAnswer = Type.Union([Started, Task])
 
 export const TaskQuery = Closed({
   ...paging,

@@ -2,7 +2,6 @@ import { longestCommandShown, terminalStatuses } from '../../terminal.ts'
 import { largestScreen } from '../bounds.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import * as examples from './work-examples.ts'
 
 const Size = Type.Integer({ minimum: 1, maximum: largestScreen })
 
@@ -23,15 +22,12 @@ export const TerminalCreate = Closed(
       Type.Boolean({ description: 'The command has nothing to read: its stdin is /dev/null' }),
     ),
   },
-  { examples: [examples.terminalCreate] },
+  { examples: [{ hostId: 7, cols: 120, rows: 40 }] },
 )
 export type TerminalCreate = Static<typeof TerminalCreate>
 
 /** `path` is relative to the server's base URL; `ticket` lets a browser in there once, for 30 s (contract §7). */
-export const TerminalTicket = Type.Object(
-  { ticket: Type.String(), path: Type.String(), expiresAt: Time },
-  { examples: [examples.terminalTicket] },
-)
+export const TerminalTicket = Type.Object({ ticket: Type.String(), path: Type.String(), expiresAt: Time })
 export type TerminalTicket = Static<typeof TerminalTicket>
 
 /** A ticket for a session that there is; `watch` to read along. */
@@ -41,50 +37,41 @@ export const TerminalTicketCreate = Closed(
 )
 export type TerminalTicketCreate = Static<typeof TerminalTicketCreate>
 
-export const TerminalCreated = Type.Object(
-  { sessionId: OpaqueId, ...TerminalTicket.properties },
-  { examples: [examples.terminalCreated] },
-)
+export const TerminalCreated = Type.Object({ sessionId: OpaqueId, ...TerminalTicket.properties })
 export type TerminalCreated = Static<typeof TerminalCreated>
 
-export const TerminalEnded = Type.Object(
-  { sessionId: OpaqueId },
-  { examples: [{ sessionId: examples.terminal.sessionId }] },
-)
+export const TerminalEnded = Type.Object({ sessionId: OpaqueId })
 export type TerminalEnded = Static<typeof TerminalEnded>
 
 export const TerminalStatus = Type.Enum([...terminalStatuses])
 
 /** A terminal session (contract §3); `reason` says why it ended where the shell did not end by itself. */
-export const Terminal = Type.Object(
-  {
-    sessionId: OpaqueId,
-    hostId: Id,
-    hostname: Type.String(),
-    user: Type.String(),
-    status: TerminalStatus,
-    cols: Type.Integer(),
-    rows: Type.Integer(),
-    runAs: Nullable(Type.String()),
-    shell: Nullable(Type.String()),
-    command: Nullable(
-      Type.String({
-        maxLength: longestCommandShown + 1,
-        description: `Its first ${longestCommandShown} characters; \`…\` stands for the rest`,
-      }),
-    ),
-    startedAt: Time,
-    endedAt: Nullable(Time),
-    exitCode: Nullable(Type.Integer()),
-    signal: Nullable(Type.String()),
-    reason: Nullable(Type.String()),
-    recorded: Type.Boolean(),
-    /** Of its recording; 0 where there is none, or none any more. */
-    recordingBytes: Type.Integer(),
-    watchers: Type.Array(Type.String()),
-  },
-  { examples: [examples.terminal] },
-)
+export const Terminal = Type.Object({
+  sessionId: OpaqueId,
+  hostId: Id,
+  hostname: Type.String(),
+  user: Type.String(),
+  status: TerminalStatus,
+  cols: Type.Integer(),
+  rows: Type.Integer(),
+  runAs: Nullable(Type.String()),
+  shell: Nullable(Type.String()),
+  command: Nullable(
+    Type.String({
+      maxLength: longestCommandShown + 1,
+      description: `Its first ${longestCommandShown} characters; \`…\` stands for the rest`,
+    }),
+  ),
+  startedAt: Time,
+  endedAt: Nullable(Time),
+  exitCode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  reason: Nullable(Type.String()),
+  recorded: Type.Boolean(),
+  /** Of its recording; 0 where there is none, or none any more. */
+  recordingBytes: Type.Integer(),
+  watchers: Type.Array(Type.String()),
+})
 export type Terminal = Static<typeof Terminal>
 
 export const TerminalQuery = Closed({

@@ -1,6 +1,5 @@
 import { rights, roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
-import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 import { Code } from './totp.ts'
 
@@ -29,7 +28,11 @@ export const UserCreate = Closed(
     rights: Type.Optional(Rights),
     email: Type.Optional(Email),
   },
-  { examples: [examples.userCreate] },
+  {
+    examples: [
+      { username: 'maria', password: 'correct horse battery', role: 'OPERATOR', rights: ['hosts:remove'] },
+    ],
+  },
 )
 export type UserCreate = Static<typeof UserCreate>
 
@@ -44,7 +47,7 @@ export const UserPatch = Closed(
     /** Logins of a user who has lost the app take the password alone again; only the user turns codes on. */
     totp: Type.Optional(Type.Literal(false)),
   },
-  { examples: [examples.userPatch] },
+  { examples: [{ role: 'VIEWER', rights: [], email: null }] },
 )
 export type UserPatch = Static<typeof UserPatch>
 
@@ -55,39 +58,33 @@ export const UserQuery = Closed({
 })
 export type UserQuery = Static<typeof UserQuery>
 
-export const User = Type.Object(
-  {
-    id: Id,
-    username: Type.String(),
-    role: Role,
-    rights: Rights,
-    email: Nullable(Type.String()),
-    enabled: Type.Boolean(),
-    /** Whether logins take a code of an authenticator app, too. */
-    totp: Type.Boolean(),
-    lastLoginAt: Nullable(Time),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.user] },
-)
+export const User = Type.Object({
+  id: Id,
+  username: Type.String(),
+  role: Role,
+  rights: Rights,
+  email: Nullable(Type.String()),
+  enabled: Type.Boolean(),
+  /** Whether logins take a code of an authenticator app, too. */
+  totp: Type.Boolean(),
+  lastLoginAt: Nullable(Time),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type User = Static<typeof User>
 
 /** The user whom a token stands for, and the token: what it may do is bounded by its own role. */
-export const Me = Type.Object(
-  {
-    ...User.properties,
-    token: Type.Object({
-      kind: Type.Enum(['session', 'personal']),
-      name: Nullable(Type.String()),
-      role: Role,
-      /** Whether it may write users, enrollment tokens and webhooks. */
-      admin: Type.Boolean(),
-      expiresAt: Time,
-    }),
-  },
-  { examples: [examples.me] },
-)
+export const Me = Type.Object({
+  ...User.properties,
+  token: Type.Object({
+    kind: Type.Enum(['session', 'personal']),
+    name: Nullable(Type.String()),
+    role: Role,
+    /** Whether it may write users, enrollment tokens and webhooks. */
+    admin: Type.Boolean(),
+    expiresAt: Time,
+  }),
+})
 export type Me = Static<typeof Me>
 
 export const PasswordChange = Closed(
@@ -95,7 +92,7 @@ export const PasswordChange = Closed(
     currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),
     newPassword: Password,
   },
-  { examples: [examples.passwordChange] },
+  { examples: [{ currentPassword: 'correct horse battery', newPassword: 'staple of another kind' }] },
 )
 export type PasswordChange = Static<typeof PasswordChange>
 
@@ -106,16 +103,13 @@ export const LoginRequest = Closed(
     /** Of the user's authenticator app, or a recovery code: a 401 names this field where it is asked for. */
     code: Type.Optional(Code),
   },
-  { examples: [examples.loginRequest] },
+  { examples: [{ username: 'maria', password: 'correct horse battery' }] },
 )
 export type LoginRequest = Static<typeof LoginRequest>
 
-export const LoginResult = Type.Object(
-  {
-    token: Type.String(),
-    expiresAt: Time,
-    user: Type.Object({ id: Id, username: Type.String(), role: Role }),
-  },
-  { examples: [examples.loginResult] },
-)
+export const LoginResult = Type.Object({
+  token: Type.String(),
+  expiresAt: Time,
+  user: Type.Object({ id: Id, username: Type.String(), role: Role }),
+})
 export type LoginResult = Static<typeof LoginResult>

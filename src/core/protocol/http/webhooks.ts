@@ -2,7 +2,6 @@ import { deliveryStatuses, webhookEvents, webhookFormats } from '../../webhooks/
 import { Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import * as examples from './webhook-examples.ts'
 
 export const WebhookEvent = Type.Enum([...webhookEvents])
 export const WebhookFormat = Type.Enum([...webhookFormats])
@@ -31,7 +30,16 @@ export const WebhookCreate = Closed(
     format: Type.Optional(WebhookFormat),
     enabled: Type.Optional(Type.Boolean()),
   },
-  { examples: [examples.webhookCreate] },
+  {
+    examples: [
+      {
+        name: 'on call',
+        url: 'https://alerts.example.org/rsm',
+        events: ['task.failed', 'host.offline'],
+        selector: '@production',
+      },
+    ],
+  },
 )
 export type WebhookCreate = Static<typeof WebhookCreate>
 
@@ -49,45 +57,40 @@ export const WebhookPatch = Closed(
     format: Type.Optional(Nullable(WebhookFormat)),
     enabled: Type.Optional(Type.Boolean()),
   },
-  { examples: [examples.webhookPatch] },
+  { examples: [{ events: ['task.failed'], selector: null }] },
 )
 export type WebhookPatch = Static<typeof WebhookPatch>
 
 /** Where the server says what has happened. */
-export const Webhook = Type.Object(
-  {
-    id: Id,
-    name: Type.String(),
-    url: Type.String(),
-    events: Type.Array(WebhookEvent),
-    selector: Nullable(Type.String()),
-    /** Absent in answers of older servers. */
-    schedule: Type.Optional(Nullable(Type.String())),
-    script: Type.Optional(Nullable(Type.String())),
-    createdBy: Type.Optional(Nullable(Type.String())),
-    format: WebhookFormat,
-    enabled: Type.Boolean(),
-    /** Who made it. */
-    owner: Type.String(),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { examples: [examples.webhook] },
-)
+export const Webhook = Type.Object({
+  id: Id,
+  name: Type.String(),
+  url: Type.String(),
+  events: Type.Array(WebhookEvent),
+  selector: Nullable(Type.String()),
+  /** Absent in answers of older servers. */
+  schedule: Type.Optional(Nullable(Type.String())),
+  script: Type.Optional(Nullable(Type.String())),
+  createdBy: Type.Optional(Nullable(Type.String())),
+  format: WebhookFormat,
+  enabled: Type.Boolean(),
+  /** Who made it. */
+  owner: Type.String(),
+  createdAt: Time,
+  updatedAt: Time,
+})
 export type Webhook = Static<typeof Webhook>
 
 /** `secret` is shown only once, where the server has made it; else it is null. */
-export const WebhookSaved = Type.Object(
-  { ...Webhook.properties, secret: Nullable(Type.String()) },
-  { examples: [examples.webhookSaved] },
-)
+export const WebhookSaved = Type.Object({ ...Webhook.properties, secret: Nullable(Type.String()) })
 export type WebhookSaved = Static<typeof WebhookSaved>
 
 /** `status`: what the receiver answered, null where it gave no answer; `error`: why it does not count as delivered. */
-export const WebhookTest = Type.Object(
-  { delivered: Type.Boolean(), status: Nullable(Type.Integer()), error: Nullable(Type.String()) },
-  { examples: [examples.webhookTest] },
-)
+export const WebhookTest = Type.Object({
+  delivered: Type.Boolean(),
+  status: Nullable(Type.Integer()),
+  error: Nullable(Type.String()),
+})
 export type WebhookTest = Static<typeof WebhookTest>
 
 /** What is told of an event; which fields there are its type says. */
@@ -110,22 +113,19 @@ export const DeliveryQuery = Closed({
 export type DeliveryQuery = Static<typeof DeliveryQuery>
 
 /** An event on its way to a webhook. `id` is what the receiver sees as `webhook-id`, the same at each try. */
-export const Delivery = Type.Object(
-  {
-    id: OpaqueId,
-    event: WebhookEvent,
-    /** When it happened. */
-    at: Time,
-    data: EventData,
-    status: DeliveryStatus,
-    tries: Type.Integer(),
-    /** When it is tried again; null before the first try, and when it has ended. */
-    nextAt: Nullable(Time),
-    /** Of the last try: what the receiver answered, and why that does not count. */
-    lastStatus: Nullable(Type.Integer()),
-    lastError: Nullable(Type.String()),
-    endedAt: Nullable(Time),
-  },
-  { examples: [examples.delivery] },
-)
+export const Delivery = Type.Object({
+  id: OpaqueId,
+  event: WebhookEvent,
+  /** When it happened. */
+  at: Time,
+  data: EventData,
+  status: DeliveryStatus,
+  tries: Type.Integer(),
+  /** When it is tried again; null before the first try, and when it has ended. */
+  nextAt: Nullable(Time),
+  /** Of the last try: what the receiver answered, and why that does not count. */
+  lastStatus: Nullable(Type.Integer()),
+  lastError: Nullable(Type.String()),
+  endedAt: Nullable(Time),
+})
 export type Delivery = Static<typeof Delivery>
