@@ -1,9 +1,15 @@
+import type { RE2JS } from 're2js'
 import type { FieldFault } from '../errors.ts'
 import { nearest } from '../text/nearest.ts'
 import type { DeclaredParam } from './front-matter.ts'
 
 /** Declared params that a fault names, and unknown ones that are compared with all declared ones. */
 const mostNamed = 10
+
+/** Patterns of a script, instructions of all of them, characters of a matched value: the time of a match grows with each. */
+const mostPatterns = 20
+const mostInstructions = 1_000
+const longestValue = 256
 
 type Params = ReadonlyMap<string, string>
 type Fits = (pattern: string, value: string) => boolean
@@ -22,21 +28,54 @@ export interface DeclaredAndGiven {
   readonly defaulted: readonly DeclaredParam[]
 }
 
-const hasPattern = (declared: readonly DeclaredParam[]) => declared.some(({ pattern }) => pattern !== null)
+type Patterned = Pick<DeclaredParam, 'name' | 'pattern' | 'default'>
 
-/**
- * How values are matched; the engine is loaded where a param has a pattern only. A text that an older server stored may
- * have patterns that would be refused now: it runs as it did there, with none of them enforced.
- */
-export async function matcherOf(declared: readonly DeclaredParam[]): Promise<Fits> {
-  if (!hasPattern(declared)) return () => true
-  const { fitsPattern, patternFaults } = await import('./param-pattern.ts')
-  return patternFaults(declared).length === 0 ? fitsPattern : () => true
+/** Whether (?i) applies to wide ranges: compiling one takes 20 ms, because each of its characters is folded. */
+const foldsUnicode = (pattern: string) =>
+  /\(\?[a-zA-Z-]*i/.test(pattern) && /[^\0-\x7f]|\\[pP]|\\x\{/.test(pattern)
+
+/** The program of a pattern, or what is wrong with it. */
+function compiled(engine: typeof RE2JS, pattern: string): RE2JS | string {
+  if (foldsUnicode(pattern))
+    return 'has (?i) with \\p, \\P, \\x{…} or letters beyond ASCII: take one of the two'
+  try {
+    return engine.compile(pattern)
+  } catch (error) {
+    return `is not valid in RE2: ${error instanceof Error ? error.message : String(error)}`
+  }
 }
 
-/** What is wrong with the patterns that are declared, each as a sentence. */
-export async function declaredPatternFaults(declared: readonly DeclaredParam[]): Promise<string[]> {
-  return hasPattern(declared) ? (await import('./param-pattern.ts')).patternFaults(declared) : []
+/**
+ * Compiles the patterns of a script; each fault is a sentence. With a fault, `fits` takes any value: a text that an older
+ * server stored runs as it did there. Loads the engine only if there is a pattern.
+ */
+export async function patternsOf(declared: readonly Patterned[]): Promise<{ fits: Fits; faults: string[] }> {
+  const fitsAny = (faults: string[]) => ({ fits: () => true, faults })
+  const patterned = declared.filter(
+    (param): param is Patterned & { pattern: string } => param.pattern !== null,
+  )
+  if (patterned.length === 0) return fitsAny([])
+  if (patterned.length > mostPatterns)
+    return fitsAny([`a script has at most ${mostPatterns} patterns, not ${patterned.length}`])
+  const { RE2JS: engine } = await import('re2js')
+  const programs = new Map<string, RE2JS>()
+  const fits: Fits = (pattern, value) =>
+    value.length <= longestValue && programs.get(pattern)?.matches(value) === true
+  const faults: string[] = []
+  let room = mostInstructions
+  for (const { name, pattern, default: value } of patterned) {
+    const program = compiled(engine, pattern)
+    if (typeof program === 'string') faults.push(`the pattern of ${name} ${program}`)
+    else {
+      room -= program.programSize()
+      if (room < 0)
+        return fitsAny([...faults, `the patterns up to that of ${name} are too large: count less far in {…}`])
+      programs.set(pattern, program)
+      if (value !== null && !fits(pattern, value))
+        faults.push(`the pattern of ${name} does not match the default`)
+    }
+  }
+  return faults.length === 0 ? { fits, faults } : fitsAny(faults)
 }
 
 export function compareParams(

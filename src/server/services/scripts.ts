@@ -6,7 +6,7 @@ import type {
   ScriptSummary,
   ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
-import { declaredPatternFaults } from '../../core/script/declared-params.ts'
+import { patternsOf } from '../../core/script/declared-params.ts'
 import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
 import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
@@ -42,7 +42,7 @@ async function frontMatterFaults(content: string): Promise<FieldFault[]> {
   const { matter, faults } = parseFrontMatter(content)
   const messages = [
     ...faults.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`),
-    ...(await declaredPatternFaults(matter.params)),
+    ...(await patternsOf(matter.params)).faults,
   ]
   return messages.map((message) => ({ field: 'content', message }))
 }

@@ -1,11 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
-import {
-  compareParams,
-  type DeclaredAndGiven,
-  declaredPatternFaults,
-  matcherOf,
-} from '../../core/script/declared-params.ts'
+import { compareParams, type DeclaredAndGiven, patternsOf } from '../../core/script/declared-params.ts'
 import type { DeclaredParam } from '../../core/script/front-matter.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { paramOption } from '../text/declared-params.ts'
@@ -79,9 +74,8 @@ export async function completeParams(
 ): Promise<ExecutionOptions> {
   const params = new Map(Object.entries(options.params ?? {}))
   const secretParams = new Map(Object.entries(options.secretParams ?? {}))
-  const [fault] = await declaredPatternFaults(declared)
-  if (fault !== undefined) throw new RsmError('usage', `${script}: ${fault}`)
-  const fits = await matcherOf(declared)
+  const { fits, faults } = await patternsOf(declared)
+  if (faults[0] !== undefined) throw new RsmError('usage', `${script}: ${faults[0]}`)
   const found = compareParams(declared, params, secretParams, fits)
   const wrong = [found.unknown, found.exposed, found.unfit].some(({ length }) => length > 0)
   if (wrong || (found.missing.length > 0 && !attended)) throw refusal(script, declared, found)

@@ -1,6 +1,6 @@
 import type { FieldFault } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
-import { compareParams, declaredFaults, matcherOf } from '../../../core/script/declared-params.ts'
+import { compareParams, declaredFaults, patternsOf } from '../../../core/script/declared-params.ts'
 import { parseFrontMatter } from '../../../core/script/front-matter.ts'
 import type { ScriptToRun } from './script-to-run.ts'
 
@@ -24,7 +24,7 @@ export async function declaredOf(
   const faults: FieldFault[] = []
   let defaults: Record<string, string> = {}
   for (const [at, { scriptId, scriptName, declared }] of stored.entries()) {
-    const found = compareParams(declared, given, secrets, await matcherOf(declared))
+    const found = compareParams(declared, given, secrets, (await patternsOf(declared)).fits)
     const isOfTask = at === 0 && scriptId === script.scriptId
     const unknown = isOfTask ? found.unknown.filter((name) => !names.has(name)) : []
     faults.push(...declaredFaults(scriptName ?? 'the script', declared, secrets, { ...found, unknown }))
@@ -47,6 +47,6 @@ export async function secretFaults(
     Object.hasOwn(secretParams, name),
   )
   const secrets = new Map(Object.entries(secretParams))
-  const found = compareParams(given, new Map(), secrets, await matcherOf(given))
+  const found = compareParams(given, new Map(), secrets, (await patternsOf(given)).fits)
   return declaredFaults(script, given, secrets, { ...found, unknown: [] })
 }
