@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { Misuse } from '../flags/misuse.ts'
-import { near, optionMeant } from './suggestion.ts'
+import { near } from './suggestion.ts'
 
 /** What oclif's parser throws; told by its shape, so that oclif is not loaded here. */
 interface ParseError extends Error {
@@ -32,7 +32,7 @@ function optionNear(typed: string, flags: readonly string[]): string | undefined
   const word = typed.split('=', 1)[0] ?? ''
   if ((word === '-o' || word === '--output') && flags.includes('json')) return '--json'
   const found = word.startsWith('--') ? near(word.slice(2), flags) : undefined
-  return optionMeant(word, flags) ?? (found === undefined ? undefined : `--${found}`)
+  return found === undefined ? undefined : `--${found}`
 }
 
 /** Options that choose a server: only commands of this machine lack them. */
