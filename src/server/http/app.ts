@@ -150,8 +150,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     const credentials = (config.allow?.lastKnown && deps.lastKnown) || deps.credentials
     const admit = guard(deps.store, credentials, config, deps.noLongerKept)
     const isAlways = config.operation?.always === true
-    // What answers a POST of an agent is never kept by anyone (RFC 9111 §3), and is JSON always.
-    const headers = { ...headersOf(url), ...(isOfAgents(url) ? ofJson : { 'cache-control': 'no-store' }) }
+    // Answers to a POST are never cached (RFC 9111 §3).
+    const headers = { ...headersOf(url), ...(!isOfAgents(url) && { 'cache-control': 'no-store' }) }
     return (request, reply, done) => {
       reply.header('x-request-id', request.id)
       reply.headers(headers)
@@ -186,7 +186,6 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     reply.raw.once('finish', () => note(request, reply))
     enterOtherwise(request, reply, done)
   })
-  // What is text by now, as an agent's acknowledgement is, comes in its envelope already.
   app.addHook('preSerialization', (_request, reply, payload, done) => {
     if (payload instanceof Envelope) return done(null, payload)
     const code = reply.statusCode
@@ -213,8 +212,6 @@ const clientFaults: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
-
-const ofJson = { 'content-type': 'application/json; charset=utf-8' } as const
 
 /** Whose body it is. */
 function nameOf(caller: Caller | undefined): string {

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import {
   AgentAck,
@@ -32,18 +32,6 @@ function agentOf(request: FastifyRequest): AgentCaller {
   return caller
 }
 
-/** Written by hand: of all that a fleet asks of its server this is what it asks most. */
-function ackText({ serverTime, configVersion, pendingTasks, mark }: AgentAck): string {
-  const marked = mark ? `,"mark":${JSON.stringify(mark)}` : ''
-  const data = `{"serverTime":"${serverTime}","configVersion":${configVersion},"pendingTasks":${pendingTasks}${marked}}`
-  return `{"code":200,"message":"OK","data":${data}}`
-}
-
-/** Its type is set where the request came in. */
-async function acknowledge(reply: FastifyReply, ack: Promise<AgentAck>): Promise<FastifyReply> {
-  return reply.send(ackText(await ack))
-}
-
 export function agentRoutes(app: AppInstance, { services: { agents }, context }: RouteDependencies): void {
   app.post(
     '/api/agent/register',
@@ -70,7 +58,7 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
       body: HeartbeatRequest,
       answer: AgentAck,
     }),
-    (request, reply) => acknowledge(reply, agents.heartbeat(callerOf(request), request.body)),
+    (request) => agents.heartbeat(callerOf(request), request.body),
   )
   app.post(
     '/api/agent/metrics',
@@ -82,7 +70,7 @@ export function agentRoutes(app: AppInstance, { services: { agents }, context }:
       body: MetricsRequest,
       answer: AgentAck,
     }),
-    (request, reply) => acknowledge(reply, agents.metrics(callerOf(request), request.body)),
+    (request) => agents.metrics(callerOf(request), request.body),
   )
   app.get(
     '/api/agent/config',

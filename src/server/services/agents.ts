@@ -100,16 +100,6 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     }
   }
 
-  /** Date's own text of a time takes longer than all else of a heartbeat: once a second is enough for all but the end. */
-  const second = { at: Number.NaN, text: '' }
-  function serverTime(): string {
-    const now = Math.floor(clock.now())
-    const milliseconds = now % 1000
-    const at = now - milliseconds
-    if (at !== second.at) Object.assign(second, { at, text: isoTime(at).slice(0, -'000Z'.length) })
-    return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
-  }
-
   /** None where the store can't be reached: whoever is heard must not count as silent for that (contract §12). */
   async function pendingTasks(hostId: number): Promise<number> {
     try {
@@ -123,7 +113,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   async function ack(hostId: number, agentId: string): Promise<AgentAck> {
     const mark = engine.markFor(agentId)
     return {
-      serverTime: serverTime(),
+      serverTime: isoTime(clock.now()),
       configVersion,
       pendingTasks: await pendingTasks(hostId),
       ...(mark && { mark }),
@@ -158,7 +148,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
         metricsInterval,
         serverKey: keys.serverKey,
         keyId: keys.keyId,
-        serverTime: serverTime(),
+        serverTime: isoTime(clock.now()),
       }
     },
     async heartbeat(caller, beat) {
