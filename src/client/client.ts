@@ -6,19 +6,21 @@ import { Api, type Retries, silentRetries } from './http/api.ts'
 import { openTransport } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
 import { type AuthService, authOver } from './services/auth.ts'
-import { clustersOver } from './services/clusters.ts'
-import { enrollmentsOver } from './services/enrollments.ts'
 import { type ClientFileService, filesOver } from './services/files.ts'
-import { hostsOver } from './services/hosts.ts'
-import { schedulesOver } from './services/schedules.ts'
-import { scriptsOver } from './services/scripts.ts'
+import {
+  clustersOver,
+  enrollmentsOver,
+  hostsOver,
+  schedulesOver,
+  scriptsOver,
+  sessionsOver,
+  tokensOver,
+  usersOver,
+  webhooksOver,
+} from './services/records.ts'
 import { type ServerService, serverOver } from './services/server.ts'
-import { sessionsOver } from './services/sessions.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
-import { tokensOver } from './services/tokens.ts'
-import { usersOver } from './services/users.ts'
-import { webhooksOver } from './services/webhooks.ts'
 
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {

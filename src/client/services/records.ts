@@ -1,0 +1,107 @@
+import type {
+  ClusterService,
+  EnrollmentService,
+  HostService,
+  ScheduleService,
+  ScriptService,
+  SessionService,
+  TokenService,
+  UserService,
+  WebhookService,
+} from '../../core/services.ts'
+import type { Api } from '../http/api.ts'
+
+export function clustersOver(api: Api): ClusterService {
+  return {
+    list: (query) => api.page('/api/clusters', query),
+    get: (id) => api.call('GET', `/api/clusters/${id}`),
+    create: (body) => api.call('POST', '/api/clusters', { body }),
+    update: (id, body) => api.call('PATCH', `/api/clusters/${id}`, { body }),
+    remove: (id) => api.call('DELETE', `/api/clusters/${id}`),
+  }
+}
+
+export function enrollmentsOver(api: Api): EnrollmentService {
+  return {
+    list: (query) => api.page('/api/enrollment-tokens', query),
+    create: (body) => api.call('POST', '/api/enrollment-tokens', { body }),
+    remove: (id) => api.call('DELETE', `/api/enrollment-tokens/${id}`),
+  }
+}
+
+export function hostsOver(api: Api): HostService {
+  return {
+    list: (query) => api.page('/api/hosts', query),
+    get: (id) => api.call('GET', `/api/hosts/${id}`),
+    metrics: (id, query) => api.call('GET', `/api/hosts/${id}/metrics`, { query }),
+    create: (body) => api.call('POST', '/api/hosts', { body }),
+    update: (id, body) => api.call('PATCH', `/api/hosts/${id}`, { body }),
+    revokeAgent: (id) => api.call('DELETE', `/api/hosts/${id}/agent`),
+    remove: (id, options = {}) =>
+      api.call('DELETE', `/api/hosts/${id}`, { query: options.force === true ? { force: true } : {} }),
+  }
+}
+
+export function schedulesOver(api: Api): ScheduleService {
+  const path = (id: number) => `/api/schedules/${id}`
+  return {
+    list: (query) => api.page('/api/schedules', query),
+    get: (id) => api.call('GET', path(id)),
+    create: (body) => api.call('POST', '/api/schedules', { body }),
+    update: (id, body) => api.call('PATCH', path(id), { body }),
+    remove: (id) => api.call('DELETE', path(id)),
+    run: (id) => api.call('POST', `${path(id)}/run`, { has: ['taskId'] }),
+    next: (id, query) => api.call('GET', `${path(id)}/next`, { query, has: ['next'] }),
+    history: (id, query) => api.page(`${path(id)}/history`, query),
+  }
+}
+
+export function scriptsOver(api: Api): ScriptService {
+  return {
+    list: (query) => api.page('/api/scripts', query),
+    get: (id) => api.call('GET', `/api/scripts/${id}`),
+    create: (body) => api.call('POST', '/api/scripts', { body }),
+    update: (id, body) => api.call('PATCH', `/api/scripts/${id}`, { body }),
+    versions: (id, query) => api.page(`/api/scripts/${id}/versions`, query),
+    version: (id, version) => api.call('GET', `/api/scripts/${id}/versions/${version}`),
+    remove: (id) => api.call('DELETE', `/api/scripts/${id}`),
+  }
+}
+
+export function sessionsOver(api: Api): SessionService {
+  return {
+    list: (query) => api.page('/api/auth/sessions', query),
+    remove: (id) => api.call('DELETE', `/api/auth/sessions/${id}`),
+    removeOthers: () => api.call('DELETE', '/api/auth/sessions'),
+  }
+}
+
+export function tokensOver(api: Api): TokenService {
+  return {
+    list: (query) => api.page('/api/tokens', query),
+    create: (body) => api.call('POST', '/api/tokens', { body }),
+    remove: (id) => api.call('DELETE', `/api/tokens/${id}`),
+  }
+}
+
+export function usersOver(api: Api): UserService {
+  return {
+    list: (query) => api.page('/api/users', query),
+    get: (id) => api.call('GET', `/api/users/${id}`),
+    create: (body) => api.call('POST', '/api/users', { body }),
+    update: (id, body) => api.call('PATCH', `/api/users/${id}`, { body }),
+    remove: (id) => api.call('DELETE', `/api/users/${id}`),
+  }
+}
+
+export function webhooksOver(api: Api): WebhookService {
+  return {
+    list: (query) => api.page('/api/webhooks', query),
+    get: (id) => api.call('GET', `/api/webhooks/${id}`),
+    create: (body) => api.call('POST', '/api/webhooks', { body }),
+    update: (id, body) => api.call('PATCH', `/api/webhooks/${id}`, { body }),
+    remove: (id) => api.call('DELETE', `/api/webhooks/${id}`),
+    test: (id) => api.call('POST', `/api/webhooks/${id}/test`),
+    deliveries: (id, query) => api.page(`/api/webhooks/${id}/deliveries`, query),
+  }
+}
