@@ -10,6 +10,8 @@ const mostNamed = 10
 const mostPatterns = 20
 const mostInstructions = 1_000
 const longestValue = 256
+/** Instructions that a pattern may need by estimate before it is compiled: 190,000 take 0.8 s and 85 MB. */
+const mostEstimated = 20_000
 
 type Params = ReadonlyMap<string, string>
 type Fits = (pattern: string, value: string) => boolean
@@ -34,10 +36,18 @@ type Patterned = Pick<DeclaredParam, 'name' | 'pattern' | 'default'>
 const foldsUnicode = (pattern: string) =>
   /\(\?[a-zA-Z-]*i/.test(pattern) && /[^\0-\x7f]|\\[pP]|\\x\{/.test(pattern)
 
+/** An estimate, not below the real number, of the instructions that repeated groups expand to; they may be nested. */
+const estimatedSize = (pattern: string) =>
+  [...pattern.matchAll(/(?<=[)}?*+])\{(\d+)(?:,(\d*))?\}/g)].reduce(
+    (size, [, least, most]) => size * Math.max(1, Number(least), Number(most ?? 0)),
+    pattern.length,
+  )
+
 /** The program of a pattern, or what is wrong with it. */
 function compiled(engine: typeof RE2JS, pattern: string): RE2JS | string {
   if (foldsUnicode(pattern))
     return 'has (?i) with \\p, \\P, \\x{…} or letters beyond ASCII: take one of the two'
+  if (estimatedSize(pattern) > mostEstimated) return 'is too large: count less far in {…}'
   try {
     return engine.compile(pattern)
   } catch (error) {
