@@ -227,7 +227,7 @@ test('a fact that an agent says of itself stands in four files: as it says it, m
   const naming = sources().filter((file) => /\brunsAsRoot\b/.test(readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(naming.sort(), [
     'agent/script/script-setting.ts',
-    'core/findings/setting-looks.ts',
+    'core/checks/setting-checks.ts',
     'core/protocol/http/host-agent.ts',
     'core/protocol/messages.ts',
   ])

@@ -11,8 +11,8 @@ import {
   lookAgain,
   type Reading,
   writtenEvery,
-} from '../core/agreed-time.ts'
-import type { ClockDoubt } from '../core/clock-doubt.ts'
+} from '../core/clock/agreed-time.ts'
+import type { ClockDoubt } from '../core/clock/clock-doubt.ts'
 import { Mutex } from '../core/mutex.ts'
 import { checkedJson, hasCheck, withoutCheck } from './checked-json.ts'
 import { isDiskFull, writeFileDurably } from './durable.ts'

@@ -1,5 +1,5 @@
+import { isSameCount, missingInput, type TypedCount } from '../core/terminals/typed-input.ts'
 import { pieces } from '../core/text/pieces.ts'
-import { isSameCount, missingInput, type TypedCount } from '../core/typed-input.ts'
 
 /** Characters of one TERMINAL_INPUT: far below the largest frame, however they are encoded. */
 const frameChars = 32 * 1024

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
-import type { RollbackResult, VerifyResult } from '../core/task/gates.ts'
-import type { ResultStatus, TaskStatus } from '../core/task/task.ts'
+import type { RollbackResult, VerifyResult } from '../core/tasks/gates.ts'
+import type { ResultStatus, TaskStatus } from '../core/tasks/task.ts'
 import type { UserCaller } from './access/caller.ts'
 import type { ScheduleRecord, SlotRecord } from './seams/records/schedule.ts'
 import type { TerminalRecord } from './seams/records/terminal.ts'

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs'
 import { access, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Examination } from '../core/checks/examine-host.ts'
 import { RsmError } from '../core/errors.ts'
-import type { Examination } from '../core/findings/examine-host.ts'
 import { Mutex } from '../core/mutex.ts'
 import type {
   ClockConfirmed,

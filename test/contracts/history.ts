@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { Metrics } from '../../src/core/host.ts'
+import type { Metrics } from '../../src/core/hosts/host.ts'
 import type { Clock } from '../../src/server/clock.ts'
 import type { History } from '../../src/server/seams/presence.ts'
 import { believed } from '../helpers/faults/believed-clock.ts'

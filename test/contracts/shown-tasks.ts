@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava'
 import type { PageQuery } from '../../src/core/protocol/http/common.ts'
-import { countsOf, isFinal } from '../../src/core/task/task.ts'
+import { countsOf, isFinal } from '../../src/core/tasks/task.ts'
 import type { OpenGround } from '../helpers/servers/grounds.ts'
 import { startInsides } from '../helpers/servers/services.ts'
 

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import { ageOf, firstTime, lookAgain } from '../../src/core/agreed-time.ts'
+import { ageOf, firstTime, lookAgain } from '../../src/core/clock/agreed-time.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../src/server/seams/records/webhook.ts'
 import type { Store } from '../../src/server/seams/store.ts'
 import type { Outcome } from '../../src/server/webhooks/post.ts'

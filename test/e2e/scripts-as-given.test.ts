@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
-import type { ScriptType } from '../../src/core/script/script-form.ts'
+import type { ScriptType } from '../../src/core/scripts/script-form.ts'
 import { realAgent } from '../helpers/agents/real-agent.ts'
 import { entries, finished } from '../helpers/clients/tasks.ts'
 import { startTestServer, type TestServer } from '../helpers/servers/server.ts'

@@ -1,5 +1,5 @@
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
-import { firstStep, type Step } from '../../core/task/gates.ts'
+import { firstStep, type Step } from '../../core/tasks/gates.ts'
 import { isOfFiles, type Order } from '../files/order.ts'
 import { type Account, findAccount } from '../script/account.ts'
 import { prepare, type Refusal, refusal, type Start } from '../script/launch.ts'

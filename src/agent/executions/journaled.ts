@@ -1,5 +1,5 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import type { GatePhase, StepEnd } from '../../core/task/gates.ts'
+import type { GatePhase, StepEnd } from '../../core/tasks/gates.ts'
 import type { Limited } from '../processes/limits.ts'
 import type { Origin } from '../processes/origin.ts'
 

@@ -1,5 +1,5 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { nextStep } from '../../core/task/gates.ts'
+import { nextStep } from '../../core/tasks/gates.ts'
 import type { Trouble } from '../trouble.ts'
 import { type Execution, notRun } from './execution.ts'
 import type { Passed } from './journaled.ts'

@@ -1,5 +1,5 @@
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
-import type { Limits } from '../../core/task/limits.ts'
+import type { Limits } from '../../core/tasks/limits.ts'
 import type { Clock } from '../clock.ts'
 import type { FileWork } from '../files/order.ts'
 import type { Verify } from '../link/verify.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
-import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/task/gates.ts'
+import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/tasks/gates.ts'
 import type { Order } from '../files/order.ts'
 import type { JournaledExecution, Passed } from './journaled.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { linkAdvice } from '../../core/checks/link-trouble.ts'
 import { mendable, RsmError } from '../../core/errors.ts'
-import { linkAdvice } from '../../core/findings/link-trouble.ts'
 import { pause } from '../../net/backoff.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'

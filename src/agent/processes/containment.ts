@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Containment as Level } from '../../core/host.ts'
+import type { Containment as Level } from '../../core/hosts/host.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 import { ProcessTable, type Tree } from './processes.ts'

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { type LimitName, type Limits, limitNames, limitSize, limitWords } from '../../core/task/limits.ts'
+import { type LimitName, type Limits, limitNames, limitSize, limitWords } from '../../core/tasks/limits.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
-import type { Containment as Level } from '../../core/host.ts'
+import type { Containment as Level } from '../../core/hosts/host.ts'
 import { cgroupPids, isPopulated, killCgroup } from './cgroup-files.ts'
 import { leaderOf } from './exit-file.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
-import { leastFreePercent } from '../../core/agent-state.ts'
-import type { AgentStatus } from '../../core/host.ts'
+import { leastFreePercent } from '../../core/hosts/agent-state.ts'
+import type { AgentStatus } from '../../core/hosts/host.ts'
 import { disksMounted } from '../mounts.ts'
 
 interface Health {

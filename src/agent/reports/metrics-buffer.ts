@@ -1,5 +1,5 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 
 /** Seconds of metrics that are kept while the server is away (contract §6). */
 const keptSeconds = 3600

@@ -1,7 +1,7 @@
 import { readFileSync, type StatsFs } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 import type { Clock } from '../clock.ts'
 import { Inquiry } from '../inquiry.ts'
 import type { Log } from '../log.ts'

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
 import type { AgentAck, AgentConfig, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { type RunMark } from '../../core/protocol/messages.ts'

@@ -4,15 +4,15 @@ import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
-import { variableFault } from '../../core/script/params.ts'
+import { variableFault } from '../../core/scripts/params.ts'
 import {
   type Interpreter,
   interpreterOf,
   type ScriptType,
   scriptFileName,
   scriptTypes,
-} from '../../core/script/script-form.ts'
-import { notEnforced } from '../../core/task/limits.ts'
+} from '../../core/scripts/script-form.ts'
+import { notEnforced } from '../../core/tasks/limits.ts'
 import { usualAttributes } from '../processes/attributes.ts'
 import { blankExit, deathName, leaderName, neverBegun } from '../processes/exit-file.ts'
 import type { Limiter } from '../processes/limits.ts'

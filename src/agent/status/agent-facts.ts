@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { AgentFacts } from '../../core/findings/examine-agent.ts'
+import type { AgentFacts } from '../../core/checks/examine-agent.ts'
 import { agentsHere } from './agents-here.ts'
 import { type RunningState, readAgentState } from './read-state.ts'
 

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { AgentState } from '../../core/agent-state.ts'
+import type { AgentState } from '../../core/hosts/agent-state.ts'
 import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { AgentOptions } from '../agent-options.ts'
 import type { Clock, ServerTime } from '../clock.ts'

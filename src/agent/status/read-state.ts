@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { AgentState } from '../../core/agent-state.ts'
 import { RsmError } from '../../core/errors.ts'
+import type { AgentState } from '../../core/hosts/agent-state.ts'
 import { isAlive } from '../processes/machine.ts'
 import { agentsHere, userName } from './agents-here.ts'
 import { type KeptState, stateFileName } from './status-file.ts'

@@ -1,6 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { AgentState } from '../../core/agent-state.ts'
+import type { AgentState } from '../../core/hosts/agent-state.ts'
 import { Mutex } from '../../core/mutex.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import type { Clock } from '../clock.ts'

@@ -1,5 +1,5 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
-import type { TypedInput } from '../../core/typed-input.ts'
+import type { TypedInput } from '../../core/terminals/typed-input.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import type { InputGuard } from './input-guard.ts'
 import { PastTerminals } from './past-terminals.ts'

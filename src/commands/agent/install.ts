@@ -168,7 +168,7 @@ export default class AgentInstall extends LocalCommand {
       return null
     }
     const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
-    const { isReachable } = await import('../../core/findings/examine-agent.ts')
+    const { isReachable } = await import('../../core/checks/examine-agent.ts')
     let reason = 'the server does not say that it is linked'
     const dataDir = dataDirOf(service, all)
     const state = await untilUp(

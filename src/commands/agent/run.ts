@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { AgentOptions } from '../../agent/agent-options.ts'
 import type { LogLevel } from '../../agent/log.ts'
-import type { SandboxMode } from '../../core/host.ts'
+import type { SandboxMode } from '../../core/hosts/host.ts'
 import { readJoin } from '../../core/join/join-string.ts'
 import { normalUrl } from '../../core/server-url.ts'
 import { LocalCommand } from '../../ui/command/base-command.ts'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
-import { examineAgent, isReachable } from '../../core/findings/examine-agent.ts'
+import { examineAgent, isReachable } from '../../core/checks/examine-agent.ts'
 import { LocalCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
 import { findingData } from '../../ui/hosts/findings-view.ts'

@@ -1,4 +1,4 @@
-import { complains } from '../../core/findings/finding.ts'
+import { complains } from '../../core/checks/finding.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { optional } from '../../ui/flags/checks.ts'
 

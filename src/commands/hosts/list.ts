@@ -1,5 +1,5 @@
 import { string } from '@oclif/core/flags'
-import { statusWords } from '../../core/host-status.ts'
+import { statusWords } from '../../core/hosts/host-status.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'

@@ -1,4 +1,4 @@
-import { isUnbounded } from '../../core/findings/setting-looks.ts'
+import { isUnbounded } from '../../core/checks/setting-checks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { oneOrMore } from '../../ui/flags/checks.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'

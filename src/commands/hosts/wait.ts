@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { canBeReached, shownStatus, statusWord, statusWords } from '../../core/host-status.ts'
+import { canBeReached, shownStatus, statusWord, statusWords } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import { showLimits } from '../../core/task/limits.ts'
+import { showLimits } from '../../core/tasks/limits.ts'
 import { durationText } from '../../core/text/duration.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { copyFields, rateFields, stdinFields } from '../../ui/files/shown.ts'

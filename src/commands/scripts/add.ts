@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
-import type { FrontMatter } from '../../core/script/front-matter.ts'
+import type { FrontMatter } from '../../core/scripts/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed, optional } from '../../ui/flags/checks.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'

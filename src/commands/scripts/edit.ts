@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
-import { parseFrontMatter } from '../../core/script/front-matter.ts'
+import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'

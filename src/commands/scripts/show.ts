@@ -1,4 +1,4 @@
-import { parseFrontMatter } from '../../core/script/front-matter.ts'
+import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { tellFaults } from '../../ui/input/front-matter.ts'

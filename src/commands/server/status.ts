@@ -1,5 +1,5 @@
 import type { Readiness } from '../../client/services/server.ts'
-import { doubtSentence } from '../../core/clock-doubt.ts'
+import { doubtSentence } from '../../core/clock/clock-doubt.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ServerStatus as Status } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
-import { runsScript } from '../../core/task/task.ts'
+import { runsScript } from '../../core/tasks/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'

@@ -1,6 +1,6 @@
 import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
-import { showLimits } from '../../core/task/limits.ts'
-import { runsScript, type TaskResult } from '../../core/task/task.ts'
+import { showLimits } from '../../core/tasks/limits.ts'
+import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { filesOfTask } from '../../ui/files/shown.ts'
 import { needed } from '../../ui/flags/checks.ts'

@@ -1,4 +1,4 @@
-import type { ClockDoubt } from '../clock-doubt.ts'
+import type { ClockDoubt } from '../clock/clock-doubt.ts'
 import type { Role } from '../permissions.ts'
 import type { ServerStatus } from './http/server.ts'
 import type { Server } from './http/servers.ts'

@@ -1,5 +1,5 @@
-import { scriptFileName } from '../script/script-form.ts'
-import { gateStatuses, longestInterval, mostRetries, phases } from '../task/gates.ts'
+import { scriptFileName } from '../scripts/script-form.ts'
+import { gateStatuses, longestInterval, mostRetries, phases } from '../tasks/gates.ts'
 import { largestScreen, longestSentence } from './bounds.ts'
 import { copy, fetch, file } from './file-orders.ts'
 import { type Held, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'

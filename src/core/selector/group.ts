@@ -1,4 +1,4 @@
-import { statusWords } from '../host-status.ts'
+import { statusWords } from '../hosts/host-status.ts'
 import { unknownName } from '../text/nearest.ts'
 import { type Place, syntaxError } from './syntax-error.ts'
 import { hasWildcard } from './wildcard.ts'

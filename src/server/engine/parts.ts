@@ -1,5 +1,5 @@
-import type { KnownHost } from '../../core/script/host-variables.ts'
-import { isFinal } from '../../core/task/task.ts'
+import type { KnownHost } from '../../core/scripts/host-variables.ts'
+import { isFinal } from '../../core/tasks/task.ts'
 import type { Clock } from '../clock.ts'
 import type { Carried } from '../files/carried.ts'
 import type { Install } from '../installs/installer.ts'

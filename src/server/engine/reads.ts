@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { type Counts, countsOf, emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
+import { type Counts, countsOf, emptyCounts, isFinal, type TaskResult } from '../../core/tasks/task.ts'
 import { type Texts, textsOf } from '../executions/ended-task.ts'
 import { resultOf, summaryOf } from '../executions/shown.ts'
 import type { Carried } from '../files/carried.ts'

@@ -1,4 +1,4 @@
-import { type Counts, finalTaskStatus, type TaskResult } from '../../core/task/task.ts'
+import { type Counts, finalTaskStatus, type TaskResult } from '../../core/tasks/task.ts'
 import { isoTime } from '../clock.ts'
 import type { TaskRemains } from '../seams/outputs.ts'
 import type { TaskGates, TaskRecord } from '../seams/records/task.ts'

@@ -1,5 +1,5 @@
 import type { ScriptOutput } from '../../core/protocol/messages.ts'
-import type { Stream } from '../../core/task/task.ts'
+import type { Stream } from '../../core/tasks/task.ts'
 import type { OutputSoFar } from '../seams/executions.ts'
 import type { Progress } from '../seams/outputs.ts'
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import type { FinalStatus, Survivor } from '../../core/task/task.ts'
+import type { FinalStatus, Survivor } from '../../core/tasks/task.ts'
 import { printable } from '../../core/text/printable.ts'
 import { isoTime } from '../clock.ts'
 import type { Execution, OutputSoFar, ReportedEnd } from '../seams/executions.ts'

@@ -1,5 +1,5 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { Counts, TaskResult } from '../../core/task/task.ts'
+import type { Counts, TaskResult } from '../../core/tasks/task.ts'
 import { only } from '../only.ts'
 import type { Execution } from '../seams/executions.ts'
 import type { TaskRecord } from '../seams/records/task.ts'

@@ -1,5 +1,5 @@
-import { isLaterPhase, type Phase } from '../../core/task/gates.ts'
-import type { FinalStatus } from '../../core/task/task.ts'
+import { isLaterPhase, type Phase } from '../../core/tasks/gates.ts'
+import type { FinalStatus } from '../../core/tasks/task.ts'
 import type { End, Execution, Offer, OutputSoFar, OwnEnd, RunningExecution } from '../seams/executions.ts'
 
 /** What a step makes of an execution as it is now; null: it stays as it is. */

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { type Counts, isFinal } from '../../core/task/task.ts'
+import { type Counts, isFinal } from '../../core/tasks/task.ts'
 import type { Clock } from '../clock.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Executions } from '../seams/executions.ts'

@@ -1,6 +1,6 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import { unfoldIds } from '../../core/task/id-set.ts'
+import { unfoldIds } from '../../core/tasks/id-set.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { opaqueId, timeOfId } from '../ids.ts'

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
-import { isFinal } from '../../core/task/task.ts'
+import { isFinal } from '../../core/tasks/task.ts'
 import type { Clock } from '../clock.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Shared } from '../seams/cluster.ts'

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaValidationError } from 'fastify'
 import { type FieldFault, invalid, maxListed, type RsmError } from '../../core/errors.ts'
-import { reservedFault } from '../../core/script/params.ts'
+import { reservedFault } from '../../core/scripts/params.ts'
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 

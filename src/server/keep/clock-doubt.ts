@@ -1,4 +1,4 @@
-import { type ClockDoubt, doubtSentence } from '../../core/clock-doubt.ts'
+import { type ClockDoubt, doubtSentence } from '../../core/clock/clock-doubt.ts'
 import { systemActor } from '../audit/actor.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog } from '../seams/audit-log.ts'

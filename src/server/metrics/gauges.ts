@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { HostStatus } from '../../core/host.ts'
+import type { HostStatus } from '../../core/hosts/host.ts'
 import type { Room } from '../../disk/room.ts'
 import { lookedAt } from './looked-at.ts'
 import { registerShared, type SharedLoad } from './shared.ts'

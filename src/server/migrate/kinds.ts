@@ -1,5 +1,5 @@
 import type { AuditHead } from '../../core/audit.ts'
-import type { AgentStatus, HostStatus } from '../../core/host.ts'
+import type { AgentStatus, HostStatus } from '../../core/hosts/host.ts'
 import type { BeatFacts } from '../../core/protocol/http/host-agent.ts'
 import type { Progress, StoredEntry, TaskRemains } from '../seams/outputs.ts'
 import type { Greeting } from '../seams/presence.ts'

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import type { GatePhase, Phase } from '../../core/task/gates.ts'
-import type { Stream } from '../../core/task/task.ts'
+import type { GatePhase, Phase } from '../../core/tasks/gates.ts'
+import type { Stream } from '../../core/tasks/task.ts'
 import { checkedJson, checkField, checkFieldBytes, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
 import type { NewEntry } from '../seams/outputs.ts'
 

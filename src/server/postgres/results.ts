@@ -1,4 +1,4 @@
-import type { TaskResult } from '../../core/task/task.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 import { isoTime } from '../clock.ts'
 import { resultOf } from '../executions/shown.ts'
 import type { Part, Results, TaskRemains } from '../seams/outputs.ts'

@@ -1,5 +1,5 @@
-import { skewReason } from '../../core/findings/versions.ts'
-import type { AgentStatus, HostStatus, Metrics } from '../../core/host.ts'
+import { skewReason } from '../../core/checks/versions.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/hosts/host.ts'
 import {
   type HostStanding,
   hostStatus,
@@ -10,7 +10,7 @@ import {
   type Measure,
   noLoad,
   wholeReason,
-} from '../../core/host-status.ts'
+} from '../../core/hosts/host-status.ts'
 import type { BeatFacts } from '../../core/protocol/http/host-agent.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Greeting, PresenceView } from '../seams/presence.ts'

@@ -5,7 +5,7 @@ import {
   reachIntervals,
   silentIntervals,
   tellsTheSame,
-} from '../../core/host-status.ts'
+} from '../../core/hosts/host-status.ts'
 import { longestBackoff } from '../../core/protocol/bounds.ts'
 import type { Clock } from '../clock.ts'
 import type { Hints } from '../seams/hints.ts'

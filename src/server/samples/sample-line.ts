@@ -1,4 +1,4 @@
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 import { isoTime } from '../clock.ts'
 
 /** What a host did at a time, in milliseconds since the epoch. */

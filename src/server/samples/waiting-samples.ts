@@ -1,4 +1,4 @@
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 import type { Clock } from '../clock.ts'
 import { keptFor } from '../seams/presence.ts'
 import { encodeSample } from './sample-line.ts'

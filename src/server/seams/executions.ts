@@ -1,6 +1,6 @@
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
-import type { Phase } from '../../core/task/gates.ts'
-import type { Counts, TaskResult } from '../../core/task/task.ts'
+import type { Phase } from '../../core/tasks/gates.ts'
+import type { Counts, TaskResult } from '../../core/tasks/task.ts'
 import type { LinkClaim, Member } from './cluster.ts'
 import type { Part } from './outputs.ts'
 import type { ExecutionRecord } from './records/execution.ts'

@@ -1,5 +1,5 @@
-import type { GatePhase } from '../../core/task/gates.ts'
-import type { Stream, TaskResult } from '../../core/task/task.ts'
+import type { GatePhase } from '../../core/tasks/gates.ts'
+import type { Stream, TaskResult } from '../../core/tasks/task.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 
 /** A piece of output before it has its number. */

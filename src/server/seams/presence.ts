@@ -1,4 +1,4 @@
-import type { AgentStatus, HostStatus, Metrics } from '../../core/host.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/hosts/host.ts'
 import type { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import type { LinkClaim } from './cluster.ts'

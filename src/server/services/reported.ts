@@ -1,11 +1,11 @@
-import { agentStatuses, containments, type Metrics, sandboxModes } from '../../core/host.ts'
+import { agentStatuses, containments, type Metrics, sandboxModes } from '../../core/hosts/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
 import type { HeartbeatRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
 import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import { Metrics as Report } from '../../core/protocol/http/hosts.ts'
 import type { Static, TObject } from '../../core/protocol/http/schema.ts'
 import type { AgentHello } from '../../core/protocol/messages.ts'
-import { limitNames } from '../../core/task/limits.ts'
+import { limitNames } from '../../core/tasks/limits.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { Beat, Greeting } from '../seams/presence.ts'
 

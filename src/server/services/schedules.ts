@@ -1,6 +1,6 @@
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { Schedule, SchedulePatch, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
-import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedule/timing.ts'
+import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedules/timing.ts'
 import type { ScheduleService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { isoTime } from '../clock.ts'

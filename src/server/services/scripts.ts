@@ -6,9 +6,9 @@ import type {
   ScriptSummary,
   ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
-import { patternsOf } from '../../core/script/declared-params.ts'
-import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
-import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/script/script-form.ts'
+import { patternsOf } from '../../core/scripts/declared-params.ts'
+import { type DeclaredParam, parseFrontMatter } from '../../core/scripts/front-matter.ts'
+import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/scripts/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
 import { sha256 } from '../digest.ts'
 import { only } from '../only.ts'

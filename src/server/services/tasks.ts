@@ -1,7 +1,7 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
-import { runsScript } from '../../core/task/task.ts'
+import { runsScript } from '../../core/tasks/task.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { demand } from '../access/standing.ts'
 import { sha256 } from '../digest.ts'

@@ -1,4 +1,4 @@
-import { hasId } from '../../core/task/id-set.ts'
+import { hasId } from '../../core/tasks/id-set.ts'
 import { type AnyRecord, type Id, type Index, indexList, type Noun } from '../seams/records.ts'
 import type { Found, Query, Where } from '../seams/store.ts'
 

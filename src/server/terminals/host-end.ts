@@ -1,4 +1,4 @@
-import type { TypedCount } from '../../core/typed-input.ts'
+import type { TypedCount } from '../../core/terminals/typed-input.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalClient } from './client.ts'

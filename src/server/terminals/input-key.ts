@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import type { Payloads } from '../../core/protocol/messages.ts'
-import { inputKeyInfo, markedText, type TypedInput } from '../../core/typed-input.ts'
+import { inputKeyInfo, markedText, type TypedInput } from '../../core/terminals/typed-input.ts'
 
 /**
  * The server's half of the key that marks what is typed into one terminal over one link. Its public part is signed with

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { Burst } from '../../core/burst.ts'
 import type { Payloads } from '../../core/protocol/messages.ts'
-import { pieces } from '../../core/text/pieces.ts'
 import {
   isSameCount,
   missingInput,
   type TypedCount,
   TypedCounter,
   type TypedInput,
-} from '../../core/typed-input.ts'
+} from '../../core/terminals/typed-input.ts'
+import { pieces } from '../../core/text/pieces.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { InputPlace, TerminalClient } from './client.ts'
 import { InputKey } from './input-key.ts'

@@ -1,6 +1,6 @@
 import type { SelectorHost } from '../../core/selector/directory.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { foldIds, unfoldIds } from '../../core/task/id-set.ts'
+import { foldIds, unfoldIds } from '../../core/tasks/id-set.ts'
 import { toldTogether } from '../../core/webhooks/told-together.ts'
 import type { EventData } from '../../core/webhooks/webhook.ts'
 import type { Clock } from '../clock.ts'

@@ -1,4 +1,4 @@
-import { statusWords } from '../../core/host-status.ts'
+import { statusWords } from '../../core/hosts/host-status.ts'
 import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'

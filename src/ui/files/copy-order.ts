@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
-import { writtenPathFault } from '../../core/task/remote-path.ts'
+import { writtenPathFault } from '../../core/tasks/remote-path.ts'
 import { type CopyFlags, type CopyHow, parseMode, parseOwner } from '../flags/copy.ts'
 import { given, ifGiven } from '../flags/given.ts'
 

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
-import type { Strategy } from '../../core/task/task.ts'
+import type { Strategy } from '../../core/tasks/task.ts'
 import {
   parseBatchSize,
   parseDuration,

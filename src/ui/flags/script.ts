@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
-import type { FrontMatter } from '../../core/script/front-matter.ts'
+import type { FrontMatter } from '../../core/scripts/front-matter.ts'
 import { readScriptText, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseWholeSeconds } from '../input/values.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'

@@ -4,8 +4,8 @@ import {
   type Finding,
   markedAdviceFor,
   type Severity,
-} from '../../core/findings/finding.ts'
-import { foldFindings } from '../../core/findings/fold-findings.ts'
+} from '../../core/checks/finding.ts'
+import { foldFindings } from '../../core/checks/fold-findings.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { columnsOf, paint } from '../text/screen.ts'

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../core/host.ts'
+import type { Metrics } from '../../core/hosts/host.ts'
 import type { HostMetrics } from '../../core/protocol/http/hosts.ts'
 import { showBytes } from '../text/bytes.ts'
 import { type Reading, sparkline } from '../text/sparkline.ts'

@@ -1,4 +1,4 @@
-import { shownStatus } from '../../core/host-status.ts'
+import { shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sharedReason, withoutSpans } from './silences.ts'

@@ -1,4 +1,4 @@
-import { shownStatus } from '../../core/host-status.ts'
+import { shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
 import { showTime, timeColumn, withLocalTimes } from '../text/time.ts'

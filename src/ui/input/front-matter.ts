@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/script/front-matter.ts'
+import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/scripts/front-matter.ts'
 
 /** How many faults a message names; the others are counted. */
 const maxTold = 5

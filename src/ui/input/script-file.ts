@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import type { ScriptType } from '../../core/script/script-form.ts'
+import type { ScriptType } from '../../core/scripts/script-form.ts'
 import { utf8Text } from '../text/utf8-text.ts'
 import { readNamedBytes } from './named-file.ts'
 import { stdinReader } from './stdin.ts'

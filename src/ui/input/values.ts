@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import type { Limits } from '../../core/task/limits.ts'
-import type { BatchSize, MaxFailures, Strategy } from '../../core/task/task.ts'
+import type { Limits } from '../../core/tasks/limits.ts'
+import type { BatchSize, MaxFailures, Strategy } from '../../core/tasks/task.ts'
 import { durationSeconds } from '../../core/text/duration.ts'
 import { nearest } from '../../core/text/nearest.ts'
 

@@ -1,4 +1,4 @@
-import type { Stream } from '../../core/task/task.ts'
+import type { Stream } from '../../core/tasks/task.ts'
 import type { Colors } from './sink.ts'
 
 /** Of the 256 colours those with a contrast of about 4 or more on white and on black; red is kept for stderr. */

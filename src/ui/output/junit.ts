@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import type { ResultStatus, Stream, TaskResult } from '../../core/task/task.ts'
+import type { ResultStatus, Stream, TaskResult } from '../../core/tasks/task.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'

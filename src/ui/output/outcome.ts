@@ -1,7 +1,7 @@
 import { constants } from 'node:os'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import type { Counts, TaskResult } from '../../core/task/task.ts'
+import type { Counts, TaskResult } from '../../core/tasks/task.ts'
 import { timedOutExit } from '../command/failure.ts'
 import { sharedReason, withoutSpans } from '../hosts/silences.ts'
 import { counted } from '../text/counted.ts'

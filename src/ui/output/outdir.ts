@@ -13,7 +13,7 @@ import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import type { Stream } from '../../core/task/task.ts'
+import type { Stream } from '../../core/tasks/task.ts'
 import { makeNamedDirectory } from '../input/named-directory.ts'
 import type { OutputFormat } from './format.ts'
 

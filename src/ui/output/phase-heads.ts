@@ -1,5 +1,5 @@
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
-import type { GatePhase } from '../../core/task/gates.ts'
+import type { GatePhase } from '../../core/tasks/gates.ts'
 
 /** `[verify]`, as it stands before what is no output of the script itself. */
 export const phaseMark = (phase: GatePhase): string => `[${phase.toLowerCase()}]`

@@ -1,9 +1,9 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
-import { firstLine } from '../../core/script/first-line.ts'
+import { firstLine } from '../../core/scripts/first-line.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
-import { unasked } from '../../core/task/consent.ts'
+import { unasked } from '../../core/tasks/consent.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import { confirm } from '../input/prompt.ts'
 import {

@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { Counts, TaskResult } from '../../core/task/task.ts'
+import type { Counts, TaskResult } from '../../core/tasks/task.ts'
 import { tallyOf } from './task-state.ts'
 
 /** A task as the events so far describe it: for progress, and for when the server can no longer be asked. */

@@ -190,7 +190,7 @@ async function showPlan(
   if (found.length === 0)
     await explain(client, invalid([{ field: 'target', message: 'matches no host' }]), targets)
   const { batchLines, orderLines, planView } = await import('./plan-view.ts')
-  const { canBeReached } = await import('../../core/host-status.ts')
+  const { canBeReached } = await import('../../core/hosts/host-status.ts')
   const { foldStanding } = await import('../hosts/standing.ts')
   const plan = planView(found, options, planned(runnable), deadline, {
     verify: gates?.verify && planned(gates.verify),

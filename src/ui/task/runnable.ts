@@ -1,8 +1,8 @@
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import type { DeclaredParam } from '../../core/script/front-matter.ts'
-import type { ScriptType } from '../../core/script/script-form.ts'
-import { copyTimeout, upgradeTimeout } from '../../core/task/plan.ts'
+import type { DeclaredParam } from '../../core/scripts/front-matter.ts'
+import type { ScriptType } from '../../core/scripts/script-form.ts'
+import { copyTimeout, upgradeTimeout } from '../../core/tasks/plan.ts'
 import { readScriptFile, scriptType } from '../input/script-file.ts'
 import type { PlannedScript } from './plan-view.ts'
 

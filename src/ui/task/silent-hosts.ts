@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { isFinal, type TaskResult } from '../../core/task/task.ts'
+import { isFinal, type TaskResult } from '../../core/tasks/task.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
 /** Hosts of one rack are reported together, because the server reports them one by one. In milliseconds. */

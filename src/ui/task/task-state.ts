@@ -6,7 +6,7 @@ import {
   isFinal,
   type ResultStatus,
   type TaskResult,
-} from '../../core/task/task.ts'
+} from '../../core/tasks/task.ts'
 
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 

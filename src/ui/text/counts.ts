@@ -1,4 +1,4 @@
-import { type Counts, resultStatuses } from '../../core/task/task.ts'
+import { type Counts, resultStatuses } from '../../core/tasks/task.ts'
 
 /** `2 SUCCESS, 1 FAILED`: what went well first, and always in the same order. */
 const order = ['SUCCESS', ...resultStatuses.filter((status) => status !== 'SUCCESS')] as const

@@ -1,4 +1,4 @@
-import type { DeclaredParam } from '../../core/script/front-matter.ts'
+import type { DeclaredParam } from '../../core/scripts/front-matter.ts'
 import { sanitizeLine } from './sanitize.ts'
 import { shellWord } from './shell-word.ts'
 

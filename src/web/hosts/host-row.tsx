@@ -1,4 +1,4 @@
-import { reasonNow, shownStatus } from '../../core/host-status.ts'
+import { reasonNow, shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type ShownStatus, shownStatus, shownStatuses } from '../../core/host-status.ts'
+import { type ShownStatus, shownStatus, shownStatuses } from '../../core/hosts/host-status.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { Fault } from '../parts/fault.tsx'
 import { useTitle } from '../parts/use-title.ts'

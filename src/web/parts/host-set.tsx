@@ -1,4 +1,4 @@
-import { canBeReached } from '../../core/host-status.ts'
+import { canBeReached } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { foldStanding } from '../../ui/hosts/standing.ts'

@@ -1,6 +1,6 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Copy, Fetch } from '../../core/protocol/http/files.ts'
-import { writtenPathFault } from '../../core/task/remote-path.ts'
+import { writtenPathFault } from '../../core/tasks/remote-path.ts'
 
 /** Bytes of a text whose changes are shown (contract §13). */
 const longestDiff = 1024 * 1024

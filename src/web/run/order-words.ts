@@ -1,6 +1,6 @@
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { firstLine } from '../../core/script/first-line.ts'
+import { firstLine } from '../../core/scripts/first-line.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { counted } from '../../ui/text/counted.ts'
 import type { CopiedFile } from './copy-of.ts'

@@ -1,7 +1,7 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { copyTimeout } from '../../core/task/plan.ts'
+import { copyTimeout } from '../../core/tasks/plan.ts'
 import { batchLines, orderLines, type PlannedScript, planView } from '../../ui/task/plan-view.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import type { ScriptType } from '../../core/script/script-form.ts'
+import type { ScriptType } from '../../core/scripts/script-form.ts'
 import { type CopiedFile, copyOf, fetchOf } from './copy-of.ts'
 import { given, numberOf, optionsOf } from './options-of.ts'
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { asksFirst } from '../../core/task/consent.ts'
+import { asksFirst } from '../../core/tasks/consent.ts'
 import { call, newKey } from '../api.ts'
 import { go } from '../route.ts'
 import { fleetSize, namedHosts } from './named-hosts.ts'

@@ -1,4 +1,4 @@
-import { zoneOf } from '../../core/schedule/zone.ts'
+import { zoneOf } from '../../core/schedules/zone.ts'
 import { timeIn } from '../../ui/schedules/view.ts'
 import { showTime } from '../../ui/text/time.ts'
 

@@ -1,6 +1,6 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
-import { slotsOf, type Timing, timingFaults } from '../../core/schedule/timing.ts'
+import { slotsOf, type Timing, timingFaults } from '../../core/schedules/timing.ts'
 import { durationSeconds, durationText } from '../../core/text/duration.ts'
 
 /** By what it is said when it runs, as the API calls it. */

@@ -1,5 +1,5 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 
 type Copying = Pick<TaskSummary, 'copy'>
 

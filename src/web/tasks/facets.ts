@@ -1,6 +1,6 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { GateStatus } from '../../core/task/gates.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import type { GateStatus } from '../../core/tasks/gates.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 import { isDryRun } from './changed.ts'
 import { hasGates } from './phases.ts'
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { said, send } from '../api.ts'
 import { save } from '../parts/save.ts'

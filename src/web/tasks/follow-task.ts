@@ -1,7 +1,7 @@
 import { mendable } from '../../core/errors.ts'
 import type { CarriedBytes, LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 import { pause } from '../../net/backoff.ts'
 import { TaskState } from '../../ui/task/task-state.ts'
 import { call, said } from '../api.ts'

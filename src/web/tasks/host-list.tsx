@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { type ResultStatus, runsScript, type TaskResult } from '../../core/task/task.ts'
+import { type ResultStatus, runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { Badge } from '../parts/badge.tsx'

@@ -1,6 +1,6 @@
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { GatePhase, GateStatus, Phase } from '../../core/task/gates.ts'
-import type { ResultStatus, TaskResult } from '../../core/task/task.ts'
+import type { GatePhase, GateStatus, Phase } from '../../core/tasks/gates.ts'
+import type { ResultStatus, TaskResult } from '../../core/tasks/task.ts'
 
 /** How one phase of a host stands; ENDED where only its successor is known. */
 export interface PhaseState {

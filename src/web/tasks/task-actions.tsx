@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Started, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { runsScript, type TaskResult } from '../../core/task/task.ts'
+import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { call, newKey, said } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Phase, phases } from '../../core/task/gates.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import { type Phase, phases } from '../../core/tasks/gates.ts'
+import type { TaskResult } from '../../core/tasks/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { runsScript } from '../../core/task/task.ts'
+import { runsScript } from '../../core/tasks/task.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Fault } from '../parts/fault.tsx'

@@ -17,7 +17,7 @@ import { ownAccount } from '../../../src/agent/script/account.ts'
 import { launch, prepare } from '../../../src/agent/script/launch.ts'
 import { openSandbox } from '../../../src/agent/script/sandbox.ts'
 import { checkCeiling } from '../../../src/agent/script/script-setting.ts'
-import type { LimitName } from '../../../src/core/task/limits.ts'
+import type { LimitName } from '../../../src/core/tasks/limits.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { until } from '../../helpers/until.ts'
 

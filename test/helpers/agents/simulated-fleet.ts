@@ -4,7 +4,7 @@ import type {
   FetchFile,
   ScriptComplete,
 } from '../../../src/core/protocol/messages.ts'
-import type { Phase } from '../../../src/core/task/gates.ts'
+import type { Phase } from '../../../src/core/tasks/gates.ts'
 import type { TestServer } from '../servers/server.ts'
 import { ScriptedAgent } from './scripted-agent.ts'
 

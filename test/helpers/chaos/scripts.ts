@@ -1,4 +1,4 @@
-import type { TaskResult } from '../../../src/core/task/task.ts'
+import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import type { Random } from './random.ts'
 
 type End = Pick<TaskResult, 'status' | 'exitCode' | 'signal'>

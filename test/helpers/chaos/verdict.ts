@@ -1,4 +1,4 @@
-import type { TaskResult } from '../../../src/core/task/task.ts'
+import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import type { ChaosTask } from './load.ts'
 
 /** Whether a result may say that its script never started. */

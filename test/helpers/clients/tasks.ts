@@ -1,5 +1,5 @@
 import type { Task, TaskSummary } from '../../../src/core/protocol/http/tasks.ts'
-import type { Counts } from '../../../src/core/task/task.ts'
+import type { Counts } from '../../../src/core/tasks/task.ts'
 import type { TestServer } from '../servers/server.ts'
 import { followEvents } from './follow.ts'
 

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../../src/core/host.ts'
+import type { Metrics } from '../../../src/core/hosts/host.ts'
 
 /** A report of a small host; `disks` are mount points with their usage in percent. */
 export function metrics(

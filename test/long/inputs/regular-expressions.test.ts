@@ -18,7 +18,7 @@ const madeInFunctions: Readonly<Record<string, string>> = {
   'server/http/known-paths.ts': 'the paths of our routes, a parameter as [^/]*: linear',
   'ui/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
   'agent/files/become.ts': 'the name of a line of /proc/self/task/N/status, anchored',
-  'core/schedule/cron.ts':
+  'core/schedules/cron.ts':
     'one entry of a field, from a table of ours, anchored, without a repetition in another',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
   'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',

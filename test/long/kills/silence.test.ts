@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import type { TaskResult } from '../../../src/core/task/task.ts'
+import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { Plan, type PlanOptions, type Standing } from '../../../src/core/task/plan.ts'
+import { Plan, type PlanOptions, type Standing } from '../../../src/core/tasks/plan.ts'
 
 const parallel: PlanOptions = {
   strategy: 'PARALLEL',

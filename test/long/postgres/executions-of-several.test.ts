@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { isFinal, type ResultStatus } from '../../../src/core/task/task.ts'
+import { isFinal, type ResultStatus } from '../../../src/core/tasks/task.ts'
 import { createLocalHints } from '../../../src/server/local-hints.ts'
 import { type LinkClaim, lease, type Member } from '../../../src/server/seams/cluster.ts'
 import type { Execution, Offer } from '../../../src/server/seams/executions.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { RsmError } from '../../../src/core/errors.ts'
-import { foldIds } from '../../../src/core/task/id-set.ts'
+import { foldIds } from '../../../src/core/tasks/id-set.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import type { AnyRecord, IndexOf, Noun } from '../../../src/server/seams/records.ts'
 import type { Query, Reads, Store, Transaction } from '../../../src/server/seams/store.ts'

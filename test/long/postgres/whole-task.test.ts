@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava'
-import { isFinal } from '../../../src/core/task/task.ts'
+import { isFinal } from '../../../src/core/tasks/task.ts'
 import { createLocalHints } from '../../../src/server/local-hints.ts'
 import type { Ask, Database } from '../../../src/server/postgres/connection/database.ts'
 import { rowsAtOnce } from '../../../src/server/postgres/executions/whole-task.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { patternsOf } from '../../../src/core/script/declared-params.ts'
+import { patternsOf } from '../../../src/core/scripts/declared-params.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
 
 test('A15 no pattern takes two seconds for any value', async (t) => {

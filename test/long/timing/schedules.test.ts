@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../../src/core/protocol/http/schedules.ts'
-import { jitterOf } from '../../../src/core/schedule/jitter.ts'
+import { jitterOf } from '../../../src/core/schedules/jitter.ts'
 import { systemClock } from '../../../src/server/clock.ts'
 import { createCluster } from '../../../src/server/embedded/cluster.ts'
 import { createPlanner } from '../../../src/server/services/schedules/planner.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { stateFileName } from '../../../src/agent/status/status-file.ts'
-import type { AgentState } from '../../../src/core/agent-state.ts'
+import type { AgentState } from '../../../src/core/hosts/agent-state.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
-import type { LimitName } from '../../../src/core/task/limits.ts'
+import type { LimitName } from '../../../src/core/tasks/limits.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { finding } from '../../../src/core/findings/finding.ts'
+import { finding } from '../../../src/core/checks/finding.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { showFleet, showHost } from '../../../src/ui/hosts/findings-view.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import type { Task } from '../../../src/core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../../src/core/task/task.ts'
+import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import {
   cutLines,
   exitOfTask,

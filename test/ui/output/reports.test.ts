@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { resultStatuses } from '../../../src/core/task/task.ts'
+import { resultStatuses } from '../../../src/core/tasks/task.ts'
 import { Differ } from '../../../src/ui/output/differ.ts'
 import { GithubOutput } from '../../../src/ui/output/github/github.ts'
 import { appendStepSummary, stepSummary } from '../../../src/ui/output/github/step-summary.ts'

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type { LogEntry, LogPage, LogQuery } from '../../../src/core/protocol/http/logs.ts'
-import type { Stream } from '../../../src/core/task/task.ts'
+import type { Stream } from '../../../src/core/tasks/task.ts'
 import { type LogLine, LogLines } from '../../../src/ui/tui/log/lines.ts'
 import { LogReader } from '../../../src/ui/tui/log/reader.ts'
 import { partsOf, Viewport } from '../../../src/ui/tui/log/viewport.ts'

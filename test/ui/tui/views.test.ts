@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import type { Task, TaskSummary } from '../../../src/core/protocol/http/tasks.ts'
-import type { TaskResult } from '../../../src/core/task/task.ts'
+import type { TaskResult } from '../../../src/core/tasks/task.ts'
 import { TaskState } from '../../../src/ui/task/task-state.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
 import { FleetState } from '../../../src/ui/tui/fleet-state.ts'

@@ -1,5 +1,5 @@
-import { agentStatuses, containments, sandboxModes } from '../../host.ts'
-import { limitNames } from '../../task/limits.ts'
+import { agentStatuses, containments, sandboxModes } from '../../hosts/host.ts'
+import { limitNames } from '../../tasks/limits.ts'
 import { Nullable, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { authTypes, hostStatuses } from '../../host.ts'
+import { authTypes, hostStatuses } from '../../hosts/host.ts'
 import {
   Closed,
   Hostname,

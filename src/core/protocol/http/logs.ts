@@ -1,4 +1,4 @@
-import { streams } from '../../task/task.ts'
+import { streams } from '../../tasks/task.ts'
 import { largestPage } from '../bounds.ts'
 import { Closed, Id, OpaqueId, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'

@@ -1,4 +1,4 @@
-import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedule/decide.ts'
+import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedules/decide.ts'
 import { Closed, Id, Line, Nullable, named, OpaqueId, paging, Time } from './common.ts'
 import { Copy } from './files.ts'
 import { type Static, type TSchema, Type } from './schema.ts'

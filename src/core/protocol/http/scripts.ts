@@ -1,4 +1,4 @@
-import { maxScriptBytes, scriptTypes } from '../../script/script-form.ts'
+import { maxScriptBytes, scriptTypes } from '../../scripts/script-form.ts'
 import { Closed, Id, Line, Nullable, named, paging, Text, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { longestCommandShown, terminalStatuses } from '../../terminal.ts'
+import { longestCommandShown, terminalStatuses } from '../../terminals/terminal.ts'
 import { largestScreen } from '../bounds.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'

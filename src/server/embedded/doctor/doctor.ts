@@ -1,5 +1,5 @@
-import { type Examination, gather } from '../../../core/findings/examine-host.ts'
-import { finding, type Look } from '../../../core/findings/finding.ts'
+import { type Examination, gather } from '../../../core/checks/examine-host.ts'
+import { finding, type Look } from '../../../core/checks/finding.ts'
 import type { ProcessStatus } from '../../../core/protocol/control.ts'
 import { cutUpgrade } from '../../../disk/upgrade-traces.ts'
 import { lastWritten } from '../agreed-clock.ts'

@@ -1,7 +1,7 @@
 import { constants, type StatsFs } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
+import { type Finding, finding, type Look } from '../../../core/checks/finding.ts'
 import { modeBits } from '../../../disk/files/attributes.ts'
 
 const MB = 1024 ** 2

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
-import { doubtSentence } from '../../../core/clock-doubt.ts'
-import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
+import { type Finding, finding, type Look } from '../../../core/checks/finding.ts'
+import { doubtSentence } from '../../../core/clock/clock-doubt.ts'
 import type { ProcessStatus } from '../../../core/protocol/control.ts'
 import { holderOfPort } from './port-holder.ts'
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
+import { type Finding, finding, type Look } from '../../../core/checks/finding.ts'
 import { keyFault, keyNames } from '../../key-files.ts'
 import type { KeyRecord } from '../../seams/records/run.ts'
 import type { Tables } from '../../tables/tables.ts'

@@ -1,4 +1,4 @@
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import type { Executions } from '../../seams/executions.ts'
 import { partOf } from '../results.ts'
 import type { Steps } from './steps.ts'

@@ -1,5 +1,5 @@
-import { outputBound, type Phase, phasesOf } from '../../../core/task/gates.ts'
-import { emptyCounts, isFinal } from '../../../core/task/task.ts'
+import { outputBound, type Phase, phasesOf } from '../../../core/tasks/gates.ts'
+import { emptyCounts, isFinal } from '../../../core/tasks/task.ts'
 import { LiveOutput, noOutput } from '../../executions/live-output.ts'
 import type { Execution, OutputSoFar, RunningExecution } from '../../seams/executions.ts'
 import type { Progress } from '../../seams/outputs.ts'

@@ -1,5 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { isFinal, mayBecome } from '../../../core/task/task.ts'
+import { isFinal, mayBecome } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../clock.ts'
 import { noOutput } from '../../executions/live-output.ts'
 import { Receipts } from '../../executions/receipts.ts'

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
-import type { Stream } from '../../../core/task/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import type { ReadQuery } from '../../seams/outputs.ts'
 
 /** Where one entry stands in the log: it ends before byte `end`, which is its id. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import type { AgentStatus, HostStatus } from '../../../core/host.ts'
+import type { AgentStatus, HostStatus } from '../../../core/hosts/host.ts'
 import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../log.ts'

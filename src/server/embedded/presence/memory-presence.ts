@@ -1,4 +1,4 @@
-import { noLoad } from '../../../core/host-status.ts'
+import { noLoad } from '../../../core/hosts/host-status.ts'
 import { Mutex } from '../../../core/mutex.ts'
 import { isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'

@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { compareVersions } from '../../../core/checks/versions.ts'
 import { RsmError } from '../../../core/errors.ts'
-import { compareVersions } from '../../../core/findings/versions.ts'
 import type { LogFile } from '../../../disk/append-log.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import { serverVersion } from '../../version.ts'

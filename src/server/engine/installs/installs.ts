@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import type { Execution, OwnEnd } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { EngineParts } from '../parts.ts'

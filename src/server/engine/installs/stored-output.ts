@@ -1,4 +1,4 @@
-import type { Stream } from '../../../core/task/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { EngineParts } from '../parts.ts'
 

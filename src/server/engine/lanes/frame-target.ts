@@ -1,6 +1,6 @@
 import { LineBudget } from '../../../core/line-budget.ts'
-import { hasId } from '../../../core/task/id-set.ts'
-import { isFinal } from '../../../core/task/task.ts'
+import { hasId } from '../../../core/tasks/id-set.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import type { RunningExecution } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { AgentLink } from '../agent-link.ts'

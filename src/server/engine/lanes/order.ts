@@ -1,6 +1,6 @@
 import type { Payloads } from '../../../core/protocol/messages.ts'
-import { expandPath, isSafeInPath, pathFault } from '../../../core/task/remote-path.ts'
-import { runsScript } from '../../../core/task/task.ts'
+import { expandPath, isSafeInPath, pathFault } from '../../../core/tasks/remote-path.ts'
+import { runsScript } from '../../../core/tasks/task.ts'
 import { fetchBound } from '../../files/growing.ts'
 import type { GateScript, TaskGates, TaskRecord } from '../../seams/records/task.ts'
 

@@ -4,7 +4,7 @@ import type {
   ScriptPhase,
   ScriptReceived,
 } from '../../../core/protocol/messages.ts'
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../clock.ts'
 import { signalOf, statusOf, withoutTheRest } from '../../executions/reported-end.ts'
 import type { ReportedEnd, RunningExecution } from '../../seams/executions.ts'

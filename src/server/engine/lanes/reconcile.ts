@@ -1,6 +1,6 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
-import { isLaterPhase, phases } from '../../../core/task/gates.ts'
-import { isFinal } from '../../../core/task/task.ts'
+import { isLaterPhase, phases } from '../../../core/tasks/gates.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import { isReceived } from '../../executions/transitions.ts'
 import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
 import type { AgentLink } from '../agent-link.ts'

@@ -1,4 +1,4 @@
-import { longestRun } from '../../../core/task/gates.ts'
+import { longestRun } from '../../../core/tasks/gates.ts'
 import type { AgentLink } from '../agent-link.ts'
 import type { EngineParts } from '../parts.ts'
 import { isTooSilent, silence, silentError } from '../silence.ts'

@@ -1,5 +1,5 @@
 import { longestTimer } from '../../../core/protocol/bounds.ts'
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../clock.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'

@@ -1,4 +1,4 @@
-import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/host-status.ts'
+import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/hosts/host-status.ts'
 import type { PresenceView } from '../../seams/presence.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'

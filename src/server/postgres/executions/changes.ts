@@ -1,4 +1,4 @@
-import type { ResultStatus } from '../../../core/task/task.ts'
+import type { ResultStatus } from '../../../core/tasks/task.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { Database, Statement } from '../connection/database.ts'
 import { rowsAtOnce } from './whole-task.ts'

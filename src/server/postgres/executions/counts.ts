@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import { type Counts, emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
+import { type Counts, emptyCounts, type ResultStatus } from '../../../core/tasks/task.ts'
 import type { Database } from '../connection/database.ts'
 import type { Changes } from './changes.ts'
 import { isThere, readWhole } from './whole-task.ts'

@@ -1,5 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { type Counts, emptyCounts, type ResultStatus } from '../../../core/task/task.ts'
+import { type Counts, emptyCounts, type ResultStatus } from '../../../core/tasks/task.ts'
 import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'

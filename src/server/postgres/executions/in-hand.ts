@@ -1,4 +1,4 @@
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import { LiveOutput } from '../../executions/live-output.ts'
 import type { RunningExecution } from '../../seams/executions.ts'
 import { type Stored, shown } from './rows.ts'

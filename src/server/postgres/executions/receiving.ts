@@ -1,7 +1,7 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
 import type { ScriptOutput } from '../../../core/protocol/messages.ts'
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import type { OutputDisk } from '../../executions/live-output.ts'
 import { settled } from '../../executions/reported-end.ts'
 import { asReached, asTruncated, type Decide } from '../../executions/transitions.ts'

@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import type { FaultPoint } from '../../../core/fault-point.ts'
-import { isFinal, mayBecome } from '../../../core/task/task.ts'
+import { isFinal, mayBecome } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../clock.ts'
 import type { Decide } from '../../executions/transitions.ts'
 import type { Execution } from '../../seams/executions.ts'

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import { outputBound, type Phase, phasesOf } from '../../../core/task/gates.ts'
+import { outputBound, type Phase, phasesOf } from '../../../core/tasks/gates.ts'
 import type { Store } from '../../seams/store.ts'
 
 /** Tasks whose bounds are remembered. */

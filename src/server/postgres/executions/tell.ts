@@ -1,4 +1,4 @@
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Written } from './write.ts'

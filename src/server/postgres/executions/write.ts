@@ -1,4 +1,4 @@
-import { isFinal } from '../../../core/task/task.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
 import { fitJson } from '../../fit-json.ts'
 import type { LinkClaim, Member } from '../../seams/cluster.ts'
 import type { Execution } from '../../seams/executions.ts'

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../../core/host.ts'
+import type { Metrics } from '../../../core/hosts/host.ts'
 import { Mutex } from '../../../core/mutex.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../clock.ts'

@@ -1,5 +1,5 @@
 import type { AuditHead } from '../../../core/audit.ts'
-import type { TaskResult } from '../../../core/task/task.ts'
+import type { TaskResult } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../clock.ts'
 import { resultOf } from '../../executions/shown.ts'
 import { readFiles } from '../../migrate/files.ts'

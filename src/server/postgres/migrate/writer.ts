@@ -1,4 +1,4 @@
-import { phases } from '../../../core/task/gates.ts'
+import { phases } from '../../../core/tasks/gates.ts'
 import { fitJson } from '../../fit-json.ts'
 import { writeFiles } from '../../migrate/files.ts'
 import { grouped } from '../../migrate/grouped.ts'

@@ -1,5 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { phases } from '../../../core/task/gates.ts'
+import { phases } from '../../../core/tasks/gates.ts'
 import { lineBytes } from '../../outputs/line.ts'
 import type { NewEntry } from '../../seams/outputs.ts'
 import { batched } from '../connection/batched.ts'

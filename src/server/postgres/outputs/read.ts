@@ -1,4 +1,4 @@
-import { phases } from '../../../core/task/gates.ts'
+import { phases } from '../../../core/tasks/gates.ts'
 import { isoTime } from '../../clock.ts'
 import { gateOf, lineBegin } from '../../outputs/line.ts'
 import type {

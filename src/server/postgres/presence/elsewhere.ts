@@ -1,4 +1,4 @@
-import { silentIntervals } from '../../../core/host-status.ts'
+import { silentIntervals } from '../../../core/hosts/host-status.ts'
 import { isHealthy, type KnownHost } from '../../presence/known-host.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { FeedListener } from './feed.ts'

@@ -1,5 +1,5 @@
-import type { Metrics } from '../../../core/host.ts'
-import { measuresNamed } from '../../../core/host-status.ts'
+import type { Metrics } from '../../../core/hosts/host.ts'
+import { measuresNamed } from '../../../core/hosts/host-status.ts'
 import type { Log } from '../../log.ts'
 import type { Database } from '../connection/database.ts'
 import type { Fleet } from './fleet.ts'

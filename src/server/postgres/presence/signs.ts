@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { AgentStatus } from '../../../core/host.ts'
-import type { Measure } from '../../../core/host-status.ts'
+import type { AgentStatus } from '../../../core/hosts/host.ts'
+import type { Measure } from '../../../core/hosts/host-status.ts'
 import { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { KnownHost } from '../../presence/known-host.ts'

@@ -1,4 +1,4 @@
-import type { HostStatus } from '../../../core/host.ts'
+import type { HostStatus } from '../../../core/hosts/host.ts'
 import type { Database } from '../connection/database.ts'
 import { isLiving } from '../ownership/lives.ts'
 import type { LinkSign, Signs } from './signs.ts'

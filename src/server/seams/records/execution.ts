@@ -1,5 +1,5 @@
-import type { GatePhase, RollbackResult, VerifyResult } from '../../../core/task/gates.ts'
-import type { ResultStatus, TaskResult } from '../../../core/task/task.ts'
+import type { GatePhase, RollbackResult, VerifyResult } from '../../../core/tasks/gates.ts'
+import type { ResultStatus, TaskResult } from '../../../core/tasks/task.ts'
 
 /** One host's part of a running task, key `taskId/hostId`; moves to the task's results file when the task ends. */
 export interface ExecutionRecord {

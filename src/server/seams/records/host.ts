@@ -1,4 +1,4 @@
-import type { AuthType, SystemInfo } from '../../../core/host.ts'
+import type { AuthType, SystemInfo } from '../../../core/hosts/host.ts'
 import type { Sealed } from '../keys.ts'
 
 export interface HostRecord {

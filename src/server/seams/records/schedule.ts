@@ -1,7 +1,7 @@
 import type { Role } from '../../../core/permissions.ts'
 import type { ExecutionOptions, Target, TaskCreate } from '../../../core/protocol/http/tasks.ts'
-import type { Missed, Overlap, SkipReason, SlotOutcome } from '../../../core/schedule/decide.ts'
-import type { Timing } from '../../../core/schedule/timing.ts'
+import type { Missed, Overlap, SkipReason, SlotOutcome } from '../../../core/schedules/decide.ts'
+import type { Timing } from '../../../core/schedules/timing.ts'
 import type { Sealed } from '../keys.ts'
 
 /** What is run at its slots, on which hosts, and when (contract §14). */

@@ -1,4 +1,4 @@
-import type { ScriptType } from '../../../core/script/script-form.ts'
+import type { ScriptType } from '../../../core/scripts/script-form.ts'
 
 export interface ScriptRecord {
   id: number

@@ -1,6 +1,6 @@
 import type { CopyOrder, FetchOrder, FileOfTask, UpgradeOrder } from '../../../core/protocol/messages.ts'
-import type { ScriptType } from '../../../core/script/script-form.ts'
-import type { Limits } from '../../../core/task/limits.ts'
+import type { ScriptType } from '../../../core/scripts/script-form.ts'
+import type { Limits } from '../../../core/tasks/limits.ts'
 import type {
   BatchSize,
   Counts,
@@ -8,7 +8,7 @@ import type {
   Strategy,
   TaskStatus,
   TaskType,
-} from '../../../core/task/task.ts'
+} from '../../../core/tasks/task.ts'
 import type { Sealed } from '../keys.ts'
 
 /** How a task of type INSTALL installs the agent (contract §10). */

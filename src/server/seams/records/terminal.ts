@@ -1,4 +1,4 @@
-import type { TerminalStatus } from '../../../core/terminal.ts'
+import type { TerminalStatus } from '../../../core/terminals/terminal.ts'
 
 /** A terminal session (contract §7). */
 export interface TerminalRecord {

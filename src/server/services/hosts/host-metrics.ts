@@ -1,5 +1,5 @@
-import { createDownsample } from '../../../core/downsample.ts'
 import { invalid } from '../../../core/errors.ts'
+import { createDownsample } from '../../../core/hosts/downsample.ts'
 import { defaultPoints, type HostMetrics, type HostMetricsQuery } from '../../../core/protocol/http/hosts.ts'
 import { isoTime } from '../../clock.ts'
 import { keptFor } from '../../seams/presence.ts'

@@ -1,5 +1,5 @@
 import type { CarriedBytes, LogQuery } from '../../../core/protocol/http/logs.ts'
-import type { TaskResult } from '../../../core/task/task.ts'
+import type { TaskResult } from '../../../core/tasks/task.ts'
 import { movesFiles } from '../../files/carried.ts'
 import { formatEvent } from '../../http/sse.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'

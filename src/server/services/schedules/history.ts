@@ -1,4 +1,4 @@
-import type { Skip } from '../../../core/schedule/decide.ts'
+import type { Skip } from '../../../core/schedules/decide.ts'
 import { isoTime } from '../../clock.ts'
 import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'

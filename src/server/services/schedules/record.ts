@@ -7,8 +7,8 @@ import type {
   ScheduleSummary,
 } from '../../../core/protocol/http/schedules.ts'
 import { type AdHocScript, type GateOption, runOptions } from '../../../core/protocol/http/tasks.ts'
-import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedule/timing.ts'
-import { firstLine } from '../../../core/script/first-line.ts'
+import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedules/timing.ts'
+import { firstLine } from '../../../core/scripts/first-line.ts'
 import { isoTime } from '../../clock.ts'
 import { only } from '../../only.ts'
 import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'

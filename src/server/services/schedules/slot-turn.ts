@@ -1,6 +1,6 @@
 import { mendable, RsmError } from '../../../core/errors.ts'
-import { type Decision, decide } from '../../../core/schedule/decide.ts'
-import { type Slots, slotsIfKnown } from '../../../core/schedule/timing.ts'
+import { type Decision, decide } from '../../../core/schedules/decide.ts'
+import { type Slots, slotsIfKnown } from '../../../core/schedules/timing.ts'
 import { isoTime } from '../../clock.ts'
 import type { ScheduleRecord } from '../../seams/records/schedule.ts'
 import type { Transaction } from '../../seams/store.ts'

@@ -1,7 +1,7 @@
 import type { FieldFault } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
-import { compareParams, declaredFaults, patternsOf } from '../../../core/script/declared-params.ts'
-import { parseFrontMatter } from '../../../core/script/front-matter.ts'
+import { compareParams, declaredFaults, patternsOf } from '../../../core/scripts/declared-params.ts'
+import { parseFrontMatter } from '../../../core/scripts/front-matter.ts'
 import type { ScriptToRun } from './script-to-run.ts'
 
 type Declaring = Pick<ScriptToRun, 'scriptId' | 'scriptName' | 'content'>

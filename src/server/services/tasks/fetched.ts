@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { Page, PageQuery } from '../../../core/protocol/http/common.ts'
 import type { TaskFile } from '../../../core/protocol/http/files.ts'
-import { expandPath } from '../../../core/task/remote-path.ts'
+import { expandPath } from '../../../core/tasks/remote-path.ts'
 import { fetchedId } from '../../files/files.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'

@@ -1,4 +1,4 @@
-import { foldIds } from '../../../core/task/id-set.ts'
+import { foldIds } from '../../../core/tasks/id-set.ts'
 import type { Log } from '../../log.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Store } from '../../seams/store.ts'

@@ -1,6 +1,6 @@
 import type { FieldFault } from '../../../core/errors.ts'
 import type { TaskCreate } from '../../../core/protocol/http/tasks.ts'
-import type { ScriptType } from '../../../core/script/script-form.ts'
+import type { ScriptType } from '../../../core/scripts/script-form.ts'
 import { unknownName } from '../../../core/text/nearest.ts'
 import type { Context } from '../context.ts'
 

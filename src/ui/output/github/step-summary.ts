@@ -1,7 +1,7 @@
 import { appendFileSync, statSync } from 'node:fs'
 import type { Task } from '../../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../../core/selector/nodeset.ts'
-import type { TaskResult } from '../../../core/task/task.ts'
+import type { TaskResult } from '../../../core/tasks/task.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { showDuration } from '../../text/time.ts'
 import type { Failure } from '../outcome.ts'

@@ -1,6 +1,6 @@
 import { mendable } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
-import type { Stream } from '../../../core/task/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import { pause } from '../../../net/backoff.ts'
 import { type Find, searchLog } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'

@@ -1,5 +1,5 @@
 import type { LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
-import type { Stream } from '../../../core/task/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import type { LogLine } from './lines.ts'
 import type { NumberedLines } from './viewport.ts'
 import { LogWindow, pageSize } from './window.ts'

@@ -1,4 +1,4 @@
-import { reasonNow, type ShownStatus, shownStatus, shownStatuses } from '../../../core/host-status.ts'
+import { reasonNow, type ShownStatus, shownStatus, shownStatuses } from '../../../core/hosts/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { standingOf } from '../../hosts/standing.ts'

@@ -1,4 +1,4 @@
-import { shownStatus } from '../../../core/host-status.ts'
+import { shownStatus } from '../../../core/hosts/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { counted } from '../../text/counted.ts'

@@ -1,4 +1,4 @@
-import type { Stream } from '../../../core/task/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import { FoldedLog } from '../log/folded.ts'

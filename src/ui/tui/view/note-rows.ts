@@ -1,4 +1,4 @@
-import { isFailure, type TaskResult } from '../../../core/task/task.ts'
+import { isFailure, type TaskResult } from '../../../core/tasks/task.ts'
 import { silentLines } from '../../task/silent-hosts.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { partsOf } from '../log/viewport.ts'

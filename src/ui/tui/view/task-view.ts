@@ -1,4 +1,4 @@
-import { isFailure } from '../../../core/task/task.ts'
+import { isFailure } from '../../../core/tasks/task.ts'
 import type { TaskState } from '../../task/task-state.ts'
 import type { LogReader } from '../log/reader.ts'
 import type { Frame, Key, Row, Size, Span } from '../screen/screen.ts'

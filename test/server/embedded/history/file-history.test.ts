@@ -4,7 +4,7 @@ import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import type { Metrics } from '../../../../src/core/host.ts'
+import type { Metrics } from '../../../../src/core/hosts/host.ts'
 import {
   createFileHistory,
   type FileHistoryOptions,

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { isFinal } from '../../../../src/core/task/task.ts'
+import { isFinal } from '../../../../src/core/tasks/task.ts'
 import { createLocalHints } from '../../../../src/server/local-hints.ts'
 import { askOf, type Database } from '../../../../src/server/postgres/connection/database.ts'
 import type { LinkClaim } from '../../../../src/server/seams/cluster.ts'

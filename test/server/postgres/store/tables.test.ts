@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { foldIds } from '../../../../src/core/task/id-set.ts'
+import { foldIds } from '../../../../src/core/tasks/id-set.ts'
 import { blocksOfSet, blocksWith } from '../../../../src/server/postgres/store/id-blocks.ts'
 import { plainText } from '../../../../src/server/postgres/store/plain-text.ts'
 import { tableOf, uniqueOf } from '../../../../src/server/postgres/store/tables.ts'

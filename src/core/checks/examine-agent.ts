@@ -1,0 +1,131 @@
+import { type AgentState, leastFreePercent } from '../hosts/agent-state.ts'
+import type { Setting } from '../protocol/http/host-agent.ts'
+import { type Examination, gather } from './examine-host.ts'
+import { finding, type Look } from './finding.ts'
+import { linkAdvice } from './link-trouble.ts'
+import { lookAtClock, lookAtContainment, lookAtLimits, lookAtUser } from './setting-checks.ts'
+
+/** Percent of the disk of its data directory that should be free. */
+const littleRoom = 10
+
+/** Other agents that are named. */
+const mostNamed = 3
+
+type Told =
+  | 'hostId'
+  | 'url'
+  | 'onDemand'
+  | 'linked'
+  | 'reason'
+  | 'lastHeartbeatAt'
+  | 'heartbeatFault'
+  | 'clockOffsetSeconds'
+  | 'terminalLack'
+
+/** What is seen of an agent on its own host. */
+export interface AgentFacts extends Setting, Pick<AgentState, Told> {
+  readonly pid: number
+  readonly isStopped: boolean
+  readonly dataDir: string
+  /** Percent of the disk of its data directory; null where that can't be told. */
+  readonly freePercent: number | null
+  /** Other agents on this host. */
+  readonly others: readonly { readonly pid: number; readonly user: string }[]
+}
+
+/** Whether a script that is sent to this host gets here: the exit code of `rsm agent status`. */
+export function isReachable(facts: AgentFacts): boolean {
+  if (facts.isStopped || facts.hostId === null) return false
+  const heartbeats = facts.lastHeartbeatAt !== null && facts.heartbeatFault === null
+  return facts.linked || (facts.onDemand && heartbeats && facts.reason === null)
+}
+
+function lookAtProcess({ pid, isStopped }: AgentFacts): Look {
+  if (!isStopped) return null
+  return [
+    finding(
+      'stopped',
+      'error',
+      `its process is stopped: what is said here is from before`,
+      `\`kill -CONT ${pid}\``,
+    ),
+  ]
+}
+
+/** One cause is told once: without a heartbeat there is no link either. */
+function lookAtWay(facts: AgentFacts): Look {
+  const { hostId, url, reason, heartbeatFault } = facts
+  if (hostId === null) {
+    const why = reason === null ? 'it asks its server to register it' : `it is not registered yet: ${reason}`
+    return [finding('not-registered', 'error', why, reason === null ? 'ask again' : linkAdvice(reason, url))]
+  }
+  if (heartbeatFault !== null)
+    return [
+      finding(
+        'silent',
+        'error',
+        `the server does not hear it: ${heartbeatFault}`,
+        linkAdvice(heartbeatFault, url),
+      ),
+    ]
+  if (facts.linked) return null
+  if (reason !== null)
+    return [finding('link-down', 'error', `it has no link: ${reason}`, linkAdvice(reason, url))]
+  return facts.onDemand ? 'it links when there is work' : null
+}
+
+function lookAtDisk({ dataDir, freePercent }: AgentFacts): Look {
+  if (freePercent === null) return null
+  const room = `${Math.floor(freePercent)} % free on the disk of ${dataDir}`
+  if (freePercent >= littleRoom) return room
+  const severity = freePercent < leastFreePercent ? 'error' : 'warning'
+  return [
+    finding(
+      'disk',
+      severity,
+      `${room}: output of scripts has to wait there`,
+      `make room: \`df -h ${dataDir}\``,
+    ),
+  ]
+}
+
+function lookAtOthers({ others }: AgentFacts): Look {
+  if (others.length === 0) return null
+  const named = others.slice(0, mostNamed).map(({ pid, user }) => `pid ${pid} of ${user}`)
+  if (others.length > mostNamed) named.push(`${others.length - mostNamed} more`)
+  return [
+    finding(
+      'other-agents',
+      'note',
+      `other agents run on this host: ${named.join(', ')}`,
+      'each needs a data directory and a hostname of its own; stop those that are not wanted',
+    ),
+  ]
+}
+
+function lookAtTerminals({ hostId, terminalLack }: AgentFacts): Look {
+  if (hostId === null || terminalLack === null) return null
+  return [
+    finding(
+      'terminal',
+      'note',
+      `no terminal can be opened here: ${terminalLack}`,
+      '`rsm exec` works without',
+    ),
+  ]
+}
+
+/** What is the matter with an agent, seen from its own host. */
+export function examineAgent(facts: AgentFacts): Examination {
+  return gather([
+    lookAtProcess(facts),
+    lookAtWay(facts),
+    lookAtDisk(facts),
+    lookAtClock(facts.clockOffsetSeconds),
+    lookAtOthers(facts),
+    lookAtUser(facts),
+    lookAtContainment(facts),
+    lookAtLimits(facts),
+    lookAtTerminals(facts),
+  ])
+}

@@ -1,0 +1,137 @@
+import { doubtSentence } from '../clock/clock-doubt.ts'
+import { isInTheClear } from '../loopback.ts'
+import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
+import { type Examination, gather } from './examine-host.ts'
+import { finding, type Look } from './finding.ts'
+import { clockTolerance } from './setting-checks.ts'
+import { compareVersions } from './versions.ts'
+import { clockWords, span } from './words.ts'
+
+/** Days of life below which a certificate is worth a word, and an alarm. */
+const soon = 30
+const verySoon = 7
+const day = 86_400
+
+/** The way from here to the server, and what it says of itself. */
+export interface ServerFacts {
+  readonly url: string
+  /** Null where it is too old to say. */
+  readonly info: ServerInfo | null
+  /** Of the program that asks. */
+  readonly version: string
+  /** Seconds by which the clock here is ahead of the server's; null where that can't be told. */
+  readonly clockOffsetSeconds: number | null
+  /** Why it takes no work; null when it does. */
+  readonly notReady: string | null
+  /** Null where it is too old to say. */
+  readonly status: ServerStatus | null
+  /** When its certificate ends, milliseconds since 1970; null without TLS, or where it was not seen. */
+  readonly certificateEnds: number | null
+  /** Milliseconds since 1970 by the clock here. */
+  readonly now: number
+}
+
+function lookAtReadiness({ notReady }: ServerFacts): Look {
+  if (notReady === null) return 'takes work'
+  return [
+    finding(
+      'not-ready',
+      'error',
+      `it takes no work: ${notReady}`,
+      "look at the server's log and its disk (df -h)",
+    ),
+  ]
+}
+
+function lookAtRestore({ status }: ServerFacts): Look {
+  if (!status?.restore) return null
+  const { tasks, executions, reason } = status.restore
+  if (executions === 0)
+    return [
+      finding(
+        'restored',
+        'note',
+        `it was restored from a backup and holds no executions: ${reason}`,
+        'schedules and earlier webhook deliveries resume after `rsm server confirm-restore` on its machine',
+      ),
+    ]
+  const held = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+  return [
+    finding(
+      'restored',
+      'error',
+      `it was restored from a backup and holds ${held}, which may have run since: ${reason}`,
+      'look at what is held (`rsm tasks list --status running`), then on the machine of the server: `rsm server confirm-restore`, or with --cancel-pending',
+    ),
+  ]
+}
+
+function lookAtJump({ status }: ServerFacts): Look {
+  // Absent from older servers.
+  if (!status?.clock) return null
+  const todo = 'set the clock right; where it is, on the machine of the server: `rsm server confirm-clock`'
+  return [finding('clock-jumped', 'warning', doubtSentence(status.clock), todo)]
+}
+
+function lookAtVersion({ info, version }: ServerFacts): Look {
+  const found = info && compareVersions(version, info.version)
+  if (!info || !found) return null
+  if (!found.isOlder && !found.isNewer) return `is ${info.version}, as this rsm`
+  const mismatch = found.isCompatible ? '' : ': they may not understand each other'
+  return [
+    finding(
+      'version',
+      found.isCompatible ? 'note' : 'warning',
+      `it is ${info.version}, this rsm ${version}${mismatch}`,
+      found.isOlder ? 'upgrade rsm here' : 'upgrade the server',
+    ),
+  ]
+}
+
+function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
+  if (offset === null) return null
+  if (Math.abs(offset) < clockTolerance) return 'its clock agrees with the one here'
+  return [
+    finding(
+      'clock',
+      'warning',
+      `the clock here is ${clockWords(offset)}${offset > 0 ? ' of' : ''} the server's: one of both is wrong`,
+      'timedatectl, here and there',
+    ),
+  ]
+}
+
+function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
+  if (isInTheClear(url))
+    return [
+      finding(
+        'plain-http',
+        'warning',
+        'tokens and output travel in the clear',
+        'give the server --tls-cert and --tls-key',
+      ),
+    ]
+  if (certificateEnds === null) return null
+  const left = (certificateEnds - now) / 1000
+  if (left >= soon * day) return `its certificate is good for ${span(left)}`
+  return [
+    finding(
+      'certificate',
+      left < verySoon * day ? 'error' : 'warning',
+      left <= 0 ? 'its certificate has expired' : `its certificate expires in ${span(left)}`,
+      'renew it, and send the server SIGHUP to make it read its files again',
+    ),
+  ]
+}
+
+/** What is the matter between here and the server. */
+export function examineServer(facts: ServerFacts): Examination {
+  return gather([
+    lookAtReadiness(facts),
+    lookAtRestore(facts),
+    lookAtJump(facts),
+    lookAtVersion(facts),
+    lookAtClock(facts),
+    lookAtSecrecy(facts),
+  ])
+}

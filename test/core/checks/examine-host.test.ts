@@ -1,0 +1,426 @@
+import test from 'ava'
+import { type Examination, examineHost } from '../../../src/core/checks/examine-host.ts'
+import { adviceFor } from '../../../src/core/checks/finding.ts'
+import { foldFindings } from '../../../src/core/checks/fold-findings.ts'
+import type { HostFacts } from '../../../src/core/checks/host-facts.ts'
+import { duplicateReason, revokedReason } from '../../../src/core/hosts/host-status.ts'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import { healthyAgent, healthyHost, metrics } from '../../helpers/api/records.ts'
+
+type Agent = NonNullable<Host['agent']>
+/** What is changed in a host with which all is well. */
+interface Change {
+  host?: Partial<Host>
+  agent?: Partial<Agent>
+  facts?: Partial<HostFacts>
+}
+
+const now = Date.parse('2026-03-02T09:30:20.000Z')
+const ago = (seconds: number) => new Date(now - seconds * 1000).toISOString()
+const serverInfo = { version: '0.1.0', serverTime: ago(0), heartbeatInterval: 30, metricsInterval: 60 }
+
+function factsOf({ host = {}, agent = {}, facts = {} }: Change): HostFacts {
+  return {
+    host: {
+      ...healthyHost,
+      metrics: { ...metrics, timestamp: ago(20) },
+      agent: { ...healthyAgent, lastHeartbeatAt: ago(7), ...agent },
+      ...host,
+    },
+    url: 'https://rsm.example.org',
+    server: serverInfo,
+    now,
+    waiting: 0,
+    ...facts,
+  }
+}
+
+/** `severity code: message → advice`, a line each. */
+function told({ findings }: Examination): string[] {
+  return findings.map((each) => `${each.severity} ${each.code}: ${each.message} → ${adviceFor(each, 'web1')}`)
+}
+
+const diskOf = (...disks: (readonly [string, number])[]): Partial<Host> => ({
+  metrics: {
+    ...metrics,
+    timestamp: ago(20),
+    disk: disks.map(([mountPoint, usagePercent]) => ({ mountPoint, usagePercent, totalGB: 1, usedGB: 1 })),
+  },
+})
+const inodesOf = (mountPoint: string, inodesPercent: number): Partial<Host> => ({
+  metrics: {
+    ...metrics,
+    timestamp: ago(20),
+    disk: [{ mountPoint, usagePercent: 1, totalGB: 1, usedGB: 1, inodesPercent }],
+  },
+})
+const silent = { status: 'OFFLINE', statusReason: 'no heartbeat for 300 s' } as const
+
+const cases: readonly (readonly [title: string, change: Change, findings: readonly RegExp[]])[] = [
+  ['a host that is as it should be has no findings', {}, []],
+  [
+    'a host without an agent was never joined, and is told of nothing else',
+    { host: { agent: null, status: 'OFFLINE', statusReason: 'never heard', metrics: null } },
+    [
+      /^error never-joined: no agent .* → rsm hosts join --replace web1, and run the line that it prints on web1$/,
+    ],
+  ],
+  [
+    'a revoked token is told before the silence that follows from it',
+    { host: { status: 'OFFLINE', statusReason: revokedReason } },
+    [/^error revoked: the agent token was revoked → .*rsm hosts join --replace web1$/],
+  ],
+  [
+    'a silent host names how long, and its server',
+    { host: silent, agent: { connected: false, lastHeartbeatAt: ago(300) } },
+    [
+      /^error silent: no heartbeat for 5 min: .*does not reach https:\/\/rsm.example.org → .*rsm agent status$/,
+    ],
+  ],
+  [
+    'a silent host whose link stands has an agent that is stopped or hangs',
+    { host: silent, agent: { lastHeartbeatAt: ago(300) } },
+    [/^error silent: .*the link still stands: the agent is stopped or hangs → on web1: rsm agent status$/],
+  ],
+  [
+    'a host that was not heard since the server started has no time to tell',
+    { host: silent, agent: { connected: false, lastHeartbeatAt: null } },
+    [/^error silent: no heartbeat since the server started: /],
+  ],
+  [
+    'a late heartbeat is told before the host is OFFLINE',
+    { agent: { lastHeartbeatAt: ago(60) } },
+    [/^warning late: no heartbeat for 60 s, they come every 30 s: OFFLINE soon →/],
+  ],
+  [
+    'an agent that died is late and has no link, for one cause: nothing is said of proxies',
+    {
+      agent: {
+        lastHeartbeatAt: ago(60),
+        connected: false,
+        onDemand: false,
+        uptime: 3,
+        linkFault: 'it is not open',
+      },
+    },
+    [
+      /^error late: no heartbeat for 60 s, they come every 30 s, and no link either: host or agent is down, .* → is web1 up\? then/,
+    ],
+  ],
+  [
+    'a link that was lost since the last heartbeat is no fault of a proxy either',
+    { agent: { connected: false, onDemand: false } },
+    [
+      /^error link-down: the link is gone since the last heartbeat, 7 s ago: .* → ask again in a few seconds; then on web1/,
+    ],
+  ],
+  [
+    'an agent that has started and was not heard since has not just started',
+    { agent: { connected: false, onDemand: false, uptime: 3, lastHeartbeatAt: ago(14) } },
+    [/^error link-down: the link is gone since the last heartbeat, 14 s ago: /],
+  ],
+  [
+    'by an older server, which tells no interval, none is late',
+    { agent: { lastHeartbeatAt: ago(60) }, facts: { server: null } },
+    [],
+  ],
+  [
+    'a link that fails is told with the words of the agent and what helps',
+    { agent: { connected: false, onDemand: false, linkFault: 'the server answered 502' } },
+    [
+      /^error link-down: .*no link.*: the server answered 502 → a proxy in between .*https:\/\/rsm.example.org\/ws\/$/,
+    ],
+  ],
+  [
+    'an agent that was stopped in order is told at once, by that one cause',
+    {
+      agent: {
+        connected: false,
+        onDemand: false,
+        linkFault: 'the agent was stopped at 2026-11-21T19:34:02.000Z',
+      },
+    },
+    [
+      /^error stopped: the agent was stopped at 2026-11-21T19:34:02.000Z: no script gets there → start it again on web1$/,
+    ],
+  ],
+  ['an agent that links on demand needs no link', { agent: { connected: false, onDemand: true } }, []],
+  [
+    'an agent on demand whose link fails has work that does not get there',
+    { agent: { connected: false, onDemand: true, linkFault: 'connect ECONNREFUSED 10.0.0.1:443' } },
+    [/^error link-down: .*ECONNREFUSED.* → nothing listens/],
+  ],
+  [
+    'an agent of which it is not known whether it links on demand',
+    { agent: { connected: false, onDemand: null } },
+    [/^warning link-down: .*the agent links on demand, or no WebSocket gets through/],
+  ],
+  [
+    'an agent that has just started may still be about to link',
+    { agent: { connected: false, onDemand: false, uptime: 3 } },
+    [/^note link-down: .*just started/],
+  ],
+  [
+    'two agents with one identity',
+    { host: { status: 'WARNING', statusReason: `${duplicateReason}, cpu 93 %` } },
+    [
+      /^error duplicate: two agents .* → stop the agent on the copy, .*rsm hosts join, and --hostname NAME for its agent$/,
+    ],
+  ],
+  [
+    'a degraded agent says why',
+    {
+      host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
+      agent: { status: 'DEGRADED', statusReason: '1 % free on the disk of /var/lib/rsm/agent' },
+    },
+    [/^warning degraded: the agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → make room/],
+  ],
+  ...(
+    [
+      ['ENOENT', 'the directory was removed: on web1 stop the agent, .*rsm hosts join --replace web1'],
+      ['EACCES', 'on web1: give the directory, .* back to the user of the agent'],
+      ['EROFS', 'on web1: dmesg'],
+      ['EIO', 'on web1: dmesg'],
+      ['ENOSPC', 'make room on the disk'],
+      ['ESTALE', 'on web1: look at the file system of the directory'],
+    ] as const
+  ).map(([code, advice]): (typeof cases)[number] => [
+    `the advice for a data directory that cannot be read follows the error: ${code}`,
+    {
+      host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
+      agent: { status: 'DEGRADED', statusReason: `the data directory /d cannot be read (${code})` },
+    },
+    [new RegExp(`^warning degraded: .*\\(${code}\\) → ${advice}`)],
+  ]),
+  [
+    'disks that fill are warned of, full ones are errors, fullest first',
+    {
+      host: { ...diskOf(['/', 91.5], ['/var', 99], ['/home', 20]), status: 'WARNING', statusReason: 'disk' },
+    },
+    [
+      /^error disk: disk \/var 99 % full → rsm exec -w web1 -- 'du -xh -d2 \/var /,
+      /^warning disk: disk \/ 91 % full → /,
+    ],
+  ],
+  [
+    'S06 a mount point that a shell would read is not put into a command',
+    { host: { ...diskOf(["/mnt/$(reboot)'; x", 95]), status: 'WARNING', statusReason: 'disk' } },
+    [/→ rsm exec -w web1 -- 'du -xh -d2 \/ \| sort -h \| tail'$/],
+  ],
+  [
+    'a host that is not heard is told nothing of its load: nobody could look there',
+    { host: { ...diskOf(['/', 100]), ...silent }, agent: { connected: false, lastHeartbeatAt: ago(300) } },
+    [/^error silent/],
+  ],
+  [
+    'a load that no script can look at is looked at on the host',
+    {
+      host: { ...diskOf(['/', 91.5]), status: 'WARNING', statusReason: 'disk' },
+      agent: { connected: false, onDemand: false },
+    },
+    [/^error link-down/, /^warning disk: disk \/ 91 % full → on web1: du -xh /],
+  ],
+  [
+    'reports that do not come any more',
+    { host: { metrics: { ...metrics, timestamp: ago(3600) } } },
+    [/^note metrics: no report of cpu, memory and disks for 60 min/],
+  ],
+  [
+    'A17 reports of before a restart of the server are not missed',
+    {
+      host: { metrics: null },
+      agent: { registeredAt: ago(3600) },
+      facts: { server: { ...serverInfo, startedAt: ago(30) } },
+    },
+    [],
+  ],
+  [
+    'A17 reports that have not come since are, and are counted from there',
+    {
+      host: { metrics: null },
+      agent: { registeredAt: ago(3600) },
+      facts: { server: { ...serverInfo, startedAt: ago(600) } },
+    },
+    [/^note metrics: no report of cpu, memory and disks for 10 min/],
+  ],
+  [
+    'A17 of a server that does not say when it started nothing is told',
+    { host: { metrics: null }, agent: { registeredAt: ago(3600) } },
+    [],
+  ],
+  [
+    'a host that has just joined has no report yet',
+    { host: { metrics: null }, agent: { registeredAt: ago(30) } },
+    [],
+  ],
+  [
+    'a clock that is wrong, either way',
+    { agent: { clockOffsetSeconds: -7300 } },
+    [/^warning clock: the clock is about 2 h behind: .* → on web1: timedatectl/],
+  ],
+  ['seconds are nothing to tell of a clock', { agent: { clockOffsetSeconds: 9.9 } }, []],
+  [
+    'an older agent of the same kind is a note',
+    { facts: { server: { ...serverInfo, version: '0.2.0' } } },
+    [
+      /^note version: the agent is 0.1.0, the server 0.2.0 → install the release of the server on web1: rsm hosts upgrade web1$/,
+    ],
+  ],
+  [
+    'an agent of another first number may not be understood',
+    { agent: { agentVersion: '2.0.0-beta.1' } },
+    [
+      /^warning version: the agent is 2.0.0-beta.1: more than one minor version newer .*\(0.1.0\).* → upgrade the server: rsm server upgrade FILE$/,
+    ],
+  ],
+  [
+    'nor may one that is two minor versions older',
+    { facts: { server: { ...serverInfo, version: '0.3.0' } } },
+    [/^warning version: the agent is 0.1.0: more than one minor version older .* → install the release of/],
+  ],
+  ['a version that is none is not compared', { agent: { agentVersion: 'test' } }, []],
+  [
+    'tasks that wait for a host that cannot be reached',
+    { host: silent, agent: { connected: false, lastHeartbeatAt: ago(94) }, facts: { waiting: 2 } },
+    [
+      /^error silent: no heartbeat for 94 s/,
+      /^note waiting: 2 tasks wait to run there → rsm tasks list --status RUNNING -w web1$/,
+    ],
+  ],
+  [
+    'what a host cannot do is a note each',
+    {
+      agent: {
+        runAs: 'root',
+        runsAsRoot: true,
+        containment: 'process-group',
+        enforces: ['processes'],
+        terminal: false,
+      },
+    },
+    [
+      /^note root: .* → restart the agent with --run-as USER/,
+      /^note containment: no cgroup: /,
+      /^note limits: scripts with --limit memory, cpu are refused/,
+      /^note terminal: /,
+    ],
+  ],
+  [
+    'a terminal that cannot be opened is a note that says why',
+    { agent: { terminal: false, terminalLack: 'this host has no /dev/ptmx' } },
+    [
+      /^note terminal: no terminal can be opened there: this host has no \/dev\/ptmx → rsm exec works without$/,
+    ],
+  ],
+  [
+    'a disk that has become read-only is no matter of room',
+    {
+      host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED: /srv has become read-only' },
+      agent: { status: 'DEGRADED', statusReason: '/srv has become read-only' },
+    },
+    [/^warning degraded: the agent is DEGRADED: \/srv has become read-only → on web1: dmesg/],
+  ],
+  [
+    'inodes that run out are counted, not space',
+    { host: inodesOf('/srv/my mail', 100) },
+    [
+      /^error disk: inodes \/srv\/my mail 100 % in use → rsm exec -w web1 -- 'du --inodes -x -d2 \/ \| sort -n/,
+    ],
+  ],
+  ['root in a sandbox is no note', { agent: { runsAsRoot: true, sandbox: 'strict' } }, []],
+  [
+    'a reason that only a newer server knows is passed on',
+    { host: { status: 'WARNING', statusReason: 'its fan has stopped' } },
+    [/^warning status: its fan has stopped → rsm hosts show web1$/],
+  ],
+]
+
+test('of a host that is away nothing is said to be well by its last heartbeat', (t) => {
+  const gone = { connected: false, reachable: false, linkLostAt: ago(12), linkFault: null, onDemand: false }
+  const away: Change[] = [
+    { host: silent, agent: { ...gone, lastHeartbeatAt: ago(300), terminal: false } },
+    { host: { statusReason: 'no link for 12 s' }, agent: { ...gone, lastHeartbeatAt: ago(20) } },
+  ]
+  t.deepEqual(
+    away.map((change) => {
+      const { findings, well } = examineHost(factsOf(change))
+      return [findings.map(({ code }) => code).join(), well.join('; ')]
+    }),
+    [
+      ['silent', ''],
+      ['link-down', 'heard 20 s ago; no other agent has this identity'],
+    ],
+  )
+  t.regex(examineHost(factsOf({})).well.join('; '), /the agent is healthy.*terminals can be opened/)
+})
+
+for (const [title, change, expected] of cases)
+  test(title, (t) => {
+    const lines = told(examineHost(factsOf(change)))
+    t.is(lines.length, expected.length, lines.join('\n'))
+    for (const [at, pattern] of expected.entries()) t.regex(lines[at] ?? '', pattern)
+    // What is found of several hosts is told of all of them at once.
+    if (title.startsWith('a reason that only')) return
+    for (const { message, title: folded } of examineHost(factsOf(change)).findings)
+      t.notRegex(`${message}\n${folded}`, /\b(it|its|it's)\b/)
+  })
+
+test('what is well is said in a few words, what is not known is not', (t) => {
+  const words = ['linked', 'the agent is healthy']
+  const ofWell = examineHost(factsOf({})).well
+  t.deepEqual(
+    words.filter((each) => ofWell.includes(each)),
+    words,
+  )
+  const ofLate = examineHost(factsOf({ agent: { lastHeartbeatAt: ago(60), connected: false } })).well
+  t.false(words.some((each) => ofLate.includes(each)))
+  const seedOnly = {
+    runAs: null,
+    runsAsRoot: null,
+    sandbox: null,
+    containment: null,
+    enforces: null,
+    terminal: null,
+  }
+  const { findings, well } = examineHost(
+    factsOf({ agent: { ...seedOnly, clockOffsetSeconds: null, onDemand: null } }),
+  )
+  t.deepEqual(findings, [])
+  t.false(
+    well.some((each) => /clock|scripts|terminal/.test(each)),
+    well.join('; '),
+  )
+})
+
+test('a server that tells less, as older ones do, makes no finding', (t) => {
+  const { host, ...facts } = factsOf({ facts: { server: null } })
+  const { agentId, agentVersion, status, uptime, connected, registeredAt, lastHeartbeatAt } =
+    host.agent as Agent
+  const told = { agentId, agentVersion, status, uptime, connected, registeredAt, lastHeartbeatAt }
+  const { findings, well } = examineHost({ ...facts, host: { ...host, agent: told as Agent } })
+  t.deepEqual(findings, [])
+  t.false(well.join().includes('undefined'), well.join())
+})
+
+test('equal findings fold under their hosts, with figures only where all have the same, worst and most first', (t) => {
+  const hosts = [
+    {
+      hostname: 'web1',
+      ...examineHost(factsOf({ host: { ...silent }, agent: { lastHeartbeatAt: ago(94) } })),
+    },
+    {
+      hostname: 'web2',
+      ...examineHost(factsOf({ host: { ...silent }, agent: { lastHeartbeatAt: ago(99) } })),
+    },
+    { hostname: 'db1', ...examineHost(factsOf({ agent: { terminal: false } })) },
+    { hostname: 'db2', ...examineHost(factsOf({ agent: { clockOffsetSeconds: 60 } })) },
+  ]
+  t.deepEqual(
+    foldFindings(hosts).map(({ hostnames, message }) => `${hostnames.join()}: ${message}`),
+    [
+      'web1,web2: no heartbeat: the link still stands: the agent is stopped or hangs',
+      'db2: the clock is about 60 s ahead: times in logs are wrong, certificates may seem expired',
+      'db1: no terminal can be opened there',
+    ],
+  )
+})

@@ -1,0 +1,61 @@
+import test from 'ava'
+import { adviceFor } from '../../../src/core/checks/finding.ts'
+import { linkAdvice } from '../../../src/core/checks/link-trouble.ts'
+import { closingWords } from '../../../src/core/protocol/close-codes.ts'
+
+const url = 'https://rsm.example.org:8443'
+const told = (reason: string, at: string) => adviceFor({ advice: linkAdvice(reason, at) }, 'HOST')
+
+/** What Node, OpenSSL, ws and our own server and agent say. */
+const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
+  ['getaddrinfo ENOTFOUND rsm.example.org', /does not resolve there: getent hosts rsm\.example\.org$/],
+  [
+    'POST https://rsm.example.org:8443/api/agent/heartbeat: connect ECONNREFUSED 10.0.0.1:8443',
+    /nothing listens at/,
+  ],
+  ['POST https://rsm.example.org:8443/api/agent/heartbeat: no answer in 30 s', /no way through/],
+  ['connect EHOSTUNREACH 10.0.0.1:8443', /firewalls and routes/],
+  ['certificate has expired', /clock of HOST first/],
+  ['certificate is not yet valid', /clock of HOST first/],
+  ['self-signed certificate in certificate chain', /--ca-file FILE \(RSM_CA_FILE\), or --tls-fingerprint/],
+  ['unable to get local issuer certificate', /--ca-file FILE/],
+  [
+    "Hostname/IP does not match certificate's altnames: Host: x. is not in the cert's altnames: DNS:y",
+    /another name than rsm\.example\.org/,
+  ],
+  ["the server's certificate is ab12, not the pinned cd34", /new certificate/],
+  [
+    'write EPROTO 40A7:error:0A00010B:SSL routines:ssl3_get_record:wrong version number',
+    /begin with http:\/\//,
+  ],
+  ['the server answered 401', /rsm hosts join --replace HOST/],
+  ['the server answered 401: the token of this agent is not valid', /rsm hosts join --replace HOST/],
+  ['it was closed with 4401', /token was revoked/],
+  [closingWords(4401), /ask again/],
+  ['the server answered 409', /cloned disk/],
+  ['it was closed with 4409', /cloned disk/],
+  [closingWords(4409), /cloned disk/],
+  ['the server answered 503', /comes back by itself/],
+  ['it was closed with 1001', /comes back by itself/],
+  ...[1000, 1001, 1013, 4408].map((code) => [closingWords(code), /comes back by itself/] as const),
+  ['the server answered 403', /passes? no WebSockets|lets no WebSockets through/],
+  ['the server answered 502', /Upgrade for https:\/\/rsm\.example\.org:8443\/ws\//],
+  ['Opening handshake has timed out', /no way through/],
+  ['socket hang up', /cut on the way/],
+  ['it was closed with 1006', /tries again by itself/],
+  [closingWords(1006), /tries again by itself/],
+  ['proxy 10.0.0.2:3128 for rsm.example.org:8443: answered 407', /HTTPS_PROXY/],
+  [
+    'POST https://rsm.example.org:8443/api/agent/heartbeat: through the proxy 10.0.0.2:3128: connect ECONNREFUSED 10.0.0.2:3128',
+    /HTTPS_PROXY/,
+  ],
+  ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
+]
+
+test('what keeps an agent from its server is told apart by the words of Node, OpenSSL, the server and the agent', (t) => {
+  for (const [reason, advice] of cases) t.regex(told(reason, url), advice, reason)
+})
+
+test('an address in brackets is looked up without them', (t) => {
+  t.regex(told('EAI_AGAIN', 'http://[2001:db8::1]:18080'), /getent hosts 2001:db8::1$/)
+})

@@ -1,0 +1,65 @@
+import test from 'ava'
+import { jointFaults, paramFaults } from '../../../src/core/scripts/params.ts'
+
+const refused = `PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES BASH_ENV BASH_FUNC_x BASHOPTS SHELLOPTS ENV IFS PS4
+  PROMPT_COMMAND PYTHONPATH PYTHONHOME PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT RUBYLIB RUBYOPT GCONV_PATH
+  LOCPATH GLIBC_TUNABLES MALLOC_TRACE HOSTALIASES HOME USER SHELL LOGNAME RSM_TASK_ID TERMINFO PSModulePath
+  DOTNET_STARTUP_HOOKS CORECLR_PROFILER JAVA_TOOL_OPTIONS LUA_PATH LUA_INIT_5_4 OPENSSL_CONF GIT_SSH_COMMAND LESSOPEN UID`
+const allowed = `VERSION ENVIRONMENT path MY_PATH PATHS NODE_ENV PYTHON_VERSION PERL RUBY_VERSION JAVA_HOME LANG LC_ALL TZ TMPDIR
+  http_proxy BASHFUL USERNAME HOMEPAGE GIT_BRANCH _PRIVATE TERM DEBUG PS5 ENVOY rsm_x RSM LUA`
+
+for (const name of refused.split(/\s+/))
+  test(`${name} is refused`, (t) => {
+    const [fault, ...others] = paramFaults('params', { OK: '1', [name]: 'secret' })
+    t.is(others.length, 0)
+    t.is(fault?.field, `params.${name}`)
+    t.regex(
+      fault?.message ?? '',
+      new RegExp(`^${name} .*: choose another name, or set it inside the script$`),
+    )
+    t.false(fault?.message.includes('secret'))
+  })
+
+test('ordinary names are allowed, however near they come', (t) => {
+  for (const name of allowed.split(/\s+/)) t.deepEqual(paramFaults('params', { [name]: '' }), [], name)
+})
+
+test('all faults come at once, under the field they came in', (t) => {
+  t.deepEqual(
+    paramFaults('secretParams', { PATH: '', A: '', IFS: '' }).map((fault) => fault.field),
+    ['secretParams.PATH', 'secretParams.IFS'],
+  )
+})
+
+test('name and value together may have what Linux starts a program with, in bytes and not in characters', (t) => {
+  const most = 131_072 - 2
+  t.deepEqual(paramFaults('params', { A: 'x'.repeat(most - 1) }), [])
+  t.deepEqual(paramFaults('params', { A: `${'ü'.repeat(65_534)}x` }), [])
+  for (const [name, value] of [
+    ['A', 'x'.repeat(most)],
+    ['AB', 'x'.repeat(most - 1)],
+    ['A', 'ü'.repeat(65_535)],
+    ['A', '\n'.repeat(131_072)],
+  ] as const) {
+    const [fault, ...others] = paramFaults('params', { [name]: value })
+    t.is(others.length, 0)
+    t.like(fault, { field: `params.${name}` })
+    t.regex(fault?.message ?? '', /more than 131070 bytes/)
+    t.true((fault?.message.length ?? 999) < 200, 'the value is not shown')
+  }
+})
+
+test('a value may hold any text but half a surrogate pair', (t) => {
+  t.deepEqual(paramFaults('params', { A: '\r\n\t\u001b[31m"\'$(x)`😀\ufeff', BASH: '() { :; }' }), [])
+  t.regex(paramFaults('params', { A: '\ud800' })[0]?.message ?? '', /surrogate/)
+})
+
+test('all parameters together have a bound, and none is given twice', (t) => {
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`P${at}`, 'x'.repeat(100_000)]))
+  t.deepEqual(jointFaults(many(5), { S: 'x' }), [])
+  t.deepEqual(jointFaults(many(10), { S: 'x'.repeat(100_000) })[0]?.field, 'params')
+  t.deepEqual(jointFaults({ S: '1' }, { S: '2' }), [
+    { field: 'secretParams.S', message: 'is given in params too' },
+  ])
+})
