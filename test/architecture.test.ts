@@ -226,7 +226,7 @@ test('every folder of src has a rule', (t) => {
 test('a fact that an agent says of itself stands in four files: as it says it, measures it, as a host shows it, and in words', (t) => {
   const naming = sources().filter((file) => /\brunsAsRoot\b/.test(readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(naming.sort(), [
-    'agent/script/script-setting.ts',
+    'agent/processes/script-setting.ts',
     'core/checks/setting-checks.ts',
     'core/protocol/http/host-agent.ts',
     'core/protocol/messages.ts',

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Log, LogLevel } from './log.ts'
 import type { Machine } from './processes/machine.ts'
-import type { ScriptOptions } from './script/script-setting.ts'
+import type { ScriptOptions } from './processes/script-setting.ts'
 
 export interface AgentOptions extends ScriptOptions {
   /** Base URL of the server, http or https. */

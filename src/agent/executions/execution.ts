@@ -1,7 +1,7 @@
 import type { ExecuteScript, ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
 import { firstStep, type Step } from '../../core/tasks/gates.ts'
-import { type PastOutput, PhasedOutput } from '../output/phased-output.ts'
 import type { JournaledExecution, Passed, Started } from './journaled.ts'
+import { type PastOutput, PhasedOutput } from './output/phased-output.ts'
 import type { Run } from './run.ts'
 import { placeOf } from './steps.ts'
 

@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, r
 import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
-import type { Trouble } from '../trouble.ts'
+import type { Trouble } from '../throttled-errors.ts'
 
 /** Milliseconds between two looks at who still writes. */
 const pollInterval = 1_000

@@ -1,6 +1,6 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { nextStep } from '../../core/tasks/gates.ts'
-import type { Trouble } from '../trouble.ts'
+import type { Trouble } from '../throttled-errors.ts'
 import { type Execution, notRun } from './execution.ts'
 import type { Passed } from './journaled.ts'
 import { notContinued } from './leave.ts'

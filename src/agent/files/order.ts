@@ -12,9 +12,9 @@ import type { SignedType } from '../../core/signing.ts'
 import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import type { Doubt, Verify } from '../link/verify.ts'
+import type { Account } from '../processes/account.ts'
+import { stdinName } from '../processes/launch.ts'
 import { ownCommand } from '../processes/own-process.ts'
-import type { Account } from '../script/account.ts'
-import { stdinName } from '../script/launch.ts'
 
 /** What an execution does: runs a script, or in its place copies to this host or from it. */
 export type Order = ExecuteScript & { readonly copy?: CopyOrder; readonly fetch?: FetchOrder }

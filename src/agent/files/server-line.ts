@@ -4,10 +4,10 @@ import { Failure } from '../../disk/files/failure.ts'
 import { openConnection, reasonOf } from '../../net/connect.ts'
 import { openRequests, type Send } from '../../net/request.ts'
 import { readIdentity } from '../link/identity.ts'
-import { Refused, receive } from '../transfer/receive.ts'
-import { sendBytes } from '../transfer/send.ts'
-import { type Desk, withoutLeave } from './desk.ts'
+import { type Desk, withoutLeave } from './copy-workspace.ts'
 import type { FileOrder } from './order.ts'
+import { Refused, receive } from './receive.ts'
+import { sendBytes } from './send.ts'
 
 /** Milliseconds for an answer: to what is sent it comes when all is on the server's disk, as slowly as that takes it. */
 const patience = 120_000

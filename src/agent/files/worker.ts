@@ -6,15 +6,15 @@ import { isDiskFull } from '../../disk/durable.ts'
 import { shownNames } from '../../disk/files/byte-names.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { bareText } from '../../disk/files/settle.ts'
-import { stdinName } from '../script/launch.ts'
+import { stdinName } from '../processes/launch.ts'
 import { become } from './become.ts'
 import { type Copying, copyFile } from './copy-file.ts'
 import { copyTree } from './copy-tree.ts'
-import { Desk } from './desk.ts'
+import { Desk } from './copy-workspace.ts'
+import { wishOf } from './desired-attributes.ts'
 import { fetchFiles } from './fetch.ts'
 import { type FileOrder, readOrder } from './order.ts'
 import { ServerLine } from './server-line.ts'
-import { wishOf } from './wish.ts'
 
 /** What the shell says of a process that TERM has ended. */
 const terminated = 143

@@ -3,7 +3,7 @@ import type { Runner } from '../executions/runner.ts'
 import { orderOf, scriptOrder } from '../files/order.ts'
 import type { Log } from '../log.ts'
 import type { Terminals } from '../terminals/terminals.ts'
-import type { Uplink } from './uplink.ts'
+import type { Uplink } from './outbox.ts'
 
 type Handlers = { [T in FromServer['type']]: (payload: Payloads[T]) => void }
 

@@ -16,8 +16,8 @@ import { keepAlive } from '../../net/keep-alive.ts'
 import { retryAfterOf } from '../../net/retry-after.ts'
 import { openWebSocket } from '../../net/web-socket.ts'
 import type { Clock } from '../clock.ts'
+import { jsonText } from '../executions/output/json-text.ts'
 import type { Log } from '../log.ts'
-import { jsonText } from '../output/json-text.ts'
 import { type AgentBackoff, agentBackoff, quickDelay, revokedDelay } from './backoff.ts'
 
 /** Bytes in the socket above which output waits in its spool. */

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { leastFreePercent } from '../../core/hosts/agent-state.ts'
 import type { AgentStatus } from '../../core/hosts/host.ts'
-import { disksMounted } from '../mounts.ts'
+import { disksMounted } from '../processes/mounts.ts'
 
 interface Health {
   readonly status: AgentStatus

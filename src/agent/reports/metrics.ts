@@ -3,9 +3,9 @@ import { statfs } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { Metrics } from '../../core/hosts/host.ts'
 import type { Clock } from '../clock.ts'
-import { Inquiry } from '../inquiry.ts'
 import type { Log } from '../log.ts'
-import { disksMounted } from '../mounts.ts'
+import { Inquiry } from '../processes/inquiry.ts'
+import { disksMounted } from '../processes/mounts.ts'
 
 const mostDisks = 64
 /** Threads that may wait for disks that do not answer. */

@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
-import { holdsPrograms } from '../mounts.ts'
+import { holdsPrograms } from '../processes/mounts.ts'
 
 /**
  * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { ownProcess } from '../processes/own-process.ts'
-import { searchPath } from '../script/search-path.ts'
+import { searchPath } from '../processes/search-path.ts'
 import { PtyChannel } from './pty-channel.ts'
 import { agentDescriptor, type FromPtys, type PtyRequest, type ToPtys } from './pty-messages.ts'
 

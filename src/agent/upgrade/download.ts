@@ -3,8 +3,8 @@ import { open, rm } from 'node:fs/promises'
 import { isDiskFull } from '../../disk/durable.ts'
 import { openConnection, reasonOf } from '../../net/connect.ts'
 import { openRequests } from '../../net/request.ts'
+import { receive } from '../files/receive.ts'
 import { readIdentity } from '../link/identity.ts'
-import { receive } from '../transfer/receive.ts'
 import type { UpgradeOrder } from './order.ts'
 
 /** Bytes. The size is the server's word, which nobody else has signed; an executable has 120 MB. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAlive } from '../processes/machine.ts'
-import { type KeptState, stateFileName } from '../status/status-file.ts'
+import { type KeptState, stateFileName } from '../reports/status-file.ts'
 
 /** What the agent that runs on this data directory says of itself; null where none runs. */
 export function runningState(dataDir: string): KeptState | null {

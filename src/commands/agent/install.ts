@@ -167,7 +167,7 @@ export default class AgentInstall extends LocalCommand {
       this.done(`to start it: systemctl ${service.isUsers ? '--user ' : ''}start ${service.unit}`)
       return null
     }
-    const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
+    const { readAgentFacts } = await import('../../agent/reports/agent-facts.ts')
     const { isReachable } = await import('../../core/checks/examine-agent.ts')
     let reason = 'the server does not say that it is linked'
     const dataDir = dataDirOf(service, all)

@@ -110,7 +110,7 @@ export default class AgentRun extends LocalCommand {
     // Scripts of the agent's own user could read it, and enroll other hosts with it.
     const tokenVariable = 'RSM_AGENT_ENROLL_TOKEN'
     const token = takeVariable(tokenVariable)
-    const { closeInherited } = await import('../../agent/inherited.ts')
+    const { closeInherited } = await import('../../agent/processes/inherited.ts')
     closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']

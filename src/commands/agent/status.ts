@@ -22,7 +22,7 @@ export default class AgentStatus extends LocalCommand {
 
   async run() {
     const { flags } = await this.parse(AgentStatus)
-    const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
+    const { readAgentFacts } = await import('../../agent/reports/agent-facts.ts')
     const { showAgent } = await import('../../ui/hosts/agent-view.ts')
     const usual = defaultDataDirectory('agent')
     const directory = resolve(dataDirectory('agent', flags['data-dir']))

@@ -5,10 +5,10 @@ import type { Journal } from '../../../src/agent/executions/journal.ts'
 import { Runner } from '../../../src/agent/executions/runner.ts'
 import type { RunnerOptions } from '../../../src/agent/executions/runner-options.ts'
 import { fileWork } from '../../../src/agent/files/order.ts'
+import { ownAccount } from '../../../src/agent/processes/account.ts'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { findLimiter } from '../../../src/agent/processes/limits.ts'
 import { thisMachine } from '../../../src/agent/processes/machine.ts'
-import { ownAccount } from '../../../src/agent/script/account.ts'
 import type { ExecuteScript, ScriptComplete } from '../../../src/core/protocol/messages.ts'
 
 export function request(taskId: string, script = 'true'): ExecuteScript {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import fc from 'fast-check'
-import { ExecutionOutput } from '../../../src/agent/output/execution-output.ts'
+import { ExecutionOutput } from '../../../src/agent/executions/output/execution-output.ts'
 
 type Stream = 'stdout' | 'stderr'
 const streams = ['stdout', 'stderr'] as const

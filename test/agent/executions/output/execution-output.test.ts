@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { ExecutionOutput } from '../../../src/agent/output/execution-output.ts'
-import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { ExecutionOutput } from '../../../../src/agent/executions/output/execution-output.ts'
+import { linkedAgent, temporaryDirectory } from '../../../helpers/agents/agent.ts'
 
 function all(output: ExecutionOutput): string {
   let text = ''

@@ -1,9 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { findAccount, ownAccount } from '../../../src/agent/script/account.ts'
-import { checkDrop, namedAccount } from '../../../src/agent/script/privileges.ts'
-import { warnOfUnknown } from '../../../src/agent/script/script-setting.ts'
+import { findAccount, ownAccount } from '../../../src/agent/processes/account.ts'
+import { checkDrop, namedAccount } from '../../../src/agent/processes/privileges.ts'
+import { warnOfUnknown } from '../../../src/agent/processes/script-setting.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 

@@ -1,5 +1,5 @@
-import { RsmError } from '../core/errors.ts'
-import { Mutex } from '../core/mutex.ts'
+import { RsmError } from '../../core/errors.ts'
+import { Mutex } from '../../core/mutex.ts'
 import { silentWith } from './mounts.ts'
 
 /** How long a file system may take to answer, milliseconds. */

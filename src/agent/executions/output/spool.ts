@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Stream } from '../../core/tasks/task.ts'
+import type { Stream } from '../../../core/tasks/task.ts'
 import { orphanedHead } from './utf8.ts'
 
 const markBytes = 32

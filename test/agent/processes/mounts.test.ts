@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { holdsPrograms, mounts } from '../../src/agent/mounts.ts'
-import { lackOfPlace } from '../../src/agent/terminals/native.ts'
-import { asRoot } from '../helpers/agents/modes.ts'
-import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
+import { holdsPrograms, mounts } from '../../../src/agent/processes/mounts.ts'
+import { lackOfPlace } from '../../../src/agent/terminals/native.ts'
+import { asRoot } from '../../helpers/agents/modes.ts'
+import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
 
 test('a file system is read-only by its own options, not by those of one mount of it', (t) => {
   const found = mounts(

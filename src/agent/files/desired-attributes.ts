@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
 import type { Wish } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
-import { directoryPatience, directorySilent, isOverdue } from '../script/account.ts'
+import { directoryPatience, directorySilent, isOverdue } from '../processes/account.ts'
 
 const run = promisify(execFile)
 const octal = (text: string | undefined) => (text === undefined ? undefined : Number.parseInt(text, 8))

@@ -1,5 +1,5 @@
 import type { Log } from '../log.ts'
-import type { Trouble } from '../trouble.ts'
+import type { Trouble } from '../throttled-errors.ts'
 import type { Journal } from './journal.ts'
 import type { Entry } from './journaled.ts'
 import { dropRequest } from './request-file.ts'

@@ -1,4 +1,4 @@
-import type { Phase } from '../../core/tasks/gates.ts'
+import type { Phase } from '../../../core/tasks/gates.ts'
 import { type Chunk, ExecutionOutput, type OutputSummary } from './execution-output.ts'
 
 /** Where the scripts of one step write. */

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
-import { Inquiry } from '../inquiry.ts'
+import { Inquiry } from './inquiry.ts'
 
 /** Threads that may be held before nothing more is looked at: one is left for the agent's own files. */
 const mostHeld = 3

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { jsonText } from '../../../src/agent/output/json-text.ts'
+import { jsonText } from '../../../../src/agent/executions/output/json-text.ts'
 
 test('any bytes become the JSON that their text has, whether they are UTF-8 or not', (t) => {
   const bytes = fc.oneof(

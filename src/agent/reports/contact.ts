@@ -1,8 +1,8 @@
-import { Allowance } from '../core/allowance.ts'
-import { RsmError } from '../core/errors.ts'
-import { revokedDelay } from './link/backoff.ts'
-import type { LogLevel } from './log.ts'
-import type { Parts } from './parts.ts'
+import { Allowance } from '../../core/allowance.ts'
+import { RsmError } from '../../core/errors.ts'
+import { revokedDelay } from '../link/backoff.ts'
+import type { LogLevel } from '../log.ts'
+import type { Parts } from '../parts.ts'
 
 /** Registrations of an agent whose token is void: so many at once, and then one in 5 minutes. */
 const enrollmentsAtOnce = 3

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { longestReason } from '../core/protocol/bounds.ts'
-import type { Payloads } from '../core/protocol/messages.ts'
-import { shortened } from '../core/text/shortened.ts'
-import { inbox } from './link/inbox.ts'
-import type { Parts } from './parts.ts'
-import { agentVersion } from './reports/facts.ts'
-import { installedTypes } from './script/launch.ts'
-import { settingHere } from './script/script-setting.ts'
-import { confirm, releasesIn } from './upgrade/installed.ts'
+import { longestReason } from '../../core/protocol/bounds.ts'
+import type { Payloads } from '../../core/protocol/messages.ts'
+import { shortened } from '../../core/text/shortened.ts'
+import type { Parts } from '../parts.ts'
+import { installedTypes } from '../processes/launch.ts'
+import { settingHere } from '../processes/script-setting.ts'
+import { agentVersion } from '../reports/facts.ts'
+import { confirm, releasesIn } from '../upgrade/installed.ts'
+import { inbox } from './inbox.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
 const helloPatience = 10_000

@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
-import type { Clock } from '../clock.ts'
-import type { Execution } from '../executions/execution.ts'
+import type { Clock } from '../../clock.ts'
+import type { Execution } from '../execution.ts'
 
 /** Catches what fs.watch missed. */
 const lookEvery = 1_000

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import { RsmError } from '../../core/errors.ts'
+import { RsmError } from '../../../core/errors.ts'
 
 /** `marker` stands for bytes left out; its `offset` is how many, and it is shown on the stream in `length`. */
 export type ChunkKind = 'stdout' | 'stderr' | 'marker'

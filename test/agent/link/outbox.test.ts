@@ -1,5 +1,5 @@
 import test from 'ava'
-import { Uplink } from '../../../src/agent/link/uplink.ts'
+import { Uplink } from '../../../src/agent/link/outbox.ts'
 
 type Parts = ConstructorParameters<typeof Uplink>
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Clock } from '../../../src/agent/clock.ts'
 import type { Log } from '../../../src/agent/log.ts'
-import { StatusFile, stateFileName } from '../../../src/agent/status/status-file.ts'
+import { StatusFile, stateFileName } from '../../../src/agent/reports/status-file.ts'
 import type { AgentState } from '../../../src/core/hosts/agent-state.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 

@@ -3,8 +3,8 @@ import type { AgentState } from '../../core/hosts/agent-state.ts'
 import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { AgentOptions } from '../agent-options.ts'
 import type { Clock, ServerTime } from '../clock.ts'
-import { agentVersion } from '../reports/facts.ts'
-import { type Bounds, type ScriptSetting, settingHere } from '../script/script-setting.ts'
+import { type Bounds, type ScriptSetting, settingHere } from '../processes/script-setting.ts'
+import { agentVersion } from './facts.ts'
 import type { StatusFile } from './status-file.ts'
 
 type Options = Pick<AgentOptions, 'hostname' | 'url' | 'onDemand' | 'limits'>
