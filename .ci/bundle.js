@@ -49,7 +49,7 @@ async function bundleCompletion() {
         if (kind !== 'dynamic-import') return undefined
         const file = join(resolveDir, path)
         late.add(relative(root, file))
-        const from = relative(join(root, 'src/ui/completion'), file).replace(/\.ts$/, '.js')
+        const from = relative(join(root, 'src/cli/completion'), file).replace(/\.ts$/, '.js')
         return { path: from.startsWith('.') ? from : `./${from}`, external: true }
       })
     },
@@ -59,7 +59,7 @@ async function bundleCompletion() {
     ...commonJs,
     outbase: 'src',
     outdir: 'dist/cli',
-    entryPoints: ['src/ui/completion/answer.ts'],
+    entryPoints: ['src/cli/completion/answer.ts'],
     outExtension: { '.js': '.cjs' },
     plugins: [lateModules, ...bundling.plugins],
   })

@@ -23,7 +23,7 @@ import { root } from './bundling/bundling.js'
 process.chdir(root)
 const outputs = 'dist/test-output'
 /** Folders whose tests need no process, socket or descriptor of their own. */
-const inThreads = /^(core|ui\/(flags|output|selector|text))\//
+const inThreads = /^(core|cli\/(flags|output|selector|text))\//
 /** Files of processes that run at a time. */
 const lanes = 3
 /** Where more files than this fail, the cause is not timing. */

@@ -37,7 +37,7 @@ function home(part, file) {
 /** What a file of a part of rsm exports. */
 exports.load = (part, file) => {
   // A Tab is answered by CommonJS where it can be: a person waits for it.
-  const script = file.replace(/^(ui\/completion\/answer)\.js$/, '$1.cjs')
+  const script = file.replace(/^(cli\/completion\/answer)\.js$/, '$1.cjs')
   const from = home(part, script)
   if (script === file || from === 'dist/src') return import(`../${from}/${file}`)
   return require(`${root}${from}/${script}`)

@@ -42,7 +42,7 @@ async function carryOut(argv) {
     Math.max(addressTimeout, net.getDefaultAutoSelectFamilyAttemptTimeout()),
   )
   const { load } = require('./from-files.js')
-  if (word === '__complete') return (await load('cli', 'ui/completion/answer.js')).answer(words[0] ?? '')
+  if (word === '__complete') return (await load('cli', 'cli/completion/answer.js')).answer(words[0] ?? '')
   if (Object.hasOwn(agentProcesses, word)) {
     const [file, name] = agentProcesses[word]
     return (await load('agent', file))[name](...words)

@@ -1,8 +1,8 @@
 import type { Config } from '@oclif/core/interfaces'
+import { refuseForeignBytes } from './cli/command/argv.ts'
+import { type Asked, type Manifest, readCommandLine } from './cli/command/command-line.ts'
+import { failureOf, reportFailure, unwritable } from './cli/command/failure.ts'
 import { ownPackage, ownText } from './disk/own-files.ts'
-import { refuseForeignBytes } from './ui/command/argv.ts'
-import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
-import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
 interface CommandClass {
   id: string
@@ -41,7 +41,7 @@ function lightConfig(): Config {
 
 async function carryOut(asked: Asked, manifest: Manifest, load: LoadCommand): Promise<void> {
   if (asked.kind === 'help') {
-    const { showHelp } = await import('./ui/command/help.ts')
+    const { showHelp } = await import('./cli/command/help.ts')
     await showHelp(asked.words, manifest)
     return
   }

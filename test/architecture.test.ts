@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import test from 'ava'
 
-/** `disk` is what server, agent, net and ui share of files and locks; `net` is how agent, client and console reach a server. */
+/** `disk` is what server, agent, net and cli share of files and locks; `net` is how agent, client and console reach a server. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
   disk: ['disk', 'core'],
@@ -10,12 +10,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   net: ['net', 'core', 'disk'],
   agent: ['agent', 'core', 'disk', 'net'],
   client: ['client', 'core', 'disk', 'net'],
-  ui: ['ui', 'core', 'client', 'disk', 'net'],
-  web: ['web', 'core', 'net', 'client', 'ui'],
+  cli: ['cli', 'core', 'client', 'disk', 'net'],
+  web: ['web', 'core', 'net', 'client', 'cli'],
   install: ['install', 'core', 'disk'],
-  commands: ['commands', 'ui', 'client', 'net', 'core', 'install'],
+  commands: ['commands', 'cli', 'client', 'net', 'core', 'install'],
   // The entry: it finds the command of a line and shows what went wrong.
-  'cli.ts': ['ui', 'core', 'disk'],
+  'cli.ts': ['cli', 'core', 'disk'],
 }
 
 /** The commands that hold a server or an agent in their own process, and load them when run. */
@@ -88,7 +88,7 @@ function breaches(file: string, text: string): string[] {
 }
 
 /** blessed is old: it stays replaceable as long as one folder knows it, and nobody waits for it who does not look at it. */
-const screenRoom = 'ui/tui/screen/'
+const screenRoom = 'cli/tui/screen/'
 const takesScreen = 'commands/tui.ts'
 
 function screenBreaches(file: string, text: string): string[] {
@@ -96,7 +96,7 @@ function screenBreaches(file: string, text: string): string[] {
     if (from === 'blessed' || from.startsWith('blessed/'))
       return file.startsWith(screenRoom) ? [] : [`${file} imports ${from}`]
     const target = path.posix.join(path.posix.dirname(file), from)
-    if (how === 'type' || !target.startsWith('ui/tui/') || file.startsWith('ui/tui/')) return []
+    if (how === 'type' || !target.startsWith('cli/tui/') || file.startsWith('cli/tui/')) return []
     return file === takesScreen && how === 'await'
       ? []
       : [`${file} imports ${from}: only rsm tui, when it runs`]
@@ -143,15 +143,15 @@ test('every source file keeps the import rules of the house', (t) => {
   t.deepEqual(found, [])
 })
 
-test('only ui/tui/screen knows blessed, and only rsm tui loads the screen, when it runs', (t) => {
+test('only cli/tui/screen knows blessed, and only rsm tui loads the screen, when it runs', (t) => {
   const found = sources().flatMap((file) => screenBreaches(file, readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(found, [])
   t.true(sources().some((file) => /from 'blessed'/.test(readFileSync(path.join(src, file), 'utf8'))))
   const refused: readonly (readonly [file: string, text: string])[] = [
-    ['ui/tui/tui.ts', `import blessed from 'blessed'`],
-    ['ui/text/table.ts', `const b = await import('blessed/lib/program.js')`],
-    ['commands/tui.ts', `import { Tui } from '../ui/tui/tui.ts'`],
-    ['commands/logs.ts', `const { Tui } = await import('../ui/tui/tui.ts')`],
+    ['cli/tui/tui.ts', `import blessed from 'blessed'`],
+    ['cli/text/table.ts', `const b = await import('blessed/lib/program.js')`],
+    ['commands/tui.ts', `import { Tui } from '../cli/tui/tui.ts'`],
+    ['commands/logs.ts', `const { Tui } = await import('../cli/tui/tui.ts')`],
   ]
   for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
 })
@@ -214,7 +214,7 @@ test('few files ask where they or Node are: once bundled they lie elsewhere, or 
     'cli.ts',
     'disk/own-files.ts',
     'install/program.ts',
-    'ui/command/own-command.ts',
+    'cli/command/own-command.ts',
   ])
 })
 
@@ -263,12 +263,12 @@ const broken: readonly (readonly [file: string, text: string])[] = [
   ['server/x.ts', `import { run } from '../agent/runner.ts'`],
   ['agent/x.ts', `import type { Hub } from '../server/hub/hub.ts'`],
   ['agent/x.ts', `import { profiles } from '../client/profiles.ts'`],
-  ['client/x.ts', `import { table } from '../ui/table.ts'`],
-  ['client/x.ts', `import { targets } from '../ui/names/targets.ts'`],
-  ['ui/x.ts', `import { startServer } from '../server/main.ts'`],
+  ['client/x.ts', `import { table } from '../cli/table.ts'`],
+  ['client/x.ts', `import { targets } from '../cli/names/targets.ts'`],
+  ['cli/x.ts', `import { startServer } from '../server/main.ts'`],
   ['server/x.ts', `import { proxyFor } from '../net/proxy.ts'`],
   ['net/x.ts', `import { Api } from '../client/http/api.ts'`],
-  ['disk/x.ts', `import { table } from '../ui/text/table.ts'`],
+  ['disk/x.ts', `import { table } from '../cli/text/table.ts'`],
   ['commands/exec.ts', `import { startServer } from '../server/main.ts'`],
   ['commands/exec.ts', `const { startServer } = await import('../server/main.ts')`],
   ['commands/server/start.ts', `import { startServer } from '../../server/main.ts'`],
@@ -285,7 +285,7 @@ const kept: readonly (readonly [file: string, text: string])[] = [
   ['server/store/x.ts', `import fs from 'node:fs'\nimport { lock } from '../../disk/lock.ts'`],
   ['commands/server/start.ts', `const { startServer } = await import('../../server/main.ts')`],
   ['commands/quickstart.ts', `const { run } = await import('../agent/main.ts')`],
-  ['commands/exec.ts', `import { table } from '../ui/table.ts'`],
+  ['commands/exec.ts', `import { table } from '../cli/table.ts'`],
 ]
 for (const [file, text] of kept)
   test(`the rules allow ${file}: ${text.replaceAll('\n', '; ')}`, (t) => {

@@ -18,7 +18,7 @@ const options = {
 const late = (name, file) =>
   `export const ${name} = async (...words) => (await import('./src/${file}.ts')).${name}(...words)`
 const entry = {
-  cli: late('answer', 'ui/completion/answer'),
+  cli: late('answer', 'cli/completion/answer'),
   agent: Object.entries(agentProcesses)
     .map(([name, file]) => late(name, file))
     .join('\n'),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { GroupedOutput } from '../../src/cli/output/grouped.ts'
 import type { TaskEvent } from '../../src/client/watch.ts'
 import type { LogEntry } from '../../src/core/protocol/http/logs.ts'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
-import { GroupedOutput } from '../../src/ui/output/grouped.ts'
 import type { Row } from '../row.ts'
 
 const hostCount = 1000

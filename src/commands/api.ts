@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { needed, optional } from '../cli/flags/checks.ts'
+import { readNamedFile } from '../cli/input/named-file.ts'
+import { stdinReader } from '../cli/input/stdin.ts'
+import { jsonText } from '../cli/text/json.ts'
+import { sanitize } from '../cli/text/sanitize.ts'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { needed, optional } from '../ui/flags/checks.ts'
-import { readNamedFile } from '../ui/input/named-file.ts'
-import { stdinReader } from '../ui/input/stdin.ts'
-import { jsonText } from '../ui/text/json.ts'
-import { sanitize } from '../ui/text/sanitize.ts'
 
 async function readBody(data: string | undefined): Promise<string | undefined> {
   if (data === undefined) return undefined

@@ -1,11 +1,11 @@
+import { LocalCommand } from '../cli/command/base-command.ts'
+import { needed } from '../cli/flags/checks.ts'
 import { RsmError } from '../core/errors.ts'
-import { LocalCommand } from '../ui/command/base-command.ts'
-import { needed } from '../ui/flags/checks.ts'
 
 const scripts = {
-  bash: async () => (await import('../ui/completion/bash.ts')).bashScript,
-  zsh: async () => (await import('../ui/completion/zsh.ts')).zshScript,
-  fish: async () => (await import('../ui/completion/fish.ts')).fishScript,
+  bash: async () => (await import('../cli/completion/bash.ts')).bashScript,
+  zsh: async () => (await import('../cli/completion/zsh.ts')).zshScript,
+  fish: async () => (await import('../cli/completion/fish.ts')).fishScript,
 }
 
 export default class Completion extends LocalCommand {

@@ -1,11 +1,11 @@
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { readArguments } from '../ui/files/arguments.ts'
-import { oneOrMore } from '../ui/flags/checks.ts'
-import { copyFlags, parseRate, withoutScripts } from '../ui/flags/copy.ts'
-import { ifGiven } from '../ui/flags/given.ts'
-import { targetFlags } from '../ui/flags/targets.ts'
-import { stdinReader } from '../ui/input/stdin.ts'
-import { readOrder, runOrder } from '../ui/task/run.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { readArguments } from '../cli/files/arguments.ts'
+import { oneOrMore } from '../cli/flags/checks.ts'
+import { copyFlags, parseRate, withoutScripts } from '../cli/flags/copy.ts'
+import { ifGiven } from '../cli/flags/given.ts'
+import { targetFlags } from '../cli/flags/targets.ts'
+import { stdinReader } from '../cli/input/stdin.ts'
+import { readOrder, runOrder } from '../cli/task/run.ts'
 
 export default class Cp extends BaseCommand {
   static override summary = 'Copy files to hosts, or from them'
@@ -49,8 +49,8 @@ Exit codes are those of exec.`
     const client = () => this.client()
     const transfer =
       'to' in asked
-        ? await (await import('../ui/files/to-hosts.ts')).toHosts(this, client, asked, flags, stdin)
-        : (await import('../ui/files/from-hosts.ts')).fromHosts(this, client, asked, flags)
+        ? await (await import('../cli/files/to-hosts.ts')).toHosts(this, client, asked, flags, stdin)
+        : (await import('../cli/files/from-hosts.ts')).fromHosts(this, client, asked, flags)
     const options = { ...order.options, ...(limitRate !== undefined && { limitRate }) }
     try {
       return await runOrder(this, await client(), { ...order, options }, transfer)

@@ -1,12 +1,12 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { eventLine, resetLine } from '../cli/event-line.ts'
+import { listed } from '../cli/flags/repeated.ts'
+import { sinkOf } from '../cli/output/sink.ts'
+import { jsonText } from '../cli/text/json.ts'
 import { watchEvents } from '../client/services/events.ts'
 import type { RsmError } from '../core/errors.ts'
 import { type EventType, eventTypes } from '../core/protocol/http/events.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { eventLine, resetLine } from '../ui/event-line.ts'
-import { listed } from '../ui/flags/repeated.ts'
-import { sinkOf } from '../ui/output/sink.ts'
-import { jsonText } from '../ui/text/json.ts'
 
 export default class Events extends BaseCommand {
   static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'

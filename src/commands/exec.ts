@@ -1,17 +1,17 @@
 import { string } from '@oclif/core/flags'
+import { splitOptions } from '../cli/command/argv.ts'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { gateFlags } from '../cli/flags/gates.ts'
+import { ifGiven } from '../cli/flags/given.ts'
+import { runFlags } from '../cli/flags/run.ts'
+import { stdinFlag } from '../cli/flags/stdin.ts'
+import { type TargetFlags, targetFlags } from '../cli/flags/targets.ts'
+import { meansFile, scriptType, scriptTypeNames } from '../cli/input/script-file.ts'
+import { stdinReader } from '../cli/input/stdin.ts'
+import { findScript } from '../cli/names/names.ts'
+import { besideStdin, readOrder, runOrder } from '../cli/task/run.ts'
+import { fileRunnable, type Runnable, scriptRunnable, storedRunnable } from '../cli/task/runnable.ts'
 import { RsmError } from '../core/errors.ts'
-import { splitOptions } from '../ui/command/argv.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { gateFlags } from '../ui/flags/gates.ts'
-import { ifGiven } from '../ui/flags/given.ts'
-import { runFlags } from '../ui/flags/run.ts'
-import { stdinFlag } from '../ui/flags/stdin.ts'
-import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
-import { meansFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
-import { stdinReader } from '../ui/input/stdin.ts'
-import { findScript } from '../ui/names/names.ts'
-import { besideStdin, readOrder, runOrder } from '../ui/task/run.ts'
-import { fileRunnable, type Runnable, scriptRunnable, storedRunnable } from '../ui/task/runnable.ts'
 
 /** The text that the command line itself brings; undefined if it names a stored script. */
 async function readOwnText(
@@ -85,7 +85,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
         `the words are joined by spaces, so ${words[0]} ${words[1]} gets only the first word of what you quoted: leave ${words[0]} ${words[1]} out`,
       )
     const input = await ifGiven(flags.stdin, async (path) =>
-      (await import('../ui/files/script-stdin.ts')).openScriptStdin(this, path, stdin),
+      (await import('../cli/files/script-stdin.ts')).openScriptStdin(this, path, stdin),
     )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()

@@ -1,7 +1,7 @@
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { type ChosenServer, Contexts } from '../cli/contexts/contexts.ts'
 import { openClient } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { type ChosenServer, Contexts } from '../ui/contexts/contexts.ts'
 
 /** What `login` got for a password; other tokens were made to be kept, and serve elsewhere too. */
 const isSession = (token: string) => token.startsWith('rsm_ses_')

@@ -1,9 +1,9 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { Contexts } from '../cli/contexts/contexts.ts'
+import { readChangedPassword } from '../cli/input/password.ts'
+import { logIn } from '../cli/log-in.ts'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { Contexts } from '../ui/contexts/contexts.ts'
-import { readChangedPassword } from '../ui/input/password.ts'
-import { logIn } from '../ui/log-in.ts'
 
 export default class Passwd extends BaseCommand {
   static override summary = 'Change your own password'

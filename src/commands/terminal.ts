@@ -1,17 +1,17 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { NoTerminal } from '../cli/command/failure.ts'
+import { optional } from '../cli/flags/checks.ts'
+import { given } from '../cli/flags/given.ts'
+import { findHost } from '../cli/names/names.ts'
+import { escapeCharacter } from '../cli/terminal/escapes.ts'
+import { commandFromStdin } from '../cli/terminal/piped-command.ts'
+import { localSize } from '../cli/terminal/size.ts'
+import { hasTrueColor, termOf, withKnownColour } from '../cli/terminal/term.ts'
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { NoTerminal } from '../ui/command/failure.ts'
-import { optional } from '../ui/flags/checks.ts'
-import { given } from '../ui/flags/given.ts'
-import { findHost } from '../ui/names/names.ts'
-import { escapeCharacter } from '../ui/terminal/escapes.ts'
-import { commandFromStdin } from '../ui/terminal/piped-command.ts'
-import { localSize } from '../ui/terminal/size.ts'
-import { hasTrueColor, termOf, withKnownColour } from '../ui/terminal/term.ts'
 
 /** A host by its name, `@id:17`, or its bare id where no host has that name. */
 async function findNamedHost(client: Client, name: string): Promise<Host> {
@@ -80,7 +80,7 @@ Without a terminal on stdin, the shell runs the commands on stdin; with COMMAND,
       })
     const client = await this.client()
     const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, words))
-    const { AttachedTerminal } = await import('../ui/terminal/attached-terminal.ts')
+    const { AttachedTerminal } = await import('../cli/terminal/attached-terminal.ts')
     const options = { client, sessionId, watch: watched !== undefined, escape, quiet: flags.quiet }
     process.exitCode = await new AttachedTerminal(options).run()
   }

@@ -1,12 +1,12 @@
+import { BaseCommand } from '../cli/command/base-command.ts'
+import { optional } from '../cli/flags/checks.ts'
+import { findTaskId } from '../cli/names/names.ts'
+import { localSize } from '../cli/terminal/size.ts'
+import { termOf } from '../cli/terminal/term.ts'
+import { sanitizeLine } from '../cli/text/sanitize.ts'
+import { isColorless } from '../cli/text/screen.ts'
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/command/base-command.ts'
-import { optional } from '../ui/flags/checks.ts'
-import { findTaskId } from '../ui/names/names.ts'
-import { localSize } from '../ui/terminal/size.ts'
-import { termOf } from '../ui/terminal/term.ts'
-import { sanitizeLine } from '../ui/text/sanitize.ts'
-import { isColorless } from '../ui/text/screen.ts'
 
 /** The exit code of a terminal that was not ended by its shell. */
 const sessionLost = 255
@@ -29,8 +29,8 @@ export default class Tui extends BaseCommand {
     const client = await this.client()
     const taskId = args.task === undefined ? null : await this.#taskId(client, args.task)
     const [{ Tui: Screens }, { BlessedScreen }] = await Promise.all([
-      import('../ui/tui/tui.ts'),
-      import('../ui/tui/screen/blessed-screen.ts'),
+      import('../cli/tui/tui.ts'),
+      import('../cli/tui/screen/blessed-screen.ts'),
     ])
     const isColoured = !isColorless() && !/^(?:vt|ansi-m)/.test(process.env['TERM'] ?? '')
     const tui = new Screens({
@@ -46,8 +46,8 @@ export default class Tui extends BaseCommand {
   }
 
   async #examine(client: Client, columns: number, hostId: number | null): Promise<string> {
-    const { examineFleet } = await import('../ui/hosts/doctor.ts')
-    const { showFleet, showHost } = await import('../ui/hosts/findings-view.ts')
+    const { examineFleet } = await import('../cli/hosts/doctor.ts')
+    const { showFleet, showHost } = await import('../cli/hosts/findings-view.ts')
     const endpoint = { ...this.server(), version: this.config.version }
     const asked = hostId === null ? undefined : `@id:${hostId}`
     const { server, hosts } = await examineFleet(client, endpoint, asked)
@@ -84,7 +84,7 @@ export default class Tui extends BaseCommand {
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
     const { sessionId } = await opening.terminals.create(input)
-    const { AttachedTerminal } = await import('../ui/terminal/attached-terminal.ts')
+    const { AttachedTerminal } = await import('../cli/terminal/attached-terminal.ts')
     const exit = await new AttachedTerminal({
       client,
       sessionId,

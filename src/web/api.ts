@@ -1,10 +1,10 @@
+import { sanitizeLine } from '../cli/text/sanitize.ts'
 import { allPages } from '../client/http/pages.ts'
 import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/shortened.ts'
 import { areUnknownNames, foldUnknownNames } from '../core/text/unknown-names.ts'
 import { parseEnvelope } from '../net/envelope.ts'
-import { sanitizeLine } from '../ui/text/sanitize.ts'
 import { endSession, session } from './session.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

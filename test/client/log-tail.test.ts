@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
+import { LineAssembler } from '../../src/cli/output/lines.ts'
 import { readTail } from '../../src/client/log-tail.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../src/core/protocol/http/logs.ts'
-import { LineAssembler } from '../../src/ui/output/lines.ts'
 import { entryOf } from '../fixtures/fake-server.ts'
 
 /** Pages of a log as the server has them, `size` entries at most, and how many were asked for. */

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { Contexts } from '../../src/ui/contexts/contexts.ts'
+import { Contexts } from '../../src/cli/contexts/contexts.ts'
 import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 

@@ -87,7 +87,7 @@ test('what speaks to PostgreSQL is in the bundle, and loaded by who names a stor
 })
 
 test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
-  const answer = 'dist/cli/ui/completion/answer.cjs'
+  const answer = 'dist/cli/cli/completion/answer.cjs'
   const text = readFileSync(answer, 'utf8')
   t.true(text.length < 60_000, `${text.length} bytes`)
   t.deepEqual([...text.matchAll(/require\("(?!node:)[^"]*"\)/g)], [])
@@ -165,8 +165,8 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   t.is(runs('hosts', 'list'), 'bundle\n')
   t.is(runs('server', 'start'), 'compiled\n')
   for (const [where, file, exported] of [
-    ['compiled', 'dist/src/ui/completion/answer.js', 'export const answer'],
-    ['bundle', 'dist/cli/ui/completion/answer.cjs', 'exports.answer'],
+    ['compiled', 'dist/src/cli/completion/answer.js', 'export const answer'],
+    ['bundle', 'dist/cli/cli/completion/answer.cjs', 'exports.answer'],
   ] as const) {
     mkdirSync(join(root, file, '..'), { recursive: true })
     writeFileSync(join(root, file), `${exported} = () => console.log('${where}')`)

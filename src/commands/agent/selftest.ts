@@ -1,4 +1,4 @@
-import { LocalCommand } from '../../ui/command/base-command.ts'
+import { LocalCommand } from '../../cli/command/base-command.ts'
 
 export default class AgentSelftest extends LocalCommand {
   static override summary = 'Test whether this rsm works as an agent on this host, as upgrades do'

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../cli/command/directories.ts'
+import { findingData } from '../../cli/hosts/findings-view.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
 import { examineAgent, isReachable } from '../../core/checks/examine-agent.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
-import { findingData } from '../../ui/hosts/findings-view.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class AgentStatus extends LocalCommand {
   static override summary = 'Show the state of the agent on this host'
@@ -23,7 +23,7 @@ export default class AgentStatus extends LocalCommand {
   async run() {
     const { flags } = await this.parse(AgentStatus)
     const { readAgentFacts } = await import('../../agent/reports/agent-facts.ts')
-    const { showAgent } = await import('../../ui/hosts/agent-view.ts')
+    const { showAgent } = await import('../../cli/hosts/agent-view.ts')
     const usual = defaultDataDirectory('agent')
     const directory = resolve(dataDirectory('agent', flags['data-dir']))
     const option = directory === resolve(usual) ? '' : `--data-dir ${shellWord(directory)}`

@@ -1,8 +1,8 @@
 import { boolean } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { baseDirectory } from '../../cli/contexts/base-directory.ts'
+import { uninstallFlags } from '../../cli/flags/install.ts'
 import { systemService, userService } from '../../install/service.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { baseDirectory } from '../../ui/contexts/base-directory.ts'
-import { uninstallFlags } from '../../ui/flags/install.ts'
 import { uninstall } from '../server/uninstall.ts'
 
 export default class AgentUninstall extends LocalCommand {

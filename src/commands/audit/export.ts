@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { boolean, string } from '@oclif/core/flags'
+import { auditCsvHeader, auditCsvRow } from '../../cli/audit-csv.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { auditFilter, auditFlags } from '../../cli/flags/audit.ts'
+import { mayReplace } from '../../cli/input/may-replace.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { sanitize } from '../../cli/text/sanitize.ts'
 import { auditVerifier } from '../../client/services/audit.ts'
 import { linesOf } from '../../client/services/audit-lines.ts'
 import { writeWholeFile } from '../../client/whole-file.ts'
 import { showHead } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
-import { auditCsvHeader, auditCsvRow } from '../../ui/audit-csv.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { auditFilter, auditFlags } from '../../ui/flags/audit.ts'
-import { mayReplace } from '../../ui/input/may-replace.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { sanitize } from '../../ui/text/sanitize.ts'
 
 const formats = ['jsonl', 'csv'] as const
 

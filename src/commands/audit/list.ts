@@ -1,11 +1,11 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { auditFilter, auditFlags } from '../../cli/flags/audit.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { timeColumn } from '../../cli/text/time.ts'
+import { toneOf } from '../../cli/text/tones.ts'
 import { allEntries } from '../../client/services/audit.ts'
 import type { AuditEntry } from '../../core/audit.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { auditFilter, auditFlags } from '../../ui/flags/audit.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { timeColumn } from '../../ui/text/time.ts'
-import { toneOf } from '../../ui/text/tones.ts'
 
 /** A task, file or session without a name; commands know it by its last characters. */
 const opaqueId = /\b[0-9A-Z]{20}([0-9A-Z]{6})$/

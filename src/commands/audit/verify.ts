@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
 import { auditFile, checkAudit } from '../../client/services/audit.ts'
 import { parseHead, showHead } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Check whether the audit log was changed, and where'

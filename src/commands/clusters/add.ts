@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { given } from '../../ui/flags/given.ts'
-import { memberFlags, readMembers } from '../../ui/flags/members.ts'
-import { refusingTaken } from '../../ui/name-taken.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { given } from '../../cli/flags/given.ts'
+import { memberFlags, readMembers } from '../../cli/flags/members.ts'
+import { refusingTaken } from '../../cli/name-taken.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
 
 export default class ClustersAdd extends BaseCommand {
   static override summary = 'Make a cluster of hosts'

@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given } from '../../cli/flags/given.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { ClusterQuery } from '../../core/protocol/http/clusters.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given } from '../../ui/flags/given.ts'
 
 export default class ClustersList extends BaseCommand {
   static override summary = 'List clusters'

@@ -1,8 +1,8 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findCluster } from '../../cli/names/names.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findCluster } from '../../ui/names/names.ts'
 
 export default class ClustersShow extends BaseCommand {
   static override summary = 'Show a cluster and its hosts'
@@ -15,7 +15,7 @@ export default class ClustersShow extends BaseCommand {
     const cluster = await findCluster(client, args.cluster)
     if (!this.globals.json) {
       const { content } = await allPages((paging) => client.hosts.list(paging), { clusterId: cluster.id })
-      const { renderFields } = await import('../../ui/text/table.ts')
+      const { renderFields } = await import('../../cli/text/table.ts')
       this.print(
         renderFields({
           id: cluster.id,

@@ -1,5 +1,5 @@
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { Contexts } from '../../ui/contexts/contexts.ts'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { Contexts } from '../../cli/contexts/contexts.ts'
 
 export default class ContextList extends LocalCommand {
   static override summary = 'List the known servers'
@@ -15,7 +15,7 @@ export default class ContextList extends LocalCommand {
     }))
     if (rows.length === 0) this.notice('no server is known yet: rsm login URL, or rsm quickstart')
     else if (!flags.json) {
-      const { renderTable } = await import('../../ui/text/table.ts')
+      const { renderTable } = await import('../../cli/text/table.ts')
       await this.printLong(
         renderTable(rows, [
           { heading: ' ', value: (row) => (row.current ? '*' : ' ') },

@@ -1,10 +1,10 @@
 import { boolean } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { Contexts } from '../../cli/contexts/contexts.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { confirmRemoval } from '../../cli/input/prompt.ts'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { Contexts } from '../../ui/contexts/contexts.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ContextRemove extends LocalCommand {
   static override summary = 'Forget a known server and its token'

@@ -1,6 +1,6 @@
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { Contexts } from '../../ui/contexts/contexts.ts'
-import { needed } from '../../ui/flags/checks.ts'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { Contexts } from '../../cli/contexts/contexts.ts'
+import { needed } from '../../cli/flags/checks.ts'
 
 export default class ContextUse extends LocalCommand {
   static override summary = 'Use another known server from now on'

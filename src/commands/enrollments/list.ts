@@ -1,9 +1,9 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class EnrollmentsList extends BaseCommand {
   static override summary = 'List enrollment tokens (for administrators)'
@@ -15,7 +15,7 @@ export default class EnrollmentsList extends BaseCommand {
     const client = await this.client()
     const page = await allPages((paging) => client.enrollments.list(paging), {}, flags.limit)
     const clusters = await this.#clusterNames(client, page.content)
-    const { showTags } = await import('../../ui/hosts/view.ts')
+    const { showTags } = await import('../../cli/hosts/view.ts')
     return showList(this, page, {
       noun: 'enrollment tokens',
       filtered: false,

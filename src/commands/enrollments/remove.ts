@@ -1,5 +1,5 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findEnrollment } from '../../ui/names/names.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findEnrollment } from '../../cli/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove an enrollment token; the hosts that it enrolled stay',

@@ -1,12 +1,12 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given } from '../../cli/flags/given.ts'
+import { refuseUnknownUser } from '../../cli/names/names.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { Upload } from '../../core/protocol/http/files.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given } from '../../ui/flags/given.ts'
-import { refuseUnknownUser } from '../../ui/names/names.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class FilesList extends BaseCommand {
   static override summary = 'List uploads on the server, largest first'

@@ -1,6 +1,6 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findUpload } from '../../ui/names/upload-names.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findUpload } from '../../cli/names/upload-names.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
 
 export default removalCommand({
   summary: 'Remove unused uploads; their tasks cannot be retried',

@@ -1,6 +1,6 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { optional } from '../../cli/flags/checks.ts'
 import { complains } from '../../core/checks/finding.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { optional } from '../../ui/flags/checks.ts'
 
 export default class HostsDoctor extends BaseCommand {
   static override summary = 'Diagnose hosts and suggest fixes; exit 0 if they are healthy, 1 if not'
@@ -21,8 +21,8 @@ export default class HostsDoctor extends BaseCommand {
   async run() {
     const { args } = await this.parse(HostsDoctor)
     const client = await this.client()
-    const { examineFleet } = await import('../../ui/hosts/doctor.ts')
-    const { examinationData, showHost, showFleet } = await import('../../ui/hosts/findings-view.ts')
+    const { examineFleet } = await import('../../cli/hosts/doctor.ts')
+    const { examinationData, showHost, showFleet } = await import('../../cli/hosts/findings-view.ts')
     const { server, hosts } = await examineFleet(
       client,
       { ...this.server(), version: this.config.version },

@@ -1,17 +1,17 @@
 import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { anyNumber } from '../../cli/flags/checks.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { hostsDescription } from '../../cli/flags/hosts.ts'
+import { outputFlags, readShowOptions } from '../../cli/flags/output.ts'
+import { checkKey, readConcurrency, runFlags, startFlags } from '../../cli/flags/run.ts'
+import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { isSomeoneThere } from '../../cli/input/prompt.ts'
+import { stdinReader } from '../../cli/input/stdin.ts'
+import { parseTimer, parseWholeSeconds } from '../../cli/input/values.ts'
+import { resolveTarget } from '../../cli/names/targets.ts'
+import { refuseDetached, startTask } from '../../cli/task/start.ts'
 import { readPin, showPin } from '../../core/pins.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { anyNumber } from '../../ui/flags/checks.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { hostsDescription } from '../../ui/flags/hosts.ts'
-import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
-import { checkKey, readConcurrency, runFlags, startFlags } from '../../ui/flags/run.ts'
-import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
-import { isSomeoneThere } from '../../ui/input/prompt.ts'
-import { stdinReader } from '../../ui/input/stdin.ts'
-import { parseTimer, parseWholeSeconds } from '../../ui/input/values.ts'
-import { resolveTarget } from '../../ui/names/targets.ts'
-import { refuseDetached, startTask } from '../../ui/task/start.ts'
 
 const { 'secret-param': _secret, ...begin } = startFlags
 
@@ -69,7 +69,7 @@ export default class HostsInstall extends BaseCommand {
     const target =
       flags.yes || !isSomeoneThere()
         ? await resolveTarget(client, targets)
-        : await (await import('../../ui/task/consent.ts')).confirmTarget(client, targets, {
+        : await (await import('../../cli/task/consent.ts')).confirmTarget(client, targets, {
             what: 'Install the agent',
             server: this.serverName(),
           })

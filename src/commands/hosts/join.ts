@@ -1,4 +1,14 @@
 import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { unknownFields } from '../../cli/command/older-server.ts'
+import { integer } from '../../cli/flags/checks.ts'
+import { type FlagsOf, given } from '../../cli/flags/given.ts'
+import { tagFlag } from '../../cli/flags/hosts.ts'
+import { sshFlags } from '../../cli/flags/ssh.ts'
+import { parseLifetime, parsePairs } from '../../cli/input/values.ts'
+import { findCluster, findHost } from '../../cli/names/names.ts'
+import { confirmRevocation } from '../../cli/revocation.ts'
+import { showTime } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { readJoin } from '../../core/join/join-string.ts'
@@ -6,16 +16,6 @@ import { runLine } from '../../core/join/lines.ts'
 import { isLoopback } from '../../core/loopback.ts'
 import { readPin, showPin } from '../../core/pins.ts'
 import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { unknownFields } from '../../ui/command/older-server.ts'
-import { integer } from '../../ui/flags/checks.ts'
-import { type FlagsOf, given } from '../../ui/flags/given.ts'
-import { tagFlag } from '../../ui/flags/hosts.ts'
-import { sshFlags } from '../../ui/flags/ssh.ts'
-import { parseLifetime, parsePairs } from '../../ui/input/values.ts'
-import { findCluster, findHost } from '../../ui/names/names.ts'
-import { confirmRevocation } from '../../ui/revocation.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 const flags = {
   replace: string({
@@ -73,7 +73,7 @@ export default class HostsJoin extends BaseCommand {
     const client = await this.client()
     const input = await this.#enrollment(client, flags)
     if (flags.ssh !== undefined) {
-      const { joinOverSsh } = await import('../../ui/ssh/command.ts')
+      const { joinOverSsh } = await import('../../cli/ssh/command.ts')
       const { version } = this.config
       const made = (token: EnrollmentCreated) => this.#warn(token)
       return joinOverSsh(this, { client, enrollment: input, version, made }, { ...flags, ssh: flags.ssh })

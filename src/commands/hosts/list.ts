@@ -1,15 +1,15 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, sayCount } from '../../cli/command/list.ts'
+import { anyNumber } from '../../cli/flags/checks.ts'
+import { given } from '../../cli/flags/given.ts'
+import { hostsFlag, tagFlag } from '../../cli/flags/hosts.ts'
+import { parsePairs } from '../../cli/input/values.ts'
+import { findCluster, hostsByName } from '../../cli/names/names.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { statusWords } from '../../core/hosts/host-status.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, sayCount } from '../../ui/command/list.ts'
-import { anyNumber } from '../../ui/flags/checks.ts'
-import { given } from '../../ui/flags/given.ts'
-import { hostsFlag, tagFlag } from '../../ui/flags/hosts.ts'
-import { parsePairs } from '../../ui/input/values.ts'
-import { findCluster, hostsByName } from '../../ui/names/names.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
@@ -65,8 +65,8 @@ export default class HostsList extends BaseCommand {
     } else if (flags.output === 'nodeset') {
       if (names.length > 0) this.print(foldNodeset(names))
     } else if (!this.globals.json && page.content.length > 0) {
-      const { columnsThatFit, renderTable } = await import('../../ui/text/table.ts')
-      const { hostColumns, wideHostColumns } = await import('../../ui/hosts/view.ts')
+      const { columnsThatFit, renderTable } = await import('../../cli/text/table.ts')
+      const { hostColumns, wideHostColumns } = await import('../../cli/hosts/view.ts')
       const columns = flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns
       const count = columnsThatFit(page.content, columns, hostColumns.length)
       await this.printLong(renderTable(page.content, columns.slice(0, count)))

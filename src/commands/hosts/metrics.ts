@@ -1,12 +1,12 @@
 import { string as text } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { integer, needed } from '../../cli/flags/checks.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { parseDuration, parseTime } from '../../cli/input/values.ts'
+import { findHost } from '../../cli/names/names.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
+import { showTime } from '../../cli/text/time.ts'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { integer, needed } from '../../ui/flags/checks.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { parseDuration, parseTime } from '../../ui/input/values.ts'
-import { findHost } from '../../ui/names/names.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 /** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
 const pointsForPeople = 2000
@@ -56,7 +56,7 @@ export default class HostsMetrics extends BaseCommand {
     const history = await client.hosts.metrics(host.id, query)
     if (history.samples.length === 0) this.#saidNone(host, history)
     else if (!flags.json) {
-      const { renderMetrics } = await import('../../ui/hosts/metrics-view.ts')
+      const { renderMetrics } = await import('../../cli/hosts/metrics-view.ts')
       const { hostname } = host
       this.print(
         `${sanitizeLine(hostname)}, ${showTime(history.from, flags.utc)} to ${showTime(history.to, flags.utc)}`,

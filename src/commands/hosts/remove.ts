@@ -1,11 +1,11 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { removalFlags, removeAll } from '../../cli/command/removal.ts'
+import { oneOrMore } from '../../cli/flags/checks.ts'
+import { hostsDescription } from '../../cli/flags/hosts.ts'
+import { showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
+import { findHosts, namesOneHost } from '../../cli/names/names.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { removalFlags, removeAll } from '../../ui/command/removal.ts'
-import { oneOrMore } from '../../ui/flags/checks.ts'
-import { hostsDescription } from '../../ui/flags/hosts.ts'
-import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
-import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
 export default class HostsRemove extends BaseCommand {
   static override summary = 'Remove hosts and revoke their agents'

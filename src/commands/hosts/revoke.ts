@@ -1,10 +1,10 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
+import { findHost } from '../../cli/names/names.ts'
+import { confirmRevocation } from '../../cli/revocation.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
-import { findHost } from '../../ui/names/names.ts'
-import { confirmRevocation } from '../../ui/revocation.ts'
 
 export default class HostsRevoke extends BaseCommand {
   static override summary = "Revoke a host's agent: its token is void and its link closes at once"

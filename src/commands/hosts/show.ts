@@ -1,9 +1,9 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { oneOrMore } from '../../cli/flags/checks.ts'
+import { hostsDescription } from '../../cli/flags/hosts.ts'
+import { hostFields } from '../../cli/hosts/view.ts'
+import { findHosts, namesOneHost } from '../../cli/names/names.ts'
 import { isUnbounded } from '../../core/checks/setting-checks.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { oneOrMore } from '../../ui/flags/checks.ts'
-import { hostsDescription } from '../../ui/flags/hosts.ts'
-import { hostFields } from '../../ui/hosts/view.ts'
-import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
 export default class HostsShow extends BaseCommand {
   static override summary = 'Show hosts: their state, system, agent and last metrics'
@@ -13,7 +13,7 @@ export default class HostsShow extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(HostsShow)
     const hosts = await findHosts(await this.client(), args.host)
-    const { renderFields } = await import('../../ui/text/table.ts')
+    const { renderFields } = await import('../../cli/text/table.ts')
     const shown = hosts.map((host) => {
       const warned = isUnbounded(host.agent ?? {}) ? ['scripts run as'] : []
       return renderFields(hostFields(host, flags.utc), warned)

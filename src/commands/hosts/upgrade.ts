@@ -1,10 +1,10 @@
 import { boolean, string } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { anyNumber } from '../../ui/flags/checks.ts'
-import { runFlags } from '../../ui/flags/run.ts'
-import { targetFlags } from '../../ui/flags/targets.ts'
-import { stdinReader } from '../../ui/input/stdin.ts'
-import { readOrder, runOrder } from '../../ui/task/run.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { anyNumber } from '../../cli/flags/checks.ts'
+import { runFlags } from '../../cli/flags/run.ts'
+import { targetFlags } from '../../cli/flags/targets.ts'
+import { stdinReader } from '../../cli/input/stdin.ts'
+import { readOrder, runOrder } from '../../cli/task/run.ts'
 
 /** What is for scripts. */
 const {

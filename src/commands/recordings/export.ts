@@ -1,12 +1,12 @@
 import { pipeline } from 'node:stream/promises'
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed, optional } from '../../cli/flags/checks.ts'
+import { mayReplace } from '../../cli/input/may-replace.ts'
+import { findTerminalId } from '../../cli/names/terminal-names.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
 import { writeWholeFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed, optional } from '../../ui/flags/checks.ts'
-import { mayReplace } from '../../ui/input/may-replace.ts'
-import { findTerminalId } from '../../ui/names/terminal-names.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
 
 /** A recorded session, as `findSessionId` takes it. */
 const recordingDescription = 'session id, its first or last 6 characters, or latest'

@@ -1,12 +1,12 @@
 import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { findHost, refuseUnknownUser } from '../../cli/names/names.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { showDuration, timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { findHost, refuseUnknownUser } from '../../ui/names/names.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { showDuration, timeColumn } from '../../ui/text/time.ts'
 
 /** How it ended, in a word: exit code, signal, or that the shell did not end by itself. */
 function endOf({ status, exitCode, signal, reason }: Terminal): string {

@@ -1,13 +1,13 @@
 import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { meansFile } from '../../cli/input/script-file.ts'
+import { parseDuration } from '../../cli/input/values.ts'
+import { findTerminalId } from '../../cli/names/terminal-names.ts'
+import type { Pace } from '../../cli/recording/pace.ts'
 import { readRecording } from '../../client/services/recording.ts'
 import { readLocalFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { meansFile } from '../../ui/input/script-file.ts'
-import { parseDuration } from '../../ui/input/values.ts'
-import { findTerminalId } from '../../ui/names/terminal-names.ts'
-import type { Pace } from '../../ui/recording/pace.ts'
 
 function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): Pace {
   const speed = Number(flags.speed)
@@ -49,7 +49,7 @@ once, as text without control sequences.`
     const isFile = name.endsWith('.cast') || meansFile(name)
     const bytes = isFile ? readLocalFile(name) : await this.#ofServer(name)
     const recording = await readRecording(bytes, name)
-    const { playOnTerminal, printAtOnce } = await import('../../ui/recording/playback.ts')
+    const { playOnTerminal, printAtOnce } = await import('../../cli/recording/playback.ts')
     if (process.stdout.isTTY) await playOnTerminal(recording, pace, (text) => this.notice(text))
     else await printAtOnce(recording, flags.raw)
   }

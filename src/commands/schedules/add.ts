@@ -1,12 +1,11 @@
 import { boolean } from '@oclif/core/flags'
-import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { parseRate } from '../../ui/flags/copy.ts'
-import { gateFlags } from '../../ui/flags/gates.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { parseRate } from '../../cli/flags/copy.ts'
+import { gateFlags } from '../../cli/flags/gates.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { executionFlags, readExecutionOptions } from '../../cli/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,
@@ -14,14 +13,15 @@ import {
   scheduledScriptFlags,
   splitCommand,
   timingFlags,
-} from '../../ui/flags/schedule.ts'
-import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
-import { stdinReader } from '../../ui/input/stdin.ts'
-import { refusingTaken } from '../../ui/name-taken.ts'
-import { resolveTarget } from '../../ui/names/targets.ts'
-import { nextOf, oftenNote } from '../../ui/schedules/view.ts'
-import { findGates, readGates } from '../../ui/task/gates.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
+} from '../../cli/flags/schedule.ts'
+import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { stdinReader } from '../../cli/input/stdin.ts'
+import { refusingTaken } from '../../cli/name-taken.ts'
+import { resolveTarget } from '../../cli/names/targets.ts'
+import { nextOf, oftenNote } from '../../cli/schedules/view.ts'
+import { findGates, readGates } from '../../cli/task/gates.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
+import { RsmError } from '../../core/errors.ts'
 
 export default class SchedulesAdd extends BaseCommand {
   static override summary = 'Run a script, or copy files, on a schedule'

@@ -1,6 +1,6 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findSchedule } from '../../ui/names/names.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findSchedule } from '../../cli/names/names.ts'
 
 export default class SchedulesConfirm extends BaseCommand {
   static override summary = 'Confirm the changed scripts of a schedule with secrets'

@@ -1,12 +1,11 @@
 import { string } from '@oclif/core/flags'
-import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../ui/files/scheduled-copy.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { parseRate } from '../../ui/flags/copy.ts'
-import { gateFlags } from '../../ui/flags/gates.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { executionFlags, readExecutionOptions } from '../../ui/flags/run.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { parseRate } from '../../cli/flags/copy.ts'
+import { gateFlags } from '../../cli/flags/gates.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { executionFlags, readExecutionOptions } from '../../cli/flags/run.ts'
 import {
   readScheduledScript,
   readTiming,
@@ -14,14 +13,15 @@ import {
   scheduledScriptFlags,
   splitCommand,
   timingFlags,
-} from '../../ui/flags/schedule.ts'
-import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
-import { stdinReader } from '../../ui/input/stdin.ts'
-import { findSchedule } from '../../ui/names/names.ts'
-import { resolveTarget } from '../../ui/names/targets.ts'
-import { refuseEmpty } from '../../ui/nothing-to-change.ts'
-import { nextOf, oftenNote } from '../../ui/schedules/view.ts'
-import { findGates, readGates } from '../../ui/task/gates.ts'
+} from '../../cli/flags/schedule.ts'
+import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { stdinReader } from '../../cli/input/stdin.ts'
+import { findSchedule } from '../../cli/names/names.ts'
+import { resolveTarget } from '../../cli/names/targets.ts'
+import { refuseEmpty } from '../../cli/nothing-to-change.ts'
+import { nextOf, oftenNote } from '../../cli/schedules/view.ts'
+import { findGates, readGates } from '../../cli/task/gates.ts'
+import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
 
 export default class SchedulesEdit extends BaseCommand {
   static override summary = 'Change the times, the script or the hosts of a schedule'

@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given } from '../../cli/flags/given.ts'
+import { nextOf, timingOf } from '../../cli/schedules/view.ts'
+import { toneOf } from '../../cli/text/tones.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { ScheduleQuery } from '../../core/protocol/http/schedules.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given } from '../../ui/flags/given.ts'
-import { nextOf, timingOf } from '../../ui/schedules/view.ts'
-import { toneOf } from '../../ui/text/tones.ts'
 
 export default class SchedulesList extends BaseCommand {
   static override summary = 'List schedules'

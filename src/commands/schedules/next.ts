@@ -1,9 +1,9 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { integer, needed } from '../../ui/flags/checks.ts'
-import { findSchedule } from '../../ui/names/names.ts'
-import { timeIn } from '../../ui/schedules/view.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { integer, needed } from '../../cli/flags/checks.ts'
+import { findSchedule } from '../../cli/names/names.ts'
+import { timeIn } from '../../cli/schedules/view.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
+import { showTime } from '../../cli/text/time.ts'
 
 export default class SchedulesNext extends BaseCommand {
   static override summary = 'Show the next times of a schedule, in its time zone and yours'
@@ -30,7 +30,7 @@ export default class SchedulesNext extends BaseCommand {
     if (this.globals.json) return times
     if (times.next.length === 0) this.notice(`${name} has no further times`)
     else {
-      const { renderTable } = await import('../../ui/text/table.ts')
+      const { renderTable } = await import('../../cli/text/table.ts')
       this.print(
         renderTable(times.next, [
           { heading: timezone, value: (time) => timeIn(timezone, time), keep: true },

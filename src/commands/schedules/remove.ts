@@ -1,5 +1,5 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findSchedule } from '../../ui/names/names.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findSchedule } from '../../cli/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove a schedule; its tasks stay',

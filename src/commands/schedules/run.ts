@@ -1,8 +1,8 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findSchedule } from '../../ui/names/names.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findSchedule } from '../../cli/names/names.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 
 export default class SchedulesRun extends BaseCommand {
   static override summary = 'Run a schedule now, with your own rights'

@@ -1,14 +1,14 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { copyFields, rateFields, stdinFields } from '../../cli/files/shown.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findSchedule } from '../../cli/names/names.ts'
+import { actionOf, gateOf, nextOf, outcomeOf, targetOf, timingOf } from '../../cli/schedules/view.ts'
+import { showTime } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { durationText } from '../../core/text/duration.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { copyFields, rateFields, stdinFields } from '../../ui/files/shown.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findSchedule } from '../../ui/names/names.ts'
-import { actionOf, gateOf, nextOf, outcomeOf, targetOf, timingOf } from '../../ui/schedules/view.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 /** Entries of its history that are shown; `--json` of the history is that of `rsm api`. */
 const shownSlots = 10
@@ -40,7 +40,7 @@ export default class SchedulesShow extends BaseCommand {
     const schedule = await findSchedule(client, args.schedule)
     if (this.globals.json) return schedule
     const files = await filesOf(client, schedule)
-    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
+    const { renderFields, renderTable } = await import('../../cli/text/table.ts')
     const { lastTask, params, secretParams, missedWithinSeconds } = schedule
     const missed =
       schedule.missed === 'SKIP' ? 'skip' : `run the latest within ${durationText(missedWithinSeconds)}`

@@ -1,23 +1,23 @@
 import { string } from '@oclif/core/flags'
-import { RsmError } from '../../core/errors.ts'
-import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
-import type { FrontMatter } from '../../core/scripts/front-matter.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed, optional } from '../../ui/flags/checks.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { repeated } from '../../ui/flags/repeated.ts'
-import { readFrontMatter } from '../../ui/input/front-matter.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed, optional } from '../../cli/flags/checks.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { repeated } from '../../cli/flags/repeated.ts'
+import { readFrontMatter } from '../../cli/input/front-matter.ts'
 import {
   meansFile,
   nameOfFile,
   readScriptText,
   scriptType,
   scriptTypeNames,
-} from '../../ui/input/script-file.ts'
-import { parseDuration } from '../../ui/input/values.ts'
-import { refusingTaken } from '../../ui/name-taken.ts'
-import { usageLine } from '../../ui/text/declared-params.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
+} from '../../cli/input/script-file.ts'
+import { parseDuration } from '../../cli/input/values.ts'
+import { refusingTaken } from '../../cli/name-taken.ts'
+import { usageLine } from '../../cli/text/declared-params.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
+import type { FrontMatter } from '../../core/scripts/front-matter.ts'
 
 /** Of one word it is the file, of two the name and the file. */
 function fileOf({ name, file }: { name: string; file?: string | undefined }): string {

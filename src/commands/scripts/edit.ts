@@ -1,14 +1,14 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../cli/flags/script.ts'
+import { editText } from '../../cli/input/editor.ts'
+import { readFrontMatter } from '../../cli/input/front-matter.ts'
+import { fileNameOf } from '../../cli/input/script-file.ts'
+import { findScript } from '../../cli/names/names.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
-import { editText } from '../../ui/input/editor.ts'
-import { readFrontMatter } from '../../ui/input/front-matter.ts'
-import { fileNameOf } from '../../ui/input/script-file.ts'
-import { findScript } from '../../ui/names/names.ts'
 
 /** The new text, with the settings in its comments that differ from the former text's. */
 function textPatch(

@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given } from '../../cli/flags/given.ts'
+import { scriptTypeNames } from '../../cli/input/script-file.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { ScriptQuery } from '../../core/protocol/http/scripts.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given } from '../../ui/flags/given.ts'
-import { scriptTypeNames } from '../../ui/input/script-file.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class ScriptsList extends BaseCommand {
   static override summary = 'List stored scripts'

@@ -1,5 +1,5 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findScript } from '../../ui/names/names.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findScript } from '../../cli/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove a stored script; tasks keep the text that they ran',

@@ -1,11 +1,11 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { tellFaults } from '../../cli/input/front-matter.ts'
+import { findScript } from '../../cli/names/names.ts'
+import { renderParams, usageLine } from '../../cli/text/declared-params.ts'
+import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
+import { showTime } from '../../cli/text/time.ts'
 import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { tellFaults } from '../../ui/input/front-matter.ts'
-import { findScript } from '../../ui/names/names.ts'
-import { renderParams, usageLine } from '../../ui/text/declared-params.ts'
-import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 export default class ScriptsShow extends BaseCommand {
   static override summary = 'Show a stored script, its params and its text'
@@ -15,7 +15,7 @@ export default class ScriptsShow extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(ScriptsShow)
     const script = await findScript(await this.client(), args.script)
-    const { renderFields } = await import('../../ui/text/table.ts')
+    const { renderFields } = await import('../../cli/text/table.ts')
     this.print(
       renderFields({
         id: script.id,

@@ -1,12 +1,12 @@
 import { custom } from '@oclif/core/args'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { needed, wholeNumber } from '../../cli/flags/checks.ts'
+import { findScript } from '../../cli/names/names.ts'
+import { sanitize } from '../../cli/text/sanitize.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { needed, wholeNumber } from '../../ui/flags/checks.ts'
-import { findScript } from '../../ui/names/names.ts'
-import { sanitize } from '../../ui/text/sanitize.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 /** Digits of a SHA-256 that tell versions apart at a glance. */
 const shortDigest = 12

@@ -1,8 +1,8 @@
 import { boolean } from '@oclif/core/flags'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { counted } from '../../ui/text/counted.ts'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { controlOr } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { counted } from '../../cli/text/counted.ts'
 
 export default class ServerConfirmRestore extends LocalCommand {
   static override summary = 'Start the tasks that a restored server holds, or cancel them'

@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/flags'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { control, isWithoutServer } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { integer } from '../../ui/flags/checks.ts'
-import { keysFlag } from '../../ui/flags/keys.ts'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { control, isWithoutServer } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { integer } from '../../cli/flags/checks.ts'
+import { keysFlag } from '../../cli/flags/keys.ts'
 
 export default class ServerDoctor extends LocalCommand {
   static override summary = 'Check the data of a server and suggest fixes; exit 1 on errors'
@@ -47,7 +47,7 @@ export default class ServerDoctor extends LocalCommand {
       host: flags.host,
       port: flags.port,
     })
-    const { findingData, findingLines } = await import('../../ui/hosts/findings-view.ts')
+    const { findingData, findingLines } = await import('../../cli/hosts/findings-view.ts')
     const hasErrors = findings.some(({ severity }) => severity === 'error')
     const told = findings.length === 0 ? [] : [`${dataDir}:`]
     this.print([...told, ...findingLines({ findings, well }, dataDir)].join('\n'))

@@ -1,8 +1,8 @@
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { control } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { needed } from '../../cli/flags/checks.ts'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { control } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { needed } from '../../ui/flags/checks.ts'
 
 export default class ServerLogLevel extends LocalCommand {
   static override summary = 'Change the log level of a running server, until it stops'

@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { insecureStore } from '../../cli/flags/insecure-store.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
 import { RsmError } from '../../core/errors.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { insecureStore } from '../../ui/flags/insecure-store.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
 
 const isUrl = (text: string) => /^[a-z]+:\/\//i.test(text)
 

@@ -1,11 +1,11 @@
 import { boolean } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { controlOr } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { readNewPassword } from '../../cli/input/password.ts'
+import { counted } from '../../cli/text/counted.ts'
 import { RsmError } from '../../core/errors.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { readNewPassword } from '../../ui/input/password.ts'
-import { counted } from '../../ui/text/counted.ts'
 
 export default class ServerResetPassword extends LocalCommand {
   static override summary = "Set a new password for a user, on the server's machine"

@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { boolean, string } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { readSecretFile } from '../../cli/input/named-file.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
 import { RsmError } from '../../core/errors.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { readSecretFile } from '../../ui/input/named-file.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
 
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {
   try {

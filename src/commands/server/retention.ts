@@ -1,14 +1,14 @@
 import { boolean } from '@oclif/core/flags'
+import { LocalCommand } from '../../cli/command/base-command.ts'
+import { controlOr } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { retentionFlags } from '../../cli/flags/retention.ts'
+import { confirm } from '../../cli/input/prompt.ts'
+import { parseBytes } from '../../cli/input/values.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/counted.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
-import { LocalCommand } from '../../ui/command/base-command.ts'
-import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { retentionFlags } from '../../ui/flags/retention.ts'
-import { confirm } from '../../ui/input/prompt.ts'
-import { parseBytes } from '../../ui/input/values.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { counted } from '../../ui/text/counted.ts'
 
 /** What goes, a line each. */
 function lines({ byAge, bySize, terminals, kept, ...limits }: OldData): string[] {

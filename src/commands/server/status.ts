@@ -1,13 +1,13 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { control } from '../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { showTime } from '../../cli/text/time.ts'
 import type { Readiness } from '../../client/services/server.ts'
 import { doubtSentence } from '../../core/clock/clock-doubt.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ServerStatus as Status } from '../../core/protocol/http/server.ts'
 import type { Server } from '../../core/protocol/http/servers.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { control } from '../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
@@ -75,8 +75,8 @@ export default class ServerStatus extends BaseCommand {
     servers: readonly Server[],
     rest: Readonly<Record<string, string | number | null>>,
   ): Promise<void> {
-    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
-    const { serverColumns } = await import('../../ui/server/servers-view.ts')
+    const { renderFields, renderTable } = await import('../../cli/text/table.ts')
+    const { serverColumns } = await import('../../cli/server/servers-view.ts')
     this.print(
       renderFields({
         version,

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
+import { type BaseCommand, LocalCommand } from '../../cli/command/base-command.ts'
+import { uninstallFlags } from '../../cli/flags/install.ts'
+import { confirmRemoval } from '../../cli/input/prompt.ts'
 import { accountOf } from '../../install/change.ts'
 import { needRoot } from '../../install/plan.ts'
 import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
 import { findSystemd } from '../../install/systemd.ts'
-import { type BaseCommand, LocalCommand } from '../../ui/command/base-command.ts'
-import { uninstallFlags } from '../../ui/flags/install.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 /** The user that the unit of the server names. */
 const account = 'rsm'

@@ -1,9 +1,9 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { doToEach } from '../../cli/command/each.ts'
+import { anyNumber } from '../../cli/flags/checks.ts'
+import { counted } from '../../cli/text/counted.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { doToEach } from '../../ui/command/each.ts'
-import { anyNumber } from '../../ui/flags/checks.ts'
-import { counted } from '../../ui/text/counted.ts'
 
 const sessionId = /^[1-9]\d{0,15}$/
 const listThem = 'rsm sessions list shows the ids'

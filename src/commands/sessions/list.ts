@@ -1,7 +1,7 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class SessionsList extends BaseCommand {
   static override summary = 'List your login sessions'

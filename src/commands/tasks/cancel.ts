@@ -1,11 +1,11 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { doToEach } from '../../cli/command/each.ts'
+import { oneOrMore } from '../../cli/flags/checks.ts'
+import { tasksDescription } from '../../cli/flags/task.ts'
+import { findTaskId } from '../../cli/names/names.ts'
 import type { Client } from '../../client/client.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { doToEach } from '../../ui/command/each.ts'
-import { oneOrMore } from '../../ui/flags/checks.ts'
-import { tasksDescription } from '../../ui/flags/task.ts'
-import { findTaskId } from '../../ui/names/names.ts'
 
 export default class TasksCancel extends BaseCommand {
   static override summary = 'Cancel tasks: queued hosts never start, running ones end'
@@ -38,7 +38,7 @@ export default class TasksCancel extends BaseCommand {
   }
 
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
-    const { confirmCancel, latestChosen } = await import('../../ui/task/latest.ts')
+    const { confirmCancel, latestChosen } = await import('../../cli/task/latest.ts')
     const task = await latestChosen(client, { verb: 'cancel', yes, utc, say: (text) => this.notice(text) })
     if (!yes && task.status === 'RUNNING') await confirmCancel(task, this.serverName())
     return task.taskId

@@ -1,15 +1,15 @@
 import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { taskDescription } from '../../cli/flags/task.ts'
+import { makeNamedDirectory } from '../../cli/input/named-directory.ts'
+import { findTaskId } from '../../cli/names/names.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { taskDescription } from '../../ui/flags/task.ts'
-import { makeNamedDirectory } from '../../ui/input/named-directory.ts'
-import { findTaskId } from '../../ui/names/names.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class TasksFiles extends BaseCommand {
   static override summary = 'List the files that a task fetched from hosts, or save them'
@@ -51,7 +51,7 @@ export default class TasksFiles extends BaseCommand {
       throw new RsmError('not_found', `no files from the hosts of task ${taskId}`, {
         hint: `rsm tasks show ${taskId}`,
       })
-    const { bring } = await import('../../ui/files/bring.ts')
+    const { bring } = await import('../../cli/files/bring.ts')
     const { kind = 'FILE' } = come[0] ?? {}
     makeNamedDirectory(flags.outdir, '--outdir')
     const hosts = come.map((file) => ({ ...file, error: null }))

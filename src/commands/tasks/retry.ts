@@ -1,18 +1,18 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { outputFlags, readShowOptions } from '../../cli/flags/output.ts'
+import { checkKey, startFlags } from '../../cli/flags/run.ts'
+import { askSecrets, readSecrets } from '../../cli/flags/secrets.ts'
+import { taskDescription } from '../../cli/flags/task.ts'
+import { isSomeoneThere } from '../../cli/input/prompt.ts'
+import { parseTimer } from '../../cli/input/values.ts'
+import { findTaskId } from '../../cli/names/names.ts'
+import { refuseDetached, startTask } from '../../cli/task/start.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Client } from '../../client/client.ts'
 import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { runsScript } from '../../core/tasks/task.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
-import { checkKey, startFlags } from '../../ui/flags/run.ts'
-import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
-import { taskDescription } from '../../ui/flags/task.ts'
-import { isSomeoneThere } from '../../ui/input/prompt.ts'
-import { parseTimer } from '../../ui/input/values.ts'
-import { findTaskId } from '../../ui/names/names.ts'
-import { refuseDetached, startTask } from '../../ui/task/start.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 function againOf(
   { scriptName, firstLine, type }: Task,
@@ -47,7 +47,7 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
     const former = await client.tasks.get(taskId, { page: 0, size: 1 })
     const script = runsScript(former.type) ? await client.tasks.script(taskId) : null
     if (!flags.yes && isSomeoneThere()) {
-      const { confirmRetry, quotedBeginning } = await import('../../ui/task/consent.ts')
+      const { confirmRetry, quotedBeginning } = await import('../../cli/task/consent.ts')
       const intent = { what: againOf(former, script, quotedBeginning), server: this.serverName() }
       await confirmRetry(client, former.taskId, intent, isLatest)
     }
@@ -69,7 +69,7 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
   }
 
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
-    const { latestChosen } = await import('../../ui/task/latest.ts')
+    const { latestChosen } = await import('../../cli/task/latest.ts')
     const task = await latestChosen(client, { verb: 'retry', yes, utc, say: (text) => this.notice(text) })
     return task.taskId
   }

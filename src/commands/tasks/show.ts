@@ -1,16 +1,16 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { filesOfTask } from '../../cli/files/shown.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { taskDescription } from '../../cli/flags/task.ts'
+import { findTaskId } from '../../cli/names/names.ts'
+import { cutOutput } from '../../cli/output/outcome.ts'
+import { sanitize } from '../../cli/text/sanitize.ts'
+import { isUtf8 } from '../../cli/text/screen.ts'
+import { showDuration, showTime } from '../../cli/text/time.ts'
+import { toneOf } from '../../cli/text/tones.ts'
 import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { filesOfTask } from '../../ui/files/shown.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { taskDescription } from '../../ui/flags/task.ts'
-import { findTaskId } from '../../ui/names/names.ts'
-import { cutOutput } from '../../ui/output/outcome.ts'
-import { sanitize } from '../../ui/text/sanitize.ts'
-import { isUtf8 } from '../../ui/text/screen.ts'
-import { showDuration, showTime } from '../../ui/text/time.ts'
-import { toneOf } from '../../ui/text/tones.ts'
 
 /** Lines of the script that are shown; its head is enough to know it again. */
 const shownLines = 20
@@ -65,8 +65,8 @@ export default class TasksShow extends BaseCommand {
     const task = await client.tasks.get(await findTaskId(client, args.task))
     if (this.globals.json) return task
     const script = runsScript(task.type) ? await client.tasks.script(task.taskId) : null
-    const { gateLine } = await import('../../ui/task/plan-view.ts')
-    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
+    const { gateLine } = await import('../../cli/task/plan-view.ts')
+    const { renderFields, renderTable } = await import('../../cli/text/table.ts')
     const fields = renderFields({
       task: task.taskId,
       status: task.status,

@@ -1,13 +1,13 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { oneOrMore } from '../../cli/flags/checks.ts'
+import { outputFlags, readShowOptions, type ShowOptions } from '../../cli/flags/output.ts'
+import { tasksDescription } from '../../cli/flags/task.ts'
+import { findTaskId } from '../../cli/names/names.ts'
+import { followTask } from '../../cli/task/follow.ts'
+import { conclude, taskOutputs } from '../../cli/task/start.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { oneOrMore } from '../../ui/flags/checks.ts'
-import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
-import { tasksDescription } from '../../ui/flags/task.ts'
-import { findTaskId } from '../../ui/names/names.ts'
-import { followTask } from '../../ui/task/follow.ts'
-import { conclude, taskOutputs } from '../../ui/task/start.ts'
 
 /** A report is one task's. */
 function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {

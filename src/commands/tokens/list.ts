@@ -1,8 +1,8 @@
+import { showTokenRole } from '../../cli/caller.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
-import { showTokenRole } from '../../ui/caller.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class TokensList extends BaseCommand {
   static override summary = 'List your own personal access tokens'

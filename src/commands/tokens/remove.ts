@@ -1,5 +1,5 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findToken } from '../../ui/names/names.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findToken } from '../../cli/names/names.ts'
 
 export default removalCommand({
   summary: 'Revoke your personal access tokens; their sessions close',

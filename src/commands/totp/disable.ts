@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { ask } from '../../ui/input/prompt.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { ask } from '../../cli/input/prompt.ts'
 
 export default class TotpDisable extends BaseCommand {
   static override summary = 'Stop requiring codes at login'

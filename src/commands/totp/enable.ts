@@ -1,7 +1,7 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { readPassword } from '../../cli/input/password.ts'
+import { ask, isSomeoneThere } from '../../cli/input/prompt.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readPassword } from '../../ui/input/password.ts'
-import { ask, isSomeoneThere } from '../../ui/input/prompt.ts'
 
 export default class TotpEnable extends BaseCommand {
   static override summary = 'Require a code from an authenticator app at login'

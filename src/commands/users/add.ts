@@ -1,12 +1,12 @@
 import { boolean, string } from '@oclif/core/flags'
+import { showUserRole } from '../../cli/caller.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { readNewPassword } from '../../cli/input/password.ts'
+import { refusingTaken } from '../../cli/name-taken.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
-import { showUserRole } from '../../ui/caller.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { readNewPassword } from '../../ui/input/password.ts'
-import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class UsersAdd extends BaseCommand {
   static override summary = 'Add a user (for administrators)'

@@ -1,14 +1,14 @@
 import { boolean, string } from '@oclif/core/flags'
+import { showUserRole } from '../../cli/caller.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { given, ifGiven } from '../../cli/flags/given.ts'
+import { readNewPassword } from '../../cli/input/password.ts'
+import { findUser } from '../../cli/names/names.ts'
+import { refuseEmpty } from '../../cli/nothing-to-change.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
-import { showUserRole } from '../../ui/caller.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { given, ifGiven } from '../../ui/flags/given.ts'
-import { readNewPassword } from '../../ui/input/password.ts'
-import { findUser } from '../../ui/names/names.ts'
-import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 /** All that the user has from now on; `none` takes them away. */
 function rightsOf(words: readonly string[]): Right[] {

@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
+import { showUserRole } from '../../cli/caller.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
+import { given } from '../../cli/flags/given.ts'
+import { timeColumn } from '../../cli/text/time.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { UserQuery } from '../../core/protocol/http/users.ts'
-import { showUserRole } from '../../ui/caller.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
-import { given } from '../../ui/flags/given.ts'
-import { timeColumn } from '../../ui/text/time.ts'
 
 export default class UsersList extends BaseCommand {
   static override summary = 'List users (for administrators)'

@@ -1,5 +1,5 @@
-import { removalCommand } from '../../ui/command/removal.ts'
-import { findUser } from '../../ui/names/names.ts'
+import { removalCommand } from '../../cli/command/removal.ts'
+import { findUser } from '../../cli/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove a user; their sessions and tokens end (for administrators)',

@@ -1,8 +1,8 @@
-import { showUserRole } from '../../ui/caller.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findUser } from '../../ui/names/names.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { showUserRole } from '../../cli/caller.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findUser } from '../../cli/names/names.ts'
+import { showTime } from '../../cli/text/time.ts'
 
 export default class UsersShow extends BaseCommand {
   static override summary = 'Show a user (for administrators)'
@@ -13,7 +13,7 @@ export default class UsersShow extends BaseCommand {
     const { args, flags } = await this.parse(UsersShow)
     const user = await findUser(await this.client(), args.user)
     if (this.globals.json) return user
-    const { renderFields } = await import('../../ui/text/table.ts')
+    const { renderFields } = await import('../../cli/text/table.ts')
     this.print(
       renderFields({
         id: user.id,

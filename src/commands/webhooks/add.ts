@@ -1,10 +1,10 @@
 import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { given } from '../../cli/flags/given.ts'
+import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
+import { shellWord } from '../../cli/text/shell-word.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { given } from '../../ui/flags/given.ts'
-import { readWebhook, webhookFlags } from '../../ui/flags/webhook.ts'
-import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class WebhooksAdd extends BaseCommand {
   static override summary = 'Send events to a URL (for administrators)'

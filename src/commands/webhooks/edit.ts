@@ -1,11 +1,11 @@
 import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { given } from '../../cli/flags/given.ts'
+import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
+import { findWebhook } from '../../cli/names/names.ts'
+import { refuseEmpty } from '../../cli/nothing-to-change.ts'
 import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { given } from '../../ui/flags/given.ts'
-import { readWebhook, webhookFlags } from '../../ui/flags/webhook.ts'
-import { findWebhook } from '../../ui/names/names.ts'
-import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 export default class WebhooksEdit extends BaseCommand {
   static override summary = 'Change a webhook (for administrators)'

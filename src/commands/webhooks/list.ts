@@ -1,8 +1,8 @@
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { limitFlag, showList } from '../../cli/command/list.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { anySchedule } from '../../core/webhooks/webhook.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { limitFlag, showList } from '../../ui/command/list.ts'
 
 /** `schedule nightly, by ann`; null: none. */
 function filtersOf({ schedule, script, createdBy }: Webhook): string | null {

@@ -1,6 +1,6 @@
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/checks.ts'
-import { findWebhook } from '../../ui/names/names.ts'
+import { BaseCommand } from '../../cli/command/base-command.ts'
+import { needed } from '../../cli/flags/checks.ts'
+import { findWebhook } from '../../cli/names/names.ts'
 
 export default class WebhooksTest extends BaseCommand {
   static override summary = 'Send a test event to a webhook, ahead of pending ones; exit 1 if not delivered'

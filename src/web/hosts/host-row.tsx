@@ -1,6 +1,6 @@
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { reasonNow, shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { allowed, session } from '../session.ts'

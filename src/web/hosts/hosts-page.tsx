@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
+import { showTime } from '../../cli/text/time.ts'
 import { type ShownStatus, shownStatus, shownStatuses } from '../../core/hosts/host-status.ts'
-import { showTime } from '../../ui/text/time.ts'
 import { Fault } from '../parts/fault.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'

@@ -1,8 +1,8 @@
 import { type AllHTMLAttributes, type ComponentChildren, createContext } from 'preact'
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { type FieldFault, RsmError } from '../../core/errors.ts'
 import { shortened } from '../../core/text/shortened.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { said } from '../api.ts'
 
 /** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */

@@ -1,9 +1,9 @@
+import { foldStanding } from '../../cli/hosts/standing.ts'
+import { counted } from '../../cli/text/counted.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { canBeReached } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { foldStanding } from '../../ui/hosts/standing.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { LongName } from './long-name.tsx'
 
 type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>

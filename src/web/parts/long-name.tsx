@@ -1,5 +1,5 @@
 import { Fragment } from 'preact'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 
 /** Longer ones, as the node set of a whole fleet, break where they may: each place to break is an element. */
 const mostCared = 4_000

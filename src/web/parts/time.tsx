@@ -1,4 +1,4 @@
-import { showTime } from '../../ui/text/time.ts'
+import { showTime } from '../../cli/text/time.ts'
 
 /** Local time in the command line's form; with its offset where one points at it. */
 export function Time({ at }: { at: string | null }) {

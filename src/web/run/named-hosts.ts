@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
+import { fitsQuestion, selectHosts } from '../../cli/names/targets.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
-import { fitsQuestion, selectHosts } from '../../ui/names/targets.ts'
 import { call, said, withQuery } from '../api.ts'
 
 /** So many of the hosts of a selector are read while it is typed: the server says how many there are. */

@@ -1,8 +1,8 @@
+import { parseBytes } from '../../cli/input/values.ts'
 import { invalid } from '../../core/errors.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import { limitNames } from '../../core/tasks/limits.ts'
 import type { BatchSize, Strategy } from '../../core/tasks/task.ts'
-import { parseBytes } from '../../ui/input/values.ts'
 
 type Field = (name: string) => string
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
+import { counted } from '../../cli/text/counted.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import { counted } from '../../ui/text/counted.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
 import { Fault } from '../parts/fault.tsx'

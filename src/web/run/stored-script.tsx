@@ -1,5 +1,5 @@
+import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Script, ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Field } from '../parts/field.tsx'
 import { paramField } from './task-of.ts'
 

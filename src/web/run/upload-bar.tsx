@@ -1,4 +1,4 @@
-import { showBytes } from '../../ui/text/bytes.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
 import type { Progress } from './upload.ts'
 
 interface UploadBarProps {

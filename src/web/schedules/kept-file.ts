@@ -1,6 +1,6 @@
+import { showBytes } from '../../cli/text/bytes.ts'
 import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
 import { call } from '../api.ts'
 import { allowed, session } from '../session.ts'
 

@@ -1,9 +1,9 @@
+import { actionOf, targetOf } from '../../cli/schedules/view.ts'
+import { counted } from '../../cli/text/counted.ts'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
-import { actionOf, targetOf } from '../../ui/schedules/view.ts'
-import { counted } from '../../ui/text/counted.ts'
 import { call } from '../api.ts'
 
 /** The name of what it runs. */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
+import { restOf } from '../../cli/schedules/view.ts'
 import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import { restOf } from '../../ui/schedules/view.ts'
 import { all } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Fault } from '../parts/fault.tsx'

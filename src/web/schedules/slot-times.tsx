@@ -1,6 +1,6 @@
+import { timeIn } from '../../cli/schedules/view.ts'
+import { showTime } from '../../cli/text/time.ts'
 import { zoneOf } from '../../core/schedules/zone.ts'
-import { timeIn } from '../../ui/schedules/view.ts'
-import { showTime } from '../../ui/text/time.ts'
 
 interface SlotTimesProps {
   title: string

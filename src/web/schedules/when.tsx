@@ -1,4 +1,4 @@
-import { type Timed, timingOf } from '../../ui/schedules/view.ts'
+import { type Timed, timingOf } from '../../cli/schedules/view.ts'
 import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 

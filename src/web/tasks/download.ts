@@ -1,5 +1,5 @@
-import { phaseMark } from '../../ui/output/phase-heads.ts'
-import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
+import { phaseMark } from '../../cli/output/phase-heads.ts'
+import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
 import { send, withQuery } from '../api.ts'
 import { save } from '../parts/save.ts'
 import { type HostLine, HostLines } from './host-lines.ts'

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { showBytes } from '../../cli/text/bytes.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
 import { said, send } from '../api.ts'
 import { save } from '../parts/save.ts'
 import { allowed } from '../session.ts'

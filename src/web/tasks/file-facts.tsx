@@ -1,7 +1,7 @@
+import { transferParts } from '../../cli/files/transfer-text.ts'
+import { showBytes } from '../../cli/text/bytes.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { transferParts } from '../../ui/files/transfer-text.ts'
-import { showBytes } from '../../ui/text/bytes.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { LongName } from '../parts/long-name.tsx'
 
 type Row = readonly [label: string, value: string | undefined]

@@ -1,5 +1,5 @@
+import { LineAssembler } from '../../cli/output/lines.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
-import { LineAssembler } from '../../ui/output/lines.ts'
 
 /** A line, and a piece of output that it is of. */
 export interface HostLine {

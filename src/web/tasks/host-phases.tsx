@@ -1,6 +1,6 @@
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { toneOf } from '../parts/badge.tsx'
 import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './phases.ts'
 

@@ -1,5 +1,5 @@
+import { sanitize } from '../../cli/text/sanitize.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
-import { sanitize } from '../../ui/text/sanitize.ts'
 import { type HostLine, HostLines } from './host-lines.ts'
 
 export interface OutputLine {

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { diffClass } from './diff-lines.ts'
 import { Marked } from './marked.tsx'
 import type { OutputLine } from './output-lines.ts'

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
+import { counted } from '../../cli/text/counted.ts'
 import type { Started, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { counted } from '../../ui/text/counted.ts'
 import { call, newKey, said } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
 import { Question } from '../parts/question.tsx'

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
+import { counted } from '../../cli/text/counted.ts'
 import { type Phase, phases } from '../../core/tasks/gates.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { counted } from '../../ui/text/counted.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'
 import { download } from './download.ts'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { showDuration } from '../../ui/text/time.ts'
+import { showDuration } from '../../cli/text/time.ts'
 import { said } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Fault } from '../parts/fault.tsx'

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { showDuration } from '../../cli/text/time.ts'
 import { runsScript } from '../../core/tasks/task.ts'
-import { showDuration } from '../../ui/text/time.ts'
 import { Badge } from '../parts/badge.tsx'
 import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'

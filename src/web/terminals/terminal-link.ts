@@ -1,3 +1,4 @@
+import { withKnownColour } from '../../cli/terminal/term.ts'
 import { Burst } from '../../core/burst.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import type {
@@ -9,7 +10,6 @@ import type {
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { Attachment, type TerminalAttached } from '../../net/attachment.ts'
-import { withKnownColour } from '../../ui/terminal/term.ts'
 import { call, said, send } from '../api.ts'
 import { endSession } from '../session.ts'
 import { openTerminalSocket } from './terminal-socket.ts'

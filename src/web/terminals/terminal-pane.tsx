@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { WatchersTold } from '../../ui/terminal/watchers-told.ts'
+import { WatchersTold } from '../../cli/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
 import { attachedSaid } from './attached-said.ts'
 import { type ScreenKey, screenKeys, sequenceOf, withCtrl } from './keys.ts'

@@ -1,6 +1,6 @@
+import { counted } from '../../cli/text/counted.ts'
+import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Delivery } from '../../core/protocol/http/webhooks.ts'
-import { counted } from '../../ui/text/counted.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'

@@ -11,11 +11,11 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { LocalTemporaries } from '../../../src/cli/files/local-temporaries.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { topName, treeOf } from '../../../src/disk/files/pack-tree.ts'
 import { putTree } from '../../../src/disk/files/put-tree.ts'
 import type { Placing } from '../../../src/disk/files/settle.ts'
-import { LocalTemporaries } from '../../../src/ui/files/local-temporaries.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const nobody = { uid: null, gid: null, mode: undefined, sourceMode: undefined }

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
+import { LocalTemporaries } from '../../../src/cli/files/local-temporaries.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { Replacement } from '../../../src/disk/files/replacement.ts'
-import { LocalTemporaries } from '../../../src/ui/files/local-temporaries.ts'
 
 test.serial(
   'where cp keeps no extended attributes, files are replaced all the same, and one note says so',

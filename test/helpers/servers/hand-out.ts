@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { control } from '../../../src/cli/command/control.ts'
+import { withIncoming } from '../../../src/cli/command/incoming.ts'
 import type { Release } from '../../../src/core/protocol/control.ts'
 import type { ReleaseSignature } from '../../../src/core/release.ts'
-import { control } from '../../../src/ui/command/control.ts'
-import { withIncoming } from '../../../src/ui/command/incoming.ts'
 
 /** Lets a server hand out a file of this text (or bytes), as `rsm server releases add` does. */
 export async function handOut(

@@ -16,15 +16,15 @@ interface Found {
 /** What is made of text while the program runs, and why no text from outside can make it slow. */
 const madeInFunctions: Readonly<Record<string, string>> = {
   'server/http/known-paths.ts': 'the paths of our routes, a parameter as [^/]*: linear',
-  'ui/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
+  'cli/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
   'agent/files/become.ts': 'the name of a line of /proc/self/task/N/status, anchored',
   'core/schedules/cron.ts':
     'one entry of a field, from a table of ours, anchored, without a repetition in another',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
   'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',
-  'ui/ssh/join-host.ts': 'the mark of a line, which is random digits of ours, anchored',
-  'ui/ssh/session.ts': 'that mark and a word of ours, anchored',
-  'ui/ssh/trouble.ts': 'the name of a setting of ssh, which we spell, anchored',
+  'cli/ssh/join-host.ts': 'the mark of a line, which is random digits of ours, anchored',
+  'cli/ssh/session.ts': 'that mark and a word of ours, anchored',
+  'cli/ssh/trouble.ts': 'the name of a setting of ssh, which we spell, anchored',
 }
 
 /** The longest that one may take to judge. */

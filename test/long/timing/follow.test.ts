@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava'
+import { Halted } from '../../../src/cli/command/failure.ts'
+import { followTask } from '../../../src/cli/task/follow.ts'
+import { TaskDisplay } from '../../../src/cli/task/task-display.ts'
 import { openClient } from '../../../src/client/client.ts'
-import { Halted } from '../../../src/ui/command/failure.ts'
-import { followTask } from '../../../src/ui/task/follow.ts'
-import { TaskDisplay } from '../../../src/ui/task/task-display.ts'
 import { entryOf, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
 
 const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {

@@ -1,8 +1,8 @@
 import { readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
+import { control } from '../../../src/cli/command/control.ts'
 import { systemClock } from '../../../src/server/clock.ts'
-import { control } from '../../../src/ui/command/control.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startInjectedServer } from '../../helpers/servers/server.ts'
 

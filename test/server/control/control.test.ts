@@ -4,7 +4,7 @@ import { lstat, mkdir, stat } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import test from 'ava'
-import { control } from '../../../src/ui/command/control.ts'
+import { control } from '../../../src/cli/command/control.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startInjectedServer } from '../../helpers/servers/server.ts'
 

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
+import { control } from '../../../src/cli/command/control.ts'
 import type { RunMark } from '../../../src/core/protocol/messages.ts'
-import { control } from '../../../src/ui/command/control.ts'
 import { restartContract } from '../../contracts/restart.ts'
 import { givenMark } from '../../helpers/agents/given-mark.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { openClient } from '../../../src/client/client.ts'
 import {
   findCluster,
   findEnrollment,
@@ -10,7 +9,8 @@ import {
   findToken,
   findUser,
   hostsByName,
-} from '../../../src/ui/names/names.ts'
+} from '../../../src/cli/names/names.ts'
+import { openClient } from '../../../src/client/client.ts'
 import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** Every list with names: how a record of that name is made, and where lists show it. */

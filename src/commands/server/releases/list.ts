@@ -1,9 +1,9 @@
-import { LocalCommand } from '../../../ui/command/base-command.ts'
-import { control } from '../../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
-import { showBytes } from '../../../ui/text/bytes.ts'
-import { renderTable } from '../../../ui/text/table.ts'
-import { timeColumn } from '../../../ui/text/time.ts'
+import { LocalCommand } from '../../../cli/command/base-command.ts'
+import { control } from '../../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
+import { showBytes } from '../../../cli/text/bytes.ts'
+import { renderTable } from '../../../cli/text/table.ts'
+import { timeColumn } from '../../../cli/text/time.ts'
 
 const signatureWords = { VALID: 'yes', UNCHECKED: 'not checked', NONE: 'no' }
 

