@@ -108,7 +108,7 @@ function screenBreaches(file: string, text: string): string[] {
  * and `migrate.ts`, which open it for commands where no server runs; `server install` asks whether a place can be one. Neither
  * kind knows the other.
  */
-const kinds = ['server/embedded/', 'server/postgres/']
+const kinds = ['server/storage/files/', 'server/storage/postgres/']
 const openers = new Set([
   'server/main.ts',
   'server/offline.ts',
@@ -119,7 +119,7 @@ const openers = new Set([
 function seamBreaches(file: string, text: string): string[] {
   return importsOf(text).flatMap(({ from, how }) => {
     const target = path.posix.join(path.posix.dirname(file), from)
-    if (file.startsWith('server/seams/') && how !== 'type' && !target.startsWith('core/'))
+    if (file.startsWith('server/storage/ports/') && how !== 'type' && !target.startsWith('core/'))
       return [`${file} imports ${from}: beyond core a seam takes types only`]
     const kind = kinds.find((folder) => target.startsWith(folder))
     if (kind === undefined || file.startsWith(kind)) return []

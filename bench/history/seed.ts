@@ -1,8 +1,8 @@
 /** Fills a store with finished tasks, in a process of its own: `node seed.js DIRECTORY COUNT`. */
 
-import { openJsonStore } from '../../src/server/embedded/store/store.ts'
-import { opaqueId } from '../../src/server/ids.ts'
-import type { TaskRecord } from '../../src/server/seams/records/task.ts'
+import { openJsonStore } from '../../src/server/storage/files/store/store.ts'
+import { opaqueId } from '../../src/server/storage/ids.ts'
+import type { TaskRecord } from '../../src/server/storage/records/task.ts'
 
 const [directory = '', count = '0'] = process.argv.slice(2)
 const perTransaction = 100

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RsmError } from '../core/errors.ts'
 import { endUpgrade } from '../disk/upgrade-traces.ts'
 import { createFirstUser } from './access/first-user.ts'
-import { openEmbedded } from './embedded/open.ts'
 import { refuseOpenHttp, type ServerOptions } from './options.ts'
-import { placeOf } from './postgres/place.ts'
-import type { OpenData } from './seams/data.ts'
 import { fillHostSets } from './services/tasks/host-sets.ts'
 import { type Base, openBase, urlOf } from './start/base.ts'
 import { createDoors, type Doors } from './start/doors.ts'
 import { startWork, type Work } from './start/work.ts'
+import { openEmbedded } from './storage/files/open.ts'
+import type { OpenData } from './storage/ports/data.ts'
+import { placeOf } from './storage/postgres/place.ts'
 
 export interface RunningServer {
   url: string
@@ -83,7 +83,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 async function engineOf(options: ServerOptions): Promise<OpenData> {
   const place = placeOf(options)
   if (place === null) return openEmbedded
-  const { openPostgres } = await import('./postgres/open.ts')
+  const { openPostgres } = await import('./storage/postgres/open.ts')
   return openPostgres(place)
 }
 

@@ -11,40 +11,40 @@ import type {
   PasswordReset,
   RestoreConfirmed,
 } from '../core/protocol/control.ts'
+import { isoTime, systemClock } from '../disk/clock.ts'
+import { sha256 } from '../disk/digest.ts'
 import { lockFile } from '../disk/lock.ts'
+import { createLog, type Log } from '../disk/log.ts'
+import { serverVersion } from '../disk/version.ts'
 import { createPasswords } from './access/passwords.ts'
-import { recordForSystem } from './audit/actor.ts'
-import { isoTime, systemClock } from './clock.ts'
-import { sha256 } from './digest.ts'
-import { refuseElsewhere } from './elsewhere.ts'
-import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
-import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
-import { alone, createCluster } from './embedded/cluster.ts'
-import { type Examined, examineData } from './embedded/doctor/doctor.ts'
-import { openExecutions } from './embedded/executions/executions.ts'
-import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
-import { makeBackup } from './embedded/keep/backup.ts'
-import { markRestored } from './embedded/keep/mark-restored.ts'
-import { type Restored, restoreBackup } from './embedded/keep/restore.ts'
-import { createFileOutputs } from './embedded/outputs/file-outputs.ts'
-import { openFileRecordings } from './embedded/recordings/file-recordings.ts'
-import { createFileResults } from './embedded/results.ts'
-import { beginRun } from './embedded/runs.ts'
 import { createHeld } from './engine/held.ts'
 import { createReadersOfTasks } from './housekeeping/readers-of-tasks.ts'
 import { createRetention } from './housekeeping/retention.ts'
 import { confirmClock } from './keep/confirm-clock.ts'
 import { createRemoval } from './keep/remove-old.ts'
 import { resetPassword } from './keep/reset-password.ts'
-import { createLocalFacts } from './local-facts.ts'
-import { createLocalHints } from './local-hints.ts'
-import { createLog, type Log } from './log.ts'
-import type { Backup, BackupOptions } from './seams/keep.ts'
+import { recordForSystem } from './storage/audit/actor.ts'
+import { lastWritten, openAgreedClock } from './storage/files/agreed-clock.ts'
+import { openFileAuditLog } from './storage/files/audit/file-audit-log.ts'
+import { holdAlone, openAlone, withStoreAlone } from './storage/files/backup/alone.ts'
+import { makeBackup } from './storage/files/backup/backup.ts'
+import { markRestored } from './storage/files/backup/mark-restored.ts'
+import { type Restored, restoreBackup } from './storage/files/backup/restore.ts'
+import { type Examined, examineData } from './storage/files/checks/doctor.ts'
+import { alone, createCluster } from './storage/files/cluster.ts'
+import { openExecutions } from './storage/files/executions/executions.ts'
+import { createFileOutputs } from './storage/files/outputs/file-outputs.ts'
+import { openFileRecordings } from './storage/files/recordings/file-recordings.ts'
+import { createFileResults } from './storage/files/results.ts'
+import { beginRun } from './storage/files/runs.ts'
+import { createLocalFacts } from './storage/local-facts.ts'
+import { createLocalHints } from './storage/local-hints.ts'
+import { refuseElsewhere } from './storage/moved-store.ts'
+import type { Backup, BackupOptions } from './storage/ports/keep.ts'
 import { createTerminalRetention } from './terminals/retention.ts'
-import { serverVersion } from './version.ts'
 
-export { checkBackup, writeCheckedFile } from './embedded/keep/checked-file.ts'
-export { restoreKeys } from './embedded/keep/restore.ts'
+export { checkBackup, writeCheckedFile } from './storage/files/backup/checked-file.ts'
+export { restoreKeys } from './storage/files/backup/restore.ts'
 
 /** What `rsm server` commands do themselves on a data directory where no server runs: they take its lock, as a server does. */
 
@@ -73,7 +73,7 @@ export async function backupAlone(
   return backup
 }
 
-/** Brings a backup back as the data directory `path`; see embedded/keep/restore.ts for its errors. */
+/** Brings a backup back as the data directory `path`; see storage/files/backup/restore.ts for its errors. */
 export async function restore(
   source: AsyncIterable<Uint8Array>,
   path: string,

@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import type { AuditEntry } from '../../src/core/audit.ts'
-import type { AuditLog } from '../../src/server/seams/audit-log.ts'
+import type { AuditLog } from '../../src/server/storage/ports/audit-log.ts'
 import { event, verified } from '../helpers/audit/audit-log.ts'
 
 const ids = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id)

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { RsmError } from '../../src/core/errors.ts'
 import { isFinal, type ResultStatus } from '../../src/core/tasks/task.ts'
-import type { LinkClaim, Member } from '../../src/server/seams/cluster.ts'
-import type { RunningExecution } from '../../src/server/seams/executions.ts'
+import type { LinkClaim, Member } from '../../src/server/storage/ports/cluster.ts'
+import type { RunningExecution } from '../../src/server/storage/ports/executions.ts'
 import { execution, task } from '../helpers/servers/store-records.ts'
 import type { OpenedExecutions } from './executions.ts'
 

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { ExecutionContext, TestFn } from 'ava'
 import { seal, open as unseal } from '../../src/core/sealing.ts'
 import { type Contents, createContents } from '../../src/server/files/contents.ts'
-import { type Files, WrongOffset } from '../../src/server/seams/files.ts'
-import type { FileRecord } from '../../src/server/seams/records/file.ts'
+import { type Files, WrongOffset } from '../../src/server/storage/ports/files.ts'
+import type { FileRecord } from '../../src/server/storage/records/file.ts'
 
 /** Bytes in pieces, and then an error where one is given. */
 async function* inPieces(pieces: readonly Uint8Array[], error?: Error): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import type { Hints } from '../../src/server/seams/hints.ts'
+import type { Hints } from '../../src/server/storage/ports/hints.ts'
 import { until } from '../helpers/until.ts'
 
 /** What every implementation of Hints does. They may come late or twice, so that is all that can be asked. */

@@ -1,7 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import type { Metrics } from '../../src/core/hosts/host.ts'
-import type { Clock } from '../../src/server/clock.ts'
-import type { History } from '../../src/server/seams/presence.ts'
+import type { Clock } from '../../src/disk/clock.ts'
+import type { History } from '../../src/server/storage/ports/presence.ts'
 import { believed } from '../helpers/faults/believed-clock.ts'
 import { metrics } from '../helpers/metrics/metrics.ts'
 

@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { AgentCaller } from '../../src/server/access/caller.ts'
 import { register, takeFacts } from '../../src/server/services/registration.ts'
+import type { AgentCaller } from '../../src/server/storage/ports/caller.ts'
 import type { Insides } from '../helpers/servers/services.ts'
 
 const facts = {

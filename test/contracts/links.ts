@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import { type Links, lease, type Member, type Ownership } from '../../src/server/seams/cluster.ts'
+import { type Links, lease, type Member, type Ownership } from '../../src/server/storage/ports/cluster.ts'
 import { until } from '../helpers/until.ts'
 
 const minute = 60_000

@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import { showHead } from '../../src/core/audit.ts'
-import type { AuditLog, NotedHead } from '../../src/server/seams/audit-log.ts'
+import type { AuditLog, NotedHead } from '../../src/server/storage/ports/audit-log.ts'
 import { event } from '../helpers/audit/audit-log.ts'
 
 /** An audit log, and what was noted of it. */

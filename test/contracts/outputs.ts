@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { NewEntry, Outputs } from '../../src/server/seams/outputs.ts'
+import type { NewEntry, Outputs } from '../../src/server/storage/ports/outputs.ts'
 
 export const entry = (sequence: number, data: string, more: Partial<NewEntry> = {}): NewEntry => ({
   hostId: 1,

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import { lease, type Ownership, renewEvery } from '../../src/server/seams/cluster.ts'
+import { lease, type Ownership, renewEvery } from '../../src/server/storage/ports/cluster.ts'
 
 /** An Ownership without members, and a way to let time pass for it. */
 interface Timed {

@@ -1,7 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { Clock } from '../../src/server/clock.ts'
-import type { Hints } from '../../src/server/seams/hints.ts'
-import type { Greeting, Presence } from '../../src/server/seams/presence.ts'
+import type { Clock } from '../../src/disk/clock.ts'
+import type { Hints } from '../../src/server/storage/ports/hints.ts'
+import type { Greeting, Presence } from '../../src/server/storage/ports/presence.ts'
 import { metrics } from '../helpers/metrics/metrics.ts'
 import { until } from '../helpers/until.ts'
 

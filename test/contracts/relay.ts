@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import type { Member, Relay, TerminalSite } from '../../src/server/seams/cluster.ts'
+import type { Member, Relay, TerminalSite } from '../../src/server/storage/ports/cluster.ts'
 import { terminal } from '../helpers/servers/store-records.ts'
 import { notedClient } from '../helpers/terminals/noted-client.ts'
 import { until } from '../helpers/until.ts'

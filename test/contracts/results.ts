@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { Results } from '../../src/server/seams/outputs.ts'
+import type { Results } from '../../src/server/storage/ports/outputs.ts'
 import { resultOf } from '../fixtures/fake-server.ts'
 
 /** What every implementation of Results does. */

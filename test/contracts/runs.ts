@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import type { RunMark } from '../../src/core/protocol/messages.ts'
-import type { Runs } from '../../src/server/seams/cluster.ts'
+import type { Runs } from '../../src/server/storage/ports/cluster.ts'
 
 /** A start of a server that notes nothing of how far the store has come but what it is asked for. */
 export interface Start {

@@ -1,6 +1,6 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { ScriptRecord } from '../../src/server/seams/records/script.ts'
-import type { ScriptVersions } from '../../src/server/seams/store.ts'
+import type { ScriptVersions } from '../../src/server/storage/ports/store.ts'
+import type { ScriptRecord } from '../../src/server/storage/records/script.ts'
 import { believed } from '../helpers/faults/believed-clock.ts'
 
 const day = 24 * 3600_000

@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import type { ShortLived } from '../../src/server/seams/short-lived.ts'
+import type { ShortLived } from '../../src/server/storage/ports/short-lived.ts'
 import { ShiftedClock } from '../helpers/faults/shifted-clock.ts'
 
 /** What every implementation of ShortLived does, by a clock that the test sets forward. */

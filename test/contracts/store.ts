@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import type { Store } from '../../src/server/seams/store.ts'
+import type { Store } from '../../src/server/storage/ports/store.ts'
 import { cluster, host, script, task, token, user } from '../helpers/servers/store-records.ts'
 
 /** A store that can be closed and opened again with what it held. */

@@ -1,7 +1,7 @@
 import type { TestFn } from 'ava'
 import { ageOf, firstTime, lookAgain } from '../../src/core/clock/agreed-time.ts'
-import type { DeliveryRecord, WebhookRecord } from '../../src/server/seams/records/webhook.ts'
-import type { Store } from '../../src/server/seams/store.ts'
+import type { Store } from '../../src/server/storage/ports/store.ts'
+import type { DeliveryRecord, WebhookRecord } from '../../src/server/storage/records/webhook.ts'
 import type { Outcome } from '../../src/server/webhooks/post.ts'
 import { eventIdOf, type QueueParts, workOff } from '../../src/server/webhooks/queue.ts'
 

@@ -8,7 +8,7 @@ import {
   showHead,
   verifyAudit,
 } from '../../src/core/audit.ts'
-import { sha256 } from '../../src/server/digest.ts'
+import { sha256 } from '../../src/disk/digest.ts'
 import { chain, facts } from '../helpers/audit/audit-lines.ts'
 
 async function* pieces(log: Buffer, size: number): AsyncGenerator<Buffer> {

@@ -74,7 +74,7 @@ export default class ServerInstall extends LocalCommand {
       hsts: isOn('RSM_HSTS'),
     }
     const { refuseOpenHttp } = await import('../../server/options.ts')
-    const { placeOf } = await import('../../server/postgres/place.ts')
+    const { placeOf } = await import('../../server/storage/postgres/place.ts')
     placeOf({
       store: all.get('RSM_STORE'),
       storePasswordFile: all.get('RSM_STORE_PASSWORD_FILE'),

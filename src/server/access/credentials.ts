@@ -1,12 +1,12 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { longestBackoff } from '../../core/protocol/bounds.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import { sha256 } from '../digest.ts'
-import type { TokenRecord } from '../seams/records/token.ts'
-import type { Store, Transaction } from '../seams/store.ts'
-import type { AgentCaller, Caller, UserCaller } from './caller.ts'
-import { standing } from './standing.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import { sha256 } from '../../disk/digest.ts'
+import type { AgentCaller, Caller, UserCaller } from '../storage/ports/caller.ts'
+import { standing } from '../storage/ports/standing.ts'
+import type { Store, Transaction } from '../storage/ports/store.ts'
+import type { TokenRecord } from '../storage/records/token.ts'
 import { kindOfToken } from './tokens.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
-import type { Clock } from '../clock.ts'
-import { isoTime } from '../clock.ts'
-import type { Store } from '../seams/store.ts'
+import type { Clock } from '../../disk/clock.ts'
+import { isoTime } from '../../disk/clock.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { Passwords } from './passwords.ts'
 
 /** Contract §2. */

@@ -1,9 +1,9 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { Clock } from '../clock.ts'
-import { sha256 } from '../digest.ts'
-import type { Store } from '../seams/store.ts'
-import type { UserCaller } from './caller.ts'
+import type { Clock } from '../../disk/clock.ts'
+import { sha256 } from '../../disk/digest.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { Credentials } from './credentials.ts'
 
 /** Bound of the cache; the least recently used token is evicted. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { sha256 } from '../digest.ts'
+import { sha256 } from '../../disk/digest.ts'
 
 /** What each kind of bearer token begins with (contract §2). */
 export const tokenPrefixes = {

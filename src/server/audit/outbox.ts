@@ -1,9 +1,9 @@
 import type { AuditEntry, AuditFacts } from '../../core/audit.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { Log } from '../log.ts'
-import { repeat } from '../repeat.ts'
-import type { AuditEvent, AuditLog } from '../seams/audit-log.ts'
-import { bounded } from './bounded.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import { repeat } from '../../disk/repeat.ts'
+import { bounded } from '../storage/audit/bounded.ts'
+import type { AuditEvent, AuditLog } from '../storage/ports/audit-log.ts'
 
 /** Bound of the pending entries, each of a few KiB at most. */
 const mostPending = 10_000

@@ -1,9 +1,9 @@
 import type { AuditEntry } from '../../core/audit.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
 import { sourceOf } from '../access/source.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { AuditEvent } from '../seams/audit-log.ts'
-import { systemActor } from './actor.ts'
-import { bounded } from './bounded.ts'
+import { systemActor } from '../storage/audit/actor.ts'
+import { bounded } from '../storage/audit/bounded.ts'
+import type { AuditEvent } from '../storage/ports/audit-log.ts'
 
 const window = 60_000
 /** Within a window so many of one kind are written singly of one source, and of all sources together. */

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/audit.ts'
 import { rights } from '../../core/permissions.ts'
 import { webhookEvents, webhookFilters } from '../../core/webhooks/webhook.ts'
-import { sha256 } from '../digest.ts'
+import { sha256 } from '../../disk/digest.ts'
 import { fetchedId } from '../files/files.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
-import type { Store } from '../seams/store.ts'
-import { fileFacts, gateFacts, lineFacts, taskFacts } from './task-facts.ts'
+import { fileFacts, gateFacts, lineFacts, taskFacts } from '../storage/audit/task-facts.ts'
+import type { Store } from '../storage/ports/store.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,12 +1,12 @@
 import type { AuditDetail, AuditObject } from '../../core/audit.ts'
-import type { Facts, LocalFacts } from '../local-facts.ts'
-import type { Log } from '../log.ts'
-import type { AuditEvent, RecordEvent } from '../seams/audit-log.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
-import type { Store } from '../seams/store.ts'
-import { actorOf, systemActor } from './actor.ts'
+import type { Log } from '../../disk/log.ts'
+import { actorOf, systemActor } from '../storage/audit/actor.ts'
+import { taskFacts } from '../storage/audit/task-facts.ts'
+import type { Facts, LocalFacts } from '../storage/local-facts.ts'
+import type { AuditEvent, RecordEvent } from '../storage/ports/audit-log.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { Refusals } from './refusals.ts'
-import { taskFacts } from './task-facts.ts'
 
 /** Watches entries that nobody waits for. */
 export const guardedBy = (log: Log) => (work: Promise<void>) => {

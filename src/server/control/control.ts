@@ -11,7 +11,7 @@ import {
   controlTrailer,
 } from '../../core/protocol/control.ts'
 import { controlSocket, type SocketPath } from '../../disk/control-socket.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../disk/log.ts'
 
 /** How each operation is carried out. */
 export type ControlOperations = {

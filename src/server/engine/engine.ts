@@ -1,6 +1,6 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
-import type { Executions } from '../seams/executions.ts'
+import type { Executions } from '../storage/ports/executions.ts'
 import { createHeld, type Held, type OpenRestore, type Witness } from './held.ts'
 import { createInstalls } from './installs/installs.ts'
 import { HostLanes } from './lanes/host-lanes.ts'

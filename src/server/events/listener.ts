@@ -1,5 +1,5 @@
 import type { EventType } from '../../core/protocol/http/events.ts'
-import { formatEvent } from '../http/sse.ts'
+import { formatEvent } from '../../core/protocol/sse.ts'
 import type { Ring } from './ring.ts'
 
 export interface ListenOptions {

@@ -1,10 +1,10 @@
 import { BoundedMap } from '../../core/bounded-map.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { type Counts, isFinal } from '../../core/tasks/task.ts'
-import type { Clock } from '../clock.ts'
-import type { LocalFacts } from '../local-facts.ts'
-import type { Executions } from '../seams/executions.ts'
-import type { TaskRecord } from '../seams/records/task.ts'
+import type { Clock } from '../../disk/clock.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
+import type { Executions } from '../storage/ports/executions.ts'
+import type { TaskRecord } from '../storage/records/task.ts'
 
 /** Tasks at once; the count of an evicted one starts again. */
 const mostTasks = 1000

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
-import { type Files, WrongOffset } from '../seams/files.ts'
-import type { Keys } from '../seams/keys.ts'
-import type { FileRecord } from '../seams/records/file.ts'
+import { type Files, WrongOffset } from '../storage/ports/files.ts'
+import type { Keys } from '../storage/ports/keys.ts'
+import type { FileRecord } from '../storage/records/file.ts'
 import { opened, plainSize, sealed, sealedChunk, storedOffset, wholeChunks } from './sealing.ts'
 
 /** The bytes of files as they were given, whether they are stored sealed or not. */

@@ -1,10 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { invalid, RsmError } from '../../core/errors.ts'
-import { WrongOffset } from '../seams/files.ts'
-import type { FileRecord } from '../seams/records/file.ts'
-import type { TaskRecord } from '../seams/records/task.ts'
-import type { Store } from '../seams/store.ts'
+import { WrongOffset } from '../storage/ports/files.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { FileRecord } from '../storage/records/file.ts'
+import type { TaskRecord } from '../storage/records/task.ts'
 import type { Contents } from './contents.ts'
 
 /** Files whose digest goes on where the last bytes ended; of others it is made of what is stored. */

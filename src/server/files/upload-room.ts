@@ -1,8 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { Files } from '../seams/files.ts'
-import type { FileRecord } from '../seams/records/file.ts'
-import type { Store } from '../seams/store.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Files } from '../storage/ports/files.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { FileRecord } from '../storage/records/file.ts'
 import type { Uploads } from './uploads.ts'
 
 /** The part of the disk, and the bytes, of which uploads leave the smaller one free for store, audit log and output. */

@@ -1,6 +1,6 @@
 import { Mutex } from '../../core/mutex.ts'
-import type { FileRecord } from '../seams/records/file.ts'
-import type { Store } from '../seams/store.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { FileRecord } from '../storage/records/file.ts'
 
 /** Changed records that are read one by one; more are read as all are. */
 const mostChanged = 10_000

@@ -1,4 +1,4 @@
-import type { ShortLived } from '../seams/short-lived.ts'
+import type { ShortLived } from '../storage/ports/short-lived.ts'
 
 /** Milliseconds for which the other servers of the store take a reader for one, and between two notes of it. */
 const noted = 60_000

@@ -1,10 +1,10 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import { timeOfId } from '../ids.ts'
-import type { Log } from '../log.ts'
-import type { Outputs, Results } from '../seams/outputs.ts'
-import type { TaskRecord } from '../seams/records/task.ts'
-import type { Store } from '../seams/store.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import { timeOfId } from '../storage/ids.ts'
+import type { Outputs, Results } from '../storage/ports/outputs.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { TaskRecord } from '../storage/records/task.ts'
 import type { ReadersOfTasks } from './readers-of-tasks.ts'
 
 /** Days (contract §4). */

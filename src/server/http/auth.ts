@@ -1,10 +1,10 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import type { Action } from '../../core/permissions.ts'
-import type { Caller, UserCaller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
-import { demand, demandLasting, demandSession } from '../access/standing.ts'
-import type { Store } from '../seams/store.ts'
+import type { Caller, UserCaller } from '../storage/ports/caller.ts'
+import { demand, demandLasting, demandSession } from '../storage/ports/standing.ts'
+import type { Store } from '../storage/ports/store.ts'
 
 /** Who may call a route; every route says it, and one that does not stops the server from starting. */
 export interface Allow {

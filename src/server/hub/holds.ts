@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
-import { isoTime } from '../clock.ts'
-import type { LinkClaim } from '../seams/cluster.ts'
+import { isoTime } from '../../disk/clock.ts'
+import type { LinkClaim } from '../storage/ports/cluster.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 

@@ -1,5 +1,5 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../../disk/repeat.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import type { Membership } from '../membership.ts'
+import type { Clock } from '../../disk/clock.ts'
+import type { Membership } from '../storage/servers/membership.ts'
 import type { Hub } from './hub.ts'
 
 /** Milliseconds. */

@@ -11,9 +11,9 @@ import {
   type TerminalPayloads,
   terminalSubprotocol,
 } from '../../core/protocol/terminal-messages.ts'
-import type { UserCaller } from '../access/caller.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { Attachment, TerminalClient } from '../terminals/client.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
 import { closeReason } from './close-reason.ts'
 
 /** Whoever sends what is answered with ERROR and never reads the answers. */

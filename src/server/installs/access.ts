@@ -1,5 +1,5 @@
-import type { Keys } from '../seams/keys.ts'
-import type { HostRecord } from '../seams/records/host.ts'
+import type { Keys } from '../storage/ports/keys.ts'
+import type { HostRecord } from '../storage/records/host.ts'
 import { InstallFault } from './install-fault.ts'
 
 /** How to log in to a host. */

@@ -1,6 +1,6 @@
-import type { LocalFacts } from '../local-facts.ts'
-import type { HostRecord } from '../seams/records/host.ts'
-import type { Store } from '../seams/store.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { HostRecord } from '../storage/records/host.ts'
 
 interface Parts {
   readonly store: Store

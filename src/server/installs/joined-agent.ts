@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Joined } from '../../core/join/installed.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { Links } from '../seams/cluster.ts'
-import type { HostRecord } from '../seams/records/host.ts'
-import type { Store } from '../seams/store.ts'
+import type { Links } from '../storage/ports/cluster.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { HostRecord } from '../storage/records/host.ts'
 import { InstallFault } from './install-fault.ts'
 
 interface Parts {

@@ -1,7 +1,7 @@
+import { type Clock, isoTime } from '../../disk/clock.ts'
 import { newToken } from '../access/tokens.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { HostRecord } from '../seams/records/host.ts'
-import type { Store } from '../seams/store.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { HostRecord } from '../storage/records/host.ts'
 
 /** Milliseconds: what was begun on a host may still need it after the task has given up. */
 const life = 3600_000

@@ -1,8 +1,8 @@
 import type { ClockConfirmed } from '../../core/protocol/control.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
-import { recordForSystem } from '../audit/actor.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { AuditLog } from '../seams/audit-log.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import { recordForSystem } from '../storage/audit/actor.ts'
+import type { AuditLog } from '../storage/ports/audit-log.ts'
 
 interface Parts {
   agreed: AgreedClock

@@ -2,7 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Mutex } from '../../core/mutex.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 import type { Retention } from '../housekeeping/retention.ts'
-import type { Data } from '../seams/data.ts'
+import type { Data } from '../storage/ports/data.ts'
 import type { TerminalRetention } from '../terminals/retention.ts'
 
 interface Parts {

@@ -2,10 +2,10 @@ import { RsmError } from '../../core/errors.ts'
 import type { PasswordReset } from '../../core/protocol/control.ts'
 import { shortestPassword } from '../access/first-user.ts'
 import type { Passwords } from '../access/passwords.ts'
-import { systemActor } from '../audit/actor.ts'
-import type { AuditLog } from '../seams/audit-log.ts'
-import type { Store, Transaction } from '../seams/store.ts'
 import { endTokens } from '../services/users.ts'
+import { systemActor } from '../storage/audit/actor.ts'
+import type { AuditLog } from '../storage/ports/audit-log.ts'
+import type { Store, Transaction } from '../storage/ports/store.ts'
 
 interface Parts {
   readonly store: Pick<Store, 'transact'>

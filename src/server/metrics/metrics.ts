@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import type { LocalFacts } from '../local-facts.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
 import { createDiskMetrics, type DiskMetrics } from './disk.ts'
 import { type Counted, registerGauges } from './gauges.ts'
 import { createHttpMetrics, type HttpMetrics } from './http.ts'

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Standing } from '../../core/protocol/http/servers.ts'
-import type { PoolLoad } from '../seams/cluster.ts'
+import type { PoolLoad } from '../storage/ports/cluster.ts'
 import { lookedAt } from './looked-at.ts'
 
 /** A server on a store that several share. */

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { skipReasons, slotOutcomes } from '../../core/schedules/decide.ts'
 import { gateStatuses } from '../../core/tasks/gates.ts'
-import type { LocalFacts } from '../local-facts.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
 
 const seconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400]
 const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREACHABLE', 'LOST']

@@ -1,6 +1,6 @@
+import { sha256 } from '../../disk/digest.ts'
 import { ownText } from '../../disk/own-files.ts'
 import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
-import { sha256 } from '../digest.ts'
 
 /** `/install.sh`: the same bytes for whoever asks. */
 export interface Installer extends UnchangingFile {

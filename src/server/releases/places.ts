@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../../disk/clock.ts'
 
 /** Milliseconds over which the rate of a download is taken. */
 const window = 10_000

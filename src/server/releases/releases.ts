@@ -8,9 +8,9 @@ import { type Architecture, architectures, type Build, buildName, buildOf } from
 import type { Release } from '../../core/protocol/control.ts'
 import { type ReleaseSignature, readReleaseSignature } from '../../core/release.ts'
 import { replaceDurably, temporarySuffix, writeFileDurably } from '../../disk/durable.ts'
+import type { Log } from '../../disk/log.ts'
 import { ownExecutable } from '../../disk/own-executable.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
-import type { Log } from '../log.ts'
 
 /** A file as `/dl` hands it out. */
 export interface HandedFile {

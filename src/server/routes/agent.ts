@@ -10,8 +10,8 @@ import {
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
 import { FetchedPart, FetchedPartQuery } from '../../core/protocol/http/files.ts'
-import type { AgentCaller, Caller } from '../access/caller.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { bodyOf, sendBytes } from './operation/bytes.ts'
 import { operation } from './operation/operation.ts'

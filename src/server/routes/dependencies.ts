@@ -2,11 +2,11 @@ import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.t
 import type { Server } from '../../core/protocol/http/servers.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Events } from '../events/events.ts'
-import type { BeginBackup } from '../keep/backups.ts'
-import type { Readiness } from '../readiness.ts'
-import type { AuditLog } from '../seams/audit-log.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
+import type { BeginBackup } from '../storage/backups.ts'
+import type { AuditLog } from '../storage/ports/audit-log.ts'
+import type { Readiness } from '../storage/servers/readiness.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {

@@ -10,9 +10,9 @@ import {
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
 import { ExecutionAnswer, HostInstall } from '../../core/protocol/http/tasks.ts'
-import { demand } from '../access/standing.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { demand } from '../storage/ports/standing.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'

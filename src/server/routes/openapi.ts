@@ -1,8 +1,8 @@
 import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
+import { serverVersion } from '../../disk/version.ts'
 import type { AppInstance } from '../http/app.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
 import type { RoutedOperation } from '../openapi/operations.ts'
-import { serverVersion } from '../version.ts'
 import { operation } from './operation/operation.ts'
 
 /**

@@ -10,10 +10,10 @@ import type {
   RegisterResult,
   SystemFacts,
 } from '../../core/protocol/http/agent.ts'
-import type { AgentCaller, Caller } from '../access/caller.ts'
+import { isoTime } from '../../disk/clock.ts'
+import { sha256 } from '../../disk/digest.ts'
 import { newToken } from '../access/tokens.ts'
-import { isoTime } from '../clock.ts'
-import { sha256 } from '../digest.ts'
+import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import { type Context, tellTokenEnded } from './context.ts'
 import { register, takeFacts } from './registration.ts'
 import { heardBeat, shownFacts, shownMetrics } from './reported.ts'

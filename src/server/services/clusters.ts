@@ -5,12 +5,12 @@ import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices, type Strictness } from '../../core/selector/resolve.ts'
 import type { ClusterService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import type { ClusterRecord } from '../seams/records/cluster.ts'
-import type { Transaction } from '../seams/store.ts'
 import { inTurns } from '../slices.ts'
+import { storePage } from '../storage/paging.ts'
+import type { Transaction } from '../storage/ports/store.ts'
+import type { ClusterRecord } from '../storage/records/cluster.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { storePage } from './paging.ts'
 
 /** A fault for each id that names no host (contract §1: a 400 naming the field). */
 export async function unknownHosts(

@@ -8,11 +8,11 @@ import type {
   UploadQuery,
   UploadRemoved,
 } from '../../core/protocol/http/files.ts'
-import type { UserCaller } from '../access/caller.ts'
 import { type FileKeeper, fetchedId } from '../files/files.ts'
-import type { FileRecord } from '../seams/records/file.ts'
+import { pageOf, slicePage } from '../storage/paging.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { FileRecord } from '../storage/records/file.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, slicePage } from './paging.ts'
 
 /** Bytes that come with a request; `length` is null where it does not say how many. */
 export interface Body {

@@ -1,14 +1,14 @@
 import { RsmError } from '../../core/errors.ts'
 import type { HostService } from '../../core/services.ts'
-import type { HostRecord } from '../seams/records/host.ts'
+import { storePage } from '../storage/paging.ts'
+import type { HostRecord } from '../storage/records/host.ts'
+import { bury, openEnrollments } from '../storage/tombstones.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { defaultPort, patchedAccess } from './hosts/access.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { removeHost } from './hosts/removal.ts'
 import { whereOf } from './hosts/where.ts'
 import { patchedMap } from './merge-patch.ts'
-import { storePage } from './paging.ts'
-import { bury, openEnrollments } from './tombstones.ts'
 
 export function createHosts(context: Context): HostService {
   const { store, engine, fleet, keys, presence, hints, clock, webhookEvents } = context

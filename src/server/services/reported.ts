@@ -7,7 +7,7 @@ import type { Static, TObject } from '../../core/protocol/http/schema.ts'
 import type { AgentHello } from '../../core/protocol/messages.ts'
 import { limitNames } from '../../core/tasks/limits.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { Beat, Greeting } from '../seams/presence.ts'
+import type { Beat, Greeting } from '../storage/ports/presence.ts'
 
 /** What an agent says is taken whatever it holds, and shown as text that every reader of JSON takes (contract §1). */
 

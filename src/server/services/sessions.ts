@@ -1,12 +1,12 @@
 import type { Session } from '../../core/protocol/http/sessions.ts'
 import type { SessionService } from '../../core/services.ts'
-import type { UserCaller } from '../access/caller.ts'
+import { isoTime } from '../../disk/clock.ts'
 import { isLive, lastsUntil } from '../access/credentials.ts'
-import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../seams/records/token.ts'
-import type { Transaction } from '../seams/store.ts'
+import { pageOf, slicePage } from '../storage/paging.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { Transaction } from '../storage/ports/store.ts'
+import type { TokenRecord } from '../storage/records/token.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
-import { pageOf, slicePage } from './paging.ts'
 
 const isOwn = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
   token?.kind === 'session' && token.userId === id

@@ -1,8 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Action } from '../../core/permissions.ts'
-import type { UserCaller } from '../access/caller.ts'
-import { demand, demandLasting, standing } from '../access/standing.ts'
-import type { Transaction } from '../seams/store.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import { demand, demandLasting, standing } from '../storage/ports/standing.ts'
+import type { Transaction } from '../storage/ports/store.ts'
 
 /**
  * Throws unless the caller's token still stands for an enabled user who may do this: what ended it while the work

@@ -5,13 +5,13 @@ import type { TerminalService } from '../../core/services.ts'
 import { longestCommandShown } from '../../core/terminals/terminal.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { shortened } from '../../core/text/shortened.ts'
-import type { UserCaller } from '../access/caller.ts'
-import { refusal } from '../access/standing.ts'
-import { opaqueId } from '../ids.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
+import { opaqueId } from '../storage/ids.ts'
+import { pageOf, slicePage, storePage } from '../storage/paging.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import { refusal } from '../storage/ports/standing.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { howEnded } from '../terminals/terminal-end.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
-import { pageOf, slicePage, storePage } from './paging.ts'
 
 const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
 

@@ -2,13 +2,13 @@ import { invalid, RsmError } from '../../core/errors.ts'
 import { reaches } from '../../core/permissions.ts'
 import { defaultTokenDays, type Token } from '../../core/protocol/http/tokens.ts'
 import type { TokenService } from '../../core/services.ts'
-import type { UserCaller } from '../access/caller.ts'
-import { refusal } from '../access/standing.ts'
+import { isoTime } from '../../disk/clock.ts'
 import { newToken } from '../access/tokens.ts'
-import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../seams/records/token.ts'
+import { storePage } from '../storage/paging.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import { refusal } from '../storage/ports/standing.ts'
+import type { TokenRecord } from '../storage/records/token.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
-import { storePage } from './paging.ts'
 
 const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */

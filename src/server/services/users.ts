@@ -1,12 +1,12 @@
 import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
-import { demandSession } from '../access/standing.ts'
-import type { UserRecord } from '../seams/records/user.ts'
-import type { Transaction } from '../seams/store.ts'
+import { storePage } from '../storage/paging.ts'
+import { demandSession } from '../storage/ports/standing.ts'
+import type { Transaction } from '../storage/ports/store.ts'
+import type { UserRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
+import { type Clock, systemClock } from '../../disk/clock.ts'
 import { openDataDirectory } from '../../disk/data-directory.ts'
-import { type Clock, systemClock } from '../clock.ts'
+import { createLog, type LeveledLog } from '../../disk/log.ts'
 import { type Clients, createClients } from '../http/client-address.ts'
-import { createLocalFacts, type LocalFacts } from '../local-facts.ts'
-import { createLog, type LeveledLog } from '../log.ts'
 import { createServerMetrics, type ServerMetrics } from '../metrics/metrics.ts'
 import type { ServerOptions } from '../options.ts'
-import type { Data, OpenData } from '../seams/data.ts'
+import { createLocalFacts, type LocalFacts } from '../storage/local-facts.ts'
+import type { Data, OpenData } from '../storage/ports/data.ts'
 import { openTls, type Tls } from '../tls/tls.ts'
 
 /** What all else of a server stands on. */

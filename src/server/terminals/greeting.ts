@@ -1,5 +1,5 @@
-import type { TerminalRecord } from '../seams/records/terminal.ts'
-import type { TerminalClient } from './client.ts'
+import type { TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { InputQueue } from './input-queue.ts'
 import type { Replay } from './replay.ts'
 import type { Watchers } from './watchers.ts'

@@ -1,7 +1,7 @@
 import type { TypedCount } from '../../core/terminals/typed-input.ts'
-import type { AgentLink } from '../engine/agent-link.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
-import type { TerminalClient } from './client.ts'
+import type { AgentLink } from '../storage/ports/agent-link.ts'
+import type { TerminalClient } from '../storage/ports/terminal-client.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { InputQueue } from './input-queue.ts'
 
 export const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>): string => `${cols}x${rows}`

@@ -4,7 +4,7 @@ import type { Payloads, TerminalClosed, TerminalOutput } from '../../core/protoc
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { AgentLink } from '../engine/agent-link.ts'
+import type { AgentLink } from '../storage/ports/agent-link.ts'
 import { adopt, kept, meet } from './adopt.ts'
 import { lostLink } from './opener.ts'
 import type { TerminalsState } from './state.ts'

@@ -9,8 +9,8 @@ import {
   type TypedInput,
 } from '../../core/terminals/typed-input.ts'
 import { pieces } from '../../core/text/pieces.ts'
-import type { AgentLink } from '../engine/agent-link.ts'
-import type { InputPlace, TerminalClient } from './client.ts'
+import type { AgentLink } from '../storage/ports/agent-link.ts'
+import type { InputPlace, TerminalClient } from '../storage/ports/terminal-client.ts'
 import { InputKey } from './input-key.ts'
 
 /** Characters of one frame to the agent. */

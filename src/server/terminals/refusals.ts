@@ -1,8 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import { printable } from '../../core/text/printable.ts'
-import type { AgentLink } from '../engine/agent-link.ts'
-import type { HostRecord } from '../seams/records/host.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
+import type { AgentLink } from '../storage/ports/agent-link.ts'
+import type { HostRecord } from '../storage/records/host.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { LiveTerminal } from './terminal.ts'
 
 /** Terminals that are open at once: of one user, on one host, on this server. */

@@ -1,9 +1,9 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { Log } from '../log.ts'
-import type { Recordings } from '../seams/recordings.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
-import type { Store } from '../seams/store.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Recordings } from '../storage/ports/recordings.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 
 const day = 24 * 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */

@@ -1,7 +1,7 @@
-import type { LocalFacts } from '../local-facts.ts'
-import type { Log } from '../log.ts'
-import type { Member, Ownership } from '../seams/cluster.ts'
-import type { Store } from '../seams/store.ts'
+import type { Log } from '../../disk/log.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
+import type { Member, Ownership } from '../storage/ports/cluster.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { LiveTerminal } from './terminal.ts'
 
 interface SavingDependencies {

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { TerminalSite } from '../seams/cluster.ts'
+import type { TerminalSite } from '../storage/ports/cluster.ts'
 import { adopt, elsewhere, isAwaited } from './adopt.ts'
 import { createOpener } from './opener.ts'
 import type { TerminalsState } from './state.ts'

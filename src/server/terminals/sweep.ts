@@ -1,6 +1,6 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
-import { repeat } from '../repeat.ts'
+import { repeat } from '../../disk/repeat.ts'
 import { kept } from './adopt.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'

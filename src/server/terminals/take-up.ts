@@ -1,5 +1,5 @@
 import { mendable } from '../../core/errors.ts'
-import type { TerminalRecord } from '../seams/records/terminal.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { readRecorded } from './recording/recorded.ts'
 import { Recording } from './recording/recording.ts'
 import type { TerminalsState } from './state.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { UserCaller } from '../access/caller.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import { sha256 } from '../digest.ts'
-import type { ShortLived } from '../seams/short-lived.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import { sha256 } from '../../disk/digest.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { ShortLived } from '../storage/ports/short-lived.ts'
 
 /** A ticket lets its bearer in once, within so many milliseconds (contract §7). */
 const life = 30_000

@@ -1,6 +1,6 @@
+import type { Clock } from '../../disk/clock.ts'
 import { isLive, noteUse } from '../access/credentials.ts'
-import type { Clock } from '../clock.ts'
-import type { Store } from '../seams/store.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { LiveTerminal } from './terminal.ts'
 
 /** Keeps the tokens that terminals hang on in use as long as those are used, and tells of those that have ended. */

@@ -1,4 +1,4 @@
-import type { TerminalClient } from './client.ts'
+import type { TerminalClient } from '../storage/ports/terminal-client.ts'
 import { type Replay, sizeOf } from './replay.ts'
 
 /** A client is sent no more than so many bytes that it has not acknowledged, or that its socket has not taken. */

@@ -1,7 +1,7 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
-import type { UserCaller } from '../access/caller.ts'
-import type { Attachment, TerminalClient } from './client.ts'
+import type { UserCaller } from '../storage/ports/caller.ts'
+import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
 import type { Replay } from './replay.ts'
 import { Viewer } from './viewer.ts'
 

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { writeFileDurably } from '../../disk/durable.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../disk/log.ts'
 import { type Certificate, pair } from './certificate.ts'
 
 const day = 24 * 60 * 60 * 1000

@@ -1,5 +1,5 @@
+import type { Log } from '../../disk/log.ts'
 import type { Listener } from '../http/listener.ts'
-import type { Log } from '../log.ts'
 import type { Tls } from './tls.ts'
 
 /** The certificate that the listener shows, over renewals. */

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../../disk/log.ts'
 import { type Certificate, readCertificate } from './certificate.ts'
 import { keptCertificate } from './self-signed.ts'
 

@@ -1,8 +1,8 @@
 import type { FieldFault } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { anySchedule, type WebhookFilter, webhookFilters } from '../../core/webhooks/webhook.ts'
-import type { FilterRecord, WebhookRecord } from '../seams/records/webhook.ts'
-import type { Store } from '../seams/store.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { FilterRecord, WebhookRecord } from '../storage/records/webhook.ts'
 
 /** A record as an event knows it. `name`: null where it was deleted. */
 interface Named {

@@ -3,9 +3,9 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { foldIds, unfoldIds } from '../../core/tasks/id-set.ts'
 import { toldTogether } from '../../core/webhooks/told-together.ts'
 import type { EventData } from '../../core/webhooks/webhook.ts'
-import type { Clock } from '../clock.ts'
-import type { Store } from '../seams/store.ts'
+import type { Clock } from '../../disk/clock.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { Reach, Webhook, WebhookEvents } from './events.ts'
 
 interface Parts {

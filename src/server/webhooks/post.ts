@@ -8,7 +8,7 @@ import {
 import { Agent, request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { firstError } from '../../core/errors.ts'
-import { serverVersion } from '../version.ts'
+import { serverVersion } from '../../disk/version.ts'
 import type { Judge, WebhookAllowance } from './judge.ts'
 import { type JudgedAddress, judgedAddresses, type Resolve, systemResolve } from './lookup.ts'
 

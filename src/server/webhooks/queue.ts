@@ -1,8 +1,8 @@
 import { isDue, isTimeOver, nextTry } from '../../core/webhooks/tries.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { DeliveryRecord } from '../seams/records/webhook.ts'
-import type { Store } from '../seams/store.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { DeliveryRecord } from '../storage/records/webhook.ts'
 import type { Webhook } from './events.ts'
 import type { Outcome } from './post.ts'
 

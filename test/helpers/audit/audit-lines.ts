@@ -1,5 +1,5 @@
 import { type AuditFacts, type AuditHead, beforeFirst, chainEntry } from '../../../src/core/audit.ts'
-import { sha256 } from '../../../src/server/digest.ts'
+import { sha256 } from '../../../src/disk/digest.ts'
 
 export const facts = (more: Partial<AuditFacts> = {}): AuditFacts => ({
   at: '2026-11-21T08:00:00.000Z',

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { type AuditFault, AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
-import { systemClock } from '../../../src/server/clock.ts'
-import { sha256 } from '../../../src/server/digest.ts'
-import { openFileAuditLog } from '../../../src/server/embedded/audit/file-audit-log.ts'
-import { createLog } from '../../../src/server/log.ts'
-import type { AuditEvent, AuditLog } from '../../../src/server/seams/audit-log.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
+import { sha256 } from '../../../src/disk/digest.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { openFileAuditLog } from '../../../src/server/storage/files/audit/file-audit-log.ts'
+import type { AuditEvent, AuditLog } from '../../../src/server/storage/ports/audit-log.ts'
 
 export async function auditDirectory(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-audit-'))

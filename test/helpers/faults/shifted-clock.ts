@@ -1,5 +1,5 @@
 import { sinceBoot } from '../../../src/disk/agreed-clock.ts'
-import type { Clock } from '../../../src/server/clock.ts'
+import type { Clock } from '../../../src/disk/clock.ts'
 
 /** A clock that a test sets forward: time passes, and all that tells it goes on from there. */
 export class ShiftedClock implements Clock {

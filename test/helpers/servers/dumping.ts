@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava'
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 
 /** Holds the locks on these tables that pg_dump has for as long as it runs; ends with the answer. */
 export async function dumping(

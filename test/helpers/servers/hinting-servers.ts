@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
-import { openChannel } from '../../../src/server/postgres/hints/channel.ts'
-import { createHints } from '../../../src/server/postgres/hints/hints.ts'
+import { openChannel } from '../../../src/server/storage/postgres/hints/channel.ts'
+import { createHints } from '../../../src/server/storage/postgres/hints/hints.ts'
 import { startCutLink } from '../faults/cut-link.ts'
 import type { SharedPostgres } from './postgres.ts'
 import { sharedStore } from './shared-store.ts'

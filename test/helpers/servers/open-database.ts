@@ -1,5 +1,5 @@
-import { createLog } from '../../../src/server/log.ts'
-import { createDatabase, type Database } from '../../../src/server/postgres/connection/database.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { createDatabase, type Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { patientAddress } from './patient-address.ts'
 
 /** The connections of a server `name` to a database; closed with the test. */

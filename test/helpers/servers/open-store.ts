@@ -1,6 +1,6 @@
-import { createLog } from '../../../src/server/log.ts'
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
-import { openPostgresStore, type PostgresStore } from '../../../src/server/postgres/store/store.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
+import { openPostgresStore, type PostgresStore } from '../../../src/server/storage/postgres/store/store.ts'
 import { openDatabase } from './open-database.ts'
 
 /** The store in a database, as a server `name` has it; closed with the test. */

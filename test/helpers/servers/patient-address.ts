@@ -1,4 +1,7 @@
-import { readStoreAddress, type StoreAddress } from '../../../src/server/postgres/connection/address.ts'
+import {
+  readStoreAddress,
+  type StoreAddress,
+} from '../../../src/server/storage/postgres/connection/address.ts'
 
 /** Where all tests of a file connect at once, on a machine that is busy. */
 export const patientAddress = (url: string): StoreAddress => ({

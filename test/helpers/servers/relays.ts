@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { ExecutionContext } from 'ava'
-import { createKeys, newSigningKey } from '../../../src/server/keys.ts'
-import { createLog, type Log } from '../../../src/server/log.ts'
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
-import { createRelay } from '../../../src/server/postgres/relay/relay.ts'
-import type { Member } from '../../../src/server/seams/cluster.ts'
+import { createLog, type Log } from '../../../src/disk/log.ts'
+import { createKeys, newSigningKey } from '../../../src/server/storage/keys/keys.ts'
+import type { Member } from '../../../src/server/storage/ports/cluster.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
+import { createRelay } from '../../../src/server/storage/postgres/relay/relay.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Of all servers of a test. */

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbedded } from '../../../src/server/embedded/open.ts'
-import { createLog } from '../../../src/server/log.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { openEmbedded } from '../../../src/server/storage/files/open.ts'
 import type { MakeServers } from '../../contracts/engines.ts'
 import { ShiftedClock } from '../faults/shifted-clock.ts'
 

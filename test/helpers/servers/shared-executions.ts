@@ -1,15 +1,18 @@
-import { createLocalHints } from '../../../src/server/local-hints.ts'
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
-import { openPostgresExecutions } from '../../../src/server/postgres/executions/executions.ts'
-import { createLinks } from '../../../src/server/postgres/links/links.ts'
-import { createPostgresOutputs, type PostgresOutputs } from '../../../src/server/postgres/outputs/outputs.ts'
-import { openOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
-import { createPostgresResults } from '../../../src/server/postgres/results.ts'
-import { openPostgresStore, type PostgresStore } from '../../../src/server/postgres/store/store.ts'
-import type { Links, Ownership } from '../../../src/server/seams/cluster.ts'
-import type { Executions } from '../../../src/server/seams/executions.ts'
-import type { Hints } from '../../../src/server/seams/hints.ts'
-import type { Results } from '../../../src/server/seams/outputs.ts'
+import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
+import type { Links, Ownership } from '../../../src/server/storage/ports/cluster.ts'
+import type { Executions } from '../../../src/server/storage/ports/executions.ts'
+import type { Hints } from '../../../src/server/storage/ports/hints.ts'
+import type { Results } from '../../../src/server/storage/ports/outputs.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
+import { openPostgresExecutions } from '../../../src/server/storage/postgres/executions/executions.ts'
+import { createLinks } from '../../../src/server/storage/postgres/links/links.ts'
+import {
+  createPostgresOutputs,
+  type PostgresOutputs,
+} from '../../../src/server/storage/postgres/outputs/outputs.ts'
+import { openOwnership } from '../../../src/server/storage/postgres/ownership/ownership.ts'
+import { createPostgresResults } from '../../../src/server/storage/postgres/results.ts'
+import { openPostgresStore, type PostgresStore } from '../../../src/server/storage/postgres/store/store.ts'
 import type { SharedStore, SharingServer } from './shared-store.ts'
 
 /** A server of a shared store, as far as it runs tasks. */

@@ -1,5 +1,5 @@
-import type { TerminalSite } from '../../../src/server/seams/cluster.ts'
-import type { Attachment } from '../../../src/server/terminals/client.ts'
+import type { TerminalSite } from '../../../src/server/storage/ports/cluster.ts'
+import type { Attachment } from '../../../src/server/storage/ports/terminal-client.ts'
 
 /** An attachment to a terminal that takes no notice of anything. */
 export const idleAttachment: Attachment = {

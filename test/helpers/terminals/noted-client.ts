@@ -1,5 +1,5 @@
-import type { UserCaller } from '../../../src/server/access/caller.ts'
-import type { TerminalClient } from '../../../src/server/terminals/client.ts'
+import type { UserCaller } from '../../../src/server/storage/ports/caller.ts'
+import type { TerminalClient } from '../../../src/server/storage/ports/terminal-client.ts'
 
 /** A client of a terminal that only notes what it is told; `tokenId` 1 of user 1, an ADMIN. */
 export function notedClient(username = 'admin') {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'

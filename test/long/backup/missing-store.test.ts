@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'

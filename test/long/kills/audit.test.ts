@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import test from 'ava'
 import { AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
-import { sha256 } from '../../../src/server/digest.ts'
+import { sha256 } from '../../../src/disk/digest.ts'
 import { auditDirectory, event, openLog } from '../../helpers/audit/audit-log.ts'
 
 const writerProgram = fileURLToPath(new URL('../../fixtures/audit-writer.js', import.meta.url))

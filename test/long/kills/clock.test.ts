@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { opaqueId } from '../../../src/server/ids.ts'
+import { opaqueId } from '../../../src/server/storage/ids.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { fakedBy, noFaketime, setFaked } from '../../helpers/faults/faketime.ts'

@@ -1,7 +1,7 @@
 import test from 'ava'
-import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
-import { createLocalHints } from '../../../src/server/local-hints.ts'
-import type { Outputs } from '../../../src/server/seams/outputs.ts'
+import { createFileOutputs } from '../../../src/server/storage/files/outputs/file-outputs.ts'
+import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
+import type { Outputs } from '../../../src/server/storage/ports/outputs.ts'
 import { entry } from '../../contracts/outputs.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 

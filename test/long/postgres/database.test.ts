@@ -1,7 +1,7 @@
-import { createLog } from '../../../src/server/log.ts'
-import { readStoreAddress } from '../../../src/server/postgres/connection/address.ts'
-import { createDatabase } from '../../../src/server/postgres/connection/database.ts'
-import { knownSchema, migrate } from '../../../src/server/postgres/schema/migrations.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { readStoreAddress } from '../../../src/server/storage/postgres/connection/address.ts'
+import { createDatabase } from '../../../src/server/storage/postgres/connection/database.ts'
+import { knownSchema, migrate } from '../../../src/server/storage/postgres/schema/migrations.ts'
 import {
   atExit,
   sharedPostgres,

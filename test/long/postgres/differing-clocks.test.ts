@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { Server } from '../../../src/core/protocol/http/servers.ts'
-import { lease } from '../../../src/server/seams/cluster.ts'
+import { lease } from '../../../src/server/storage/ports/cluster.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { soundAudit } from '../../helpers/audit/sound-audit.ts'

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { createLog } from '../../../src/server/log.ts'
-import { readStoreAddress } from '../../../src/server/postgres/connection/address.ts'
-import { createDatabase } from '../../../src/server/postgres/connection/database.ts'
-import { findPrimary } from '../../../src/server/postgres/connection/primary.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { readStoreAddress } from '../../../src/server/storage/postgres/connection/address.ts'
+import { createDatabase } from '../../../src/server/storage/postgres/connection/database.ts'
+import { findPrimary } from '../../../src/server/storage/postgres/connection/primary.ts'
 import {
   atExit,
   startPostgres,

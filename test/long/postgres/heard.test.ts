@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava'
-import type { Store } from '../../../src/server/seams/store.ts'
+import type { Store } from '../../../src/server/storage/ports/store.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { host } from '../../helpers/servers/store-records.ts'

@@ -1,6 +1,6 @@
-import { createLog } from '../../../src/server/log.ts'
-import { readStoreAddress } from '../../../src/server/postgres/connection/address.ts'
-import { createDatabase, type Database } from '../../../src/server/postgres/connection/database.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { readStoreAddress } from '../../../src/server/storage/postgres/connection/address.ts'
+import { createDatabase, type Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
 const open = (url: string) => createDatabase(readStoreAddress(url, undefined), 'test', createLog('ERROR'))

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import { createLocalHints } from '../../../src/server/local-hints.ts'
-import { settleTime } from '../../../src/server/postgres/ownership/join.ts'
-import { openOwnership, type StoreOwnership } from '../../../src/server/postgres/ownership/ownership.ts'
-import { lease, type Member } from '../../../src/server/seams/cluster.ts'
+import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
+import { lease, type Member } from '../../../src/server/storage/ports/cluster.ts'
+import { settleTime } from '../../../src/server/storage/postgres/ownership/join.ts'
+import {
+  openOwnership,
+  type StoreOwnership,
+} from '../../../src/server/storage/postgres/ownership/ownership.ts'
 import { type CutLink, startCutLink } from '../../helpers/faults/cut-link.ts'
 import {
   atExit,

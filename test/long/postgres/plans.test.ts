@@ -1,7 +1,7 @@
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
-import { type AnyQuery, statementOf } from '../../../src/server/postgres/store/where.ts'
-import type { Noun } from '../../../src/server/seams/records.ts'
-import type { Query } from '../../../src/server/seams/store.ts'
+import type { Query } from '../../../src/server/storage/ports/store.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
+import { type AnyQuery, statementOf } from '../../../src/server/storage/postgres/store/where.ts'
+import type { Noun } from '../../../src/server/storage/records/records.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { atExit, sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import type { LinkClaim, Member } from '../../../src/server/seams/cluster.ts'
+import type { LinkClaim, Member } from '../../../src/server/storage/ports/cluster.ts'
 import { metrics } from '../../helpers/metrics/metrics.ts'
 import { atExit, type Postgres, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { presenceServer as server, shows } from '../../helpers/servers/presence-servers.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import { lease } from '../../../src/server/seams/cluster.ts'
+import { lease } from '../../../src/server/storage/ports/cluster.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startCutLink } from '../../helpers/faults/cut-link.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'

@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import type { Database } from '../../../src/server/postgres/connection/database.ts'
-import { createRecordings } from '../../../src/server/postgres/recordings/recordings.ts'
-import type { Recordings } from '../../../src/server/seams/recordings.ts'
+import type { Recordings } from '../../../src/server/storage/ports/recordings.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
+import { createRecordings } from '../../../src/server/storage/postgres/recordings/recordings.ts'
 import { recordingsContract } from '../../contracts/recordings.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import {

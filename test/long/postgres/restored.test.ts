@@ -1,5 +1,5 @@
-import { sweepChanges } from '../../../src/server/postgres/store/look.ts'
-import type { Store } from '../../../src/server/seams/store.ts'
+import type { Store } from '../../../src/server/storage/ports/store.ts'
+import { sweepChanges } from '../../../src/server/storage/postgres/store/look.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'
 import { atExit, dumped, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'

@@ -1,7 +1,7 @@
-import { systemClock } from '../../../src/server/clock.ts'
-import { createLog } from '../../../src/server/log.ts'
-import { askInTime } from '../../../src/server/postgres/connection/database.ts'
-import { openSession } from '../../../src/server/postgres/connection/session.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
+import { createLog } from '../../../src/disk/log.ts'
+import { askInTime } from '../../../src/server/storage/postgres/connection/database.ts'
+import { openSession } from '../../../src/server/storage/postgres/connection/session.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 

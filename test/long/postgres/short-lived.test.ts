@@ -1,5 +1,5 @@
-import { createShortLived } from '../../../src/server/postgres/short-lived.ts'
-import type { ShortLived } from '../../../src/server/seams/short-lived.ts'
+import type { ShortLived } from '../../../src/server/storage/ports/short-lived.ts'
+import { createShortLived } from '../../../src/server/storage/postgres/short-lived.ts'
 import { shortLivedContract } from '../../contracts/short-lived.ts'
 import type { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
 import { type SharedPostgres, sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import { lease, renewEvery } from '../../../src/server/seams/cluster.ts'
+import { lease, renewEvery } from '../../../src/server/storage/ports/cluster.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { soundAudit } from '../../helpers/audit/sound-audit.ts'
 import { followThrough, type Heard } from '../../helpers/chaos/follower.ts'

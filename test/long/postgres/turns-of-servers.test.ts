@@ -1,4 +1,4 @@
-import { createServerTurns } from '../../../src/server/postgres/cluster.ts'
+import { createServerTurns } from '../../../src/server/storage/postgres/cluster.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 

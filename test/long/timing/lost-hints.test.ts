@@ -1,6 +1,6 @@
 import test from 'ava'
-import type { Hints } from '../../../src/server/seams/hints.ts'
 import { followLog } from '../../../src/server/services/logs/follow.ts'
+import type { Hints } from '../../../src/server/storage/ports/hints.ts'
 import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { execution, host, task } from '../../helpers/servers/store-records.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import test from 'ava'
-import { createCluster } from '../../../src/server/embedded/cluster.ts'
+import { createCluster } from '../../../src/server/storage/files/cluster.ts'
 import { createDeliveries } from '../../../src/server/webhooks/deliveries.ts'
 import { createWebhookEvents } from '../../../src/server/webhooks/events.ts'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { createCredentials } from '../../../src/server/access/credentials.ts'
 import { newToken } from '../../../src/server/access/tokens.ts'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const minute = 60_000

@@ -4,7 +4,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import { createCredentials } from '../../../src/server/access/credentials.ts'
 import { lastKnown } from '../../../src/server/access/last-known.ts'
 import { newToken } from '../../../src/server/access/tokens.ts'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { host, token, user } from '../../helpers/servers/store-records.ts'
 

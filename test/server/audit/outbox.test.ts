@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { systemActor } from '../../../src/server/audit/actor.ts'
+import type { Log } from '../../../src/disk/log.ts'
 import { createAuditOutbox } from '../../../src/server/audit/outbox.ts'
-import type { Log } from '../../../src/server/log.ts'
-import type { AuditEvent } from '../../../src/server/seams/audit-log.ts'
+import { systemActor } from '../../../src/server/storage/audit/actor.ts'
+import type { AuditEvent } from '../../../src/server/storage/ports/audit-log.ts'
 
 const event = (action: string): AuditEvent => ({
   actor: systemActor,

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AuditEntry } from '../../../src/core/audit.ts'
 import { RsmError } from '../../../src/core/errors.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
+import { createLog } from '../../../src/disk/log.ts'
 import { recordRequests } from '../../../src/server/audit/recorder.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
-import { systemClock } from '../../../src/server/clock.ts'
 import { buildApp } from '../../../src/server/http/app.ts'
-import { createLog } from '../../../src/server/log.ts'
 import { operation } from '../../../src/server/routes/operation/operation.ts'
-import type { AuditEvent, AuditLog } from '../../../src/server/seams/audit-log.ts'
+import type { AuditEvent, AuditLog } from '../../../src/server/storage/ports/audit-log.ts'
 
 /** An application of one audited and one other operation, on a log whose disk is what the test says. */
 function start(t: ExecutionContext) {

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AuditEntry } from '../../../src/core/audit.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
-import type { AuditEvent } from '../../../src/server/seams/audit-log.ts'
+import type { AuditEvent } from '../../../src/server/storage/ports/audit-log.ts'
 import { event } from '../../helpers/audit/audit-log.ts'
 
 function start(t: ExecutionContext) {

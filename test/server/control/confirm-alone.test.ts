@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { systemClock } from '../../../src/server/clock.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startInjectedServer, type TestServer } from '../../helpers/servers/server.ts'
 

@@ -2,7 +2,7 @@ import { readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { control } from '../../../src/cli/command/control.ts'
-import { systemClock } from '../../../src/server/clock.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startInjectedServer } from '../../helpers/servers/server.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
 import { end, noted } from '../../helpers/agents/noted-link.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { systemClock } from '../../../src/server/clock.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { readEvents } from '../../helpers/clients/events.ts'
 import { startTask } from '../../helpers/clients/tasks.ts'

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { createCarried } from '../../../src/server/files/carried.ts'
 import { createTransfers } from '../../../src/server/files/transfers.ts'
-import type { Executions } from '../../../src/server/seams/executions.ts'
+import type { Executions } from '../../../src/server/storage/ports/executions.ts'
 import { noted } from '../../helpers/agents/noted-link.ts'
 import { embeddedGround } from '../../helpers/servers/grounds.ts'
 import { startInsides } from '../../helpers/servers/services.ts'

@@ -3,9 +3,9 @@ import test from 'ava'
 import type { WebSocket } from 'ws'
 import { encode } from '../../../src/core/protocol/envelope.ts'
 import type { FromAgent } from '../../../src/core/protocol/messages.ts'
+import { createLog } from '../../../src/disk/log.ts'
 import { AgentSocket } from '../../../src/server/hub/agent-socket.ts'
 import { createLinkBounds } from '../../../src/server/hub/link-bounds.ts'
-import { createLog } from '../../../src/server/log.ts'
 import { until } from '../../helpers/until.ts'
 
 const idleTimeout = 300_000

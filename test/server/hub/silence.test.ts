@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { WebSocket, WebSocketServer } from 'ws'
+import { createLog } from '../../../src/disk/log.ts'
 import { AgentSocket } from '../../../src/server/hub/agent-socket.ts'
 import { createLinkBounds } from '../../../src/server/hub/link-bounds.ts'
-import { createLog } from '../../../src/server/log.ts'
 
 const idleTimeout = 300_000
 

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { systemClock } from '../../../src/server/clock.ts'
+import { systemClock } from '../../../src/disk/clock.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'

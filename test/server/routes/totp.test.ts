@@ -3,9 +3,9 @@ import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { codeAt } from '../../../src/server/access/totp.ts'
 import { resetPassword } from '../../../src/server/keep/reset-password.ts'
-import { createKeys, newSigningKey, sealKeyBytes } from '../../../src/server/keys.ts'
 import { createLogin } from '../../../src/server/services/login.ts'
 import { createTotp } from '../../../src/server/services/totp.ts'
+import { createKeys, newSigningKey, sealKeyBytes } from '../../../src/server/storage/keys/keys.ts'
 import { appShows, enableTotp } from '../../helpers/clients/totp.ts'
 import {
   adminLogin,

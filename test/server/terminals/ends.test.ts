@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
 import type { Terminals } from '../../../src/server/terminals/terminals.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
-import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
+import { systemClock as clock, isoTime } from '../../../src/disk/clock.ts'
 import { createHostWatch } from '../../../src/server/webhooks/hosts.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
+import { openJsonStore } from '../../../src/server/storage/files/store/store.ts'
 import { webhookQueueContract } from '../../contracts/webhook-queue.ts'
 
 webhookQueueContract(test, 'on the store,', async (t) => {

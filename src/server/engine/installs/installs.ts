@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isFinal } from '../../../core/tasks/task.ts'
-import type { Execution, OwnEnd } from '../../seams/executions.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Execution, OwnEnd } from '../../storage/ports/executions.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import { storedOutput } from './stored-output.ts'
 

@@ -1,5 +1,5 @@
 import type { Stream } from '../../../core/tasks/task.ts'
-import type { Execution } from '../../seams/executions.ts'
+import type { Execution } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
 
 /** What is said of an installation goes to its task's log, as a script's output does. */

@@ -1,6 +1,6 @@
 import { closeCodes } from '../../../core/protocol/close-codes.ts'
-import type { Execution, Offer } from '../../seams/executions.ts'
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { Execution, Offer } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'
 import { createSending } from './sending.ts'

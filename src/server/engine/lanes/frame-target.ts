@@ -1,9 +1,9 @@
 import { LineBudget } from '../../../core/line-budget.ts'
 import { hasId } from '../../../core/tasks/id-set.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
-import type { RunningExecution } from '../../seams/executions.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { RunningExecution } from '../../storage/ports/executions.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostLanes } from './host-lanes.ts'
 

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import type { LinkClaim } from '../../seams/cluster.ts'
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { LinkClaim } from '../../storage/ports/cluster.ts'
 import type { Incoming } from './incoming.ts'
 
 /** Processes of one agent whose journals are remembered. */

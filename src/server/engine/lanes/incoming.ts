@@ -1,5 +1,5 @@
 import type { ScriptComplete } from '../../../core/protocol/messages.ts'
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
 
 /** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
 export interface EarlyEnd {

@@ -1,4 +1,4 @@
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { Held } from '../held.ts'
 import type { EngineParts } from '../parts.ts'
 import { createDispatch } from './dispatch.ts'

@@ -2,7 +2,7 @@ import type { Payloads } from '../../../core/protocol/messages.ts'
 import { expandPath, isSafeInPath, pathFault } from '../../../core/tasks/remote-path.ts'
 import { runsScript } from '../../../core/tasks/task.ts'
 import { fetchBound } from '../../files/growing.ts'
-import type { GateScript, TaskGates, TaskRecord } from '../../seams/records/task.ts'
+import type { GateScript, TaskGates, TaskRecord } from '../../storage/records/task.ts'
 
 /** What an agent runs that does not know what an upgrade is. */
 const tooOld = `echo "the agent of this host cannot upgrade itself yet: install rsm there again (rsm hosts join)" >&2

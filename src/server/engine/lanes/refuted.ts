@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
 import type { ScriptComplete } from '../../../core/protocol/messages.ts'
 import { fetchedId } from '../../files/files.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 
 /** Limit of the cache of tasks, so that the ends of a large task read it once. */

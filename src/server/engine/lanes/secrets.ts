@@ -1,6 +1,6 @@
-import type { Log } from '../../log.ts'
-import type { Keys } from '../../seams/keys.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { Keys } from '../../storage/ports/keys.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 
 /** The secret parameters of a task. Throws where they can't be opened. */
 export function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {

@@ -1,5 +1,5 @@
 import { longestRun } from '../../../core/tasks/gates.ts'
-import type { AgentLink } from '../agent-link.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { EngineParts } from '../parts.ts'
 import { isTooSilent, silence, silentError } from '../silence.ts'
 import type { HostLane, HostLanes } from './host-lanes.ts'

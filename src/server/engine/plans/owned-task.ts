@@ -1,9 +1,9 @@
 import { longestRun } from '../../../core/tasks/gates.ts'
 import { Plan } from '../../../core/tasks/plan.ts'
 import { isFinal, type TaskType } from '../../../core/tasks/task.ts'
-import { only } from '../../only.ts'
-import type { Execution } from '../../seams/executions.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import { only } from '../../storage/pick.ts'
+import type { Execution } from '../../storage/ports/executions.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import { Watch } from './watch.ts'
 
 /**

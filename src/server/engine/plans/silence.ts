@@ -1,4 +1,4 @@
-import type { End } from '../../seams/executions.ts'
+import type { End } from '../../storage/ports/executions.ts'
 import { notesOf } from '../notes.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'

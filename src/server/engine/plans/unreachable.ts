@@ -1,5 +1,5 @@
 import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/hosts/host-status.ts'
-import type { PresenceView } from '../../seams/presence.ts'
+import type { PresenceView } from '../../storage/ports/presence.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, OwnedTask } from './owned-task.ts'
 

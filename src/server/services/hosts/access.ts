@@ -1,5 +1,5 @@
 import type { HostPatch } from '../../../core/protocol/http/hosts.ts'
-import type { HostRecord } from '../../seams/records/host.ts'
+import type { HostRecord } from '../../storage/records/host.ts'
 import { patched } from '../merge-patch.ts'
 
 /** The SSH port of a host that names none. */

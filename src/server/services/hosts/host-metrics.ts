@@ -1,8 +1,8 @@
 import { invalid } from '../../../core/errors.ts'
 import { createDownsample } from '../../../core/hosts/downsample.ts'
 import { defaultPoints, type HostMetrics, type HostMetricsQuery } from '../../../core/protocol/http/hosts.ts'
-import { isoTime } from '../../clock.ts'
-import { keptFor } from '../../seams/presence.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import { keptFor } from '../../storage/ports/presence.ts'
 import { type Context, notFound } from '../context.ts'
 
 const defaultRange = 24 * 3600_000

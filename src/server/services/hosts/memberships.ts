@@ -2,10 +2,10 @@ import { RsmError } from '../../../core/errors.ts'
 import type { Directory } from '../../../core/selector/directory.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
-import type { Log } from '../../log.ts'
-import type { ClusterRecord } from '../../seams/records/cluster.ts'
-import type { Store } from '../../seams/store.ts'
+import type { Log } from '../../../disk/log.ts'
 import { inTurns } from '../../slices.ts'
+import type { Store } from '../../storage/ports/store.ts'
+import type { ClusterRecord } from '../../storage/records/cluster.ts'
 
 /** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
 const membershipLife = 1000

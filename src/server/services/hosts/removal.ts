@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { Parted } from '../../../core/protocol/http/enrollments.ts'
+import { bury, openEnrollments } from '../../storage/tombstones.ts'
 import { type Context, notFound, tellTokenEnded } from '../context.ts'
-import { bury, openEnrollments } from '../tombstones.ts'
 
 /** Removes a host with all that is kept of it. `conflict` while it runs something, unless `force`. */
 export async function removeHost(context: Context, id: number, force: boolean): Promise<Parted> {

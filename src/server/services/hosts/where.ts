@@ -1,5 +1,5 @@
 import type { HostQuery } from '../../../core/protocol/http/hosts.ts'
-import type { Where } from '../../seams/store.ts'
+import type { Where } from '../../storage/ports/store.ts'
 import type { Context } from '../context.ts'
 
 /** The parts of `key:value`. */

@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
 import { Mutex } from '../../../core/mutex.ts'
 import { sourceOf } from '../../access/source.ts'
-import type { ShortLived } from '../../seams/short-lived.ts'
+import type { ShortLived } from '../../storage/ports/short-lived.ts'
 
 /** Failures of one username from one address, or /64 of IPv6, before the answer is 429. */
 const failures = { most: 10, life: 5 * 60_000 }

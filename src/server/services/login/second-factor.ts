@@ -1,6 +1,6 @@
 import { RsmError } from '../../../core/errors.ts'
 import { plainCode, stepOf, stepsTaken } from '../../access/totp.ts'
-import type { Totp, UserRecord } from '../../seams/records/user.ts'
+import type { Totp, UserRecord } from '../../storage/records/user.ts'
 import type { Context } from '../context.ts'
 
 /** Tries of codes for one user, from anywhere: whoever gets so far knows the password. */

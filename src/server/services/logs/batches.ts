@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
-import type { Outputs, ReadQuery, StoredLine } from '../../seams/outputs.ts'
+import type { Outputs, ReadQuery, StoredLine } from '../../storage/ports/outputs.ts'
 
 const eventEnd = Buffer.from('\n\n')
 

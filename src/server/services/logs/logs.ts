@@ -1,8 +1,8 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { TaskResult } from '../../../core/tasks/task.ts'
-import type { Part, StoredEntry } from '../../seams/outputs.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { Part, StoredEntry } from '../../storage/ports/outputs.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 
 const defaultSize = 500

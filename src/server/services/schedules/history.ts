@@ -1,7 +1,7 @@
 import type { Skip } from '../../../core/schedules/decide.ts'
-import { isoTime } from '../../clock.ts'
-import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
-import type { Transaction } from '../../seams/store.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import type { Transaction } from '../../storage/ports/store.ts'
+import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 
 /** Entries that are kept of a schedule: the newest. */

@@ -1,5 +1,5 @@
 import { sinceBoot } from '../../../disk/agreed-clock.ts'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../../disk/clock.ts'
 
 /** Milliseconds by which a clock is set that makes slots due, or puts them off, as if the time had passed. */
 const believed = 3600_000

@@ -9,10 +9,10 @@ import type {
 import { type AdHocScript, type GateOption, runOptions } from '../../../core/protocol/http/tasks.ts'
 import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedules/timing.ts'
 import { firstLine } from '../../../core/scripts/first-line.ts'
-import { isoTime } from '../../clock.ts'
-import { only } from '../../only.ts'
-import type { ScheduleRecord, SlotRecord } from '../../seams/records/schedule.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import { only } from '../../storage/pick.ts'
+import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import { patched, patchedMap } from '../merge-patch.ts'
 
 /** What a user says of a schedule. */

@@ -1,8 +1,8 @@
 import { may, reaches } from '../../../core/permissions.ts'
-import type { UserCaller } from '../../access/caller.ts'
-import { refusal } from '../../access/standing.ts'
-import type { ScheduleRecord } from '../../seams/records/schedule.ts'
-import type { Reads, Transaction } from '../../seams/store.ts'
+import type { UserCaller } from '../../storage/ports/caller.ts'
+import { refusal } from '../../storage/ports/standing.ts'
+import type { Reads, Transaction } from '../../storage/ports/store.ts'
+import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import { stillAllowed } from '../still-allowed.ts'
 
 /** Whose rights a schedule has that this caller writes. */

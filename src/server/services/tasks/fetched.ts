@@ -3,9 +3,9 @@ import type { Page, PageQuery } from '../../../core/protocol/http/common.ts'
 import type { TaskFile } from '../../../core/protocol/http/files.ts'
 import { expandPath } from '../../../core/tasks/remote-path.ts'
 import { fetchedId } from '../../files/files.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import { pageOf, windowOf } from '../../storage/paging.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
-import { pageOf, windowOf } from '../paging.ts'
 
 /** What has come from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
 export async function fetchedBy(

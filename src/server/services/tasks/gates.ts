@@ -3,7 +3,7 @@ import type { ExecutionOptions, GateOption } from '../../../core/protocol/http/t
 import { firstLine } from '../../../core/scripts/first-line.ts'
 import { defaultInterval } from '../../../core/tasks/gates.ts'
 import { defaultTimeout } from '../../../core/tasks/plan.ts'
-import type { GateScript, TaskGates } from '../../seams/records/task.ts'
+import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
 import { adHocScript, type ScriptToRun, storedScript } from './script-to-run.ts'

@@ -1,7 +1,7 @@
 import { foldIds } from '../../../core/tasks/id-set.ts'
-import type { Log } from '../../log.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
-import type { Store } from '../../seams/store.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { Store } from '../../storage/ports/store.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
 
 /** Tasks in one transaction. */
 const atOnce = 500

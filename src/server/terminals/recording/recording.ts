@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
-import type { Log } from '../../log.ts'
-import type { Recordings, RecordingWriter } from '../../seams/recordings.ts'
-import type { TerminalRecord } from '../../seams/records/terminal.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { Recordings, RecordingWriter } from '../../storage/ports/recordings.ts'
+import type { TerminalRecord } from '../../storage/records/terminal.ts'
 import { fullMark, type Recorded, readRecorded } from './recorded.ts'
 
 /** No recording grows beyond this. */

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { planOf } from '../../../../src/server/engine/plans/owned-task.ts'
-import type { ExecutionRecord } from '../../../../src/server/seams/records/execution.ts'
-import type { TaskRecord } from '../../../../src/server/seams/records/task.ts'
+import type { ExecutionRecord } from '../../../../src/server/storage/records/execution.ts'
+import type { TaskRecord } from '../../../../src/server/storage/records/task.ts'
 
 const end = Date.parse('2026-11-21T03:00:00.000Z')
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString()

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import Fastify from 'fastify'
 import pino from 'pino'
-import type { Log } from '../../../../src/server/log.ts'
+import type { Log } from '../../../../src/disk/log.ts'
 import { sendEvents } from '../../../../src/server/routes/operation/event-stream.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
-import type { Outputs, ReadQuery } from '../../../../src/server/seams/outputs.ts'
 import { Batches } from '../../../../src/server/services/logs/batches.ts'
+import type { Outputs, ReadQuery } from '../../../../src/server/storage/ports/outputs.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 
 const taskId = 'a'.repeat(22)

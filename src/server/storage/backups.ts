@@ -1,0 +1,37 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Mutex } from '../../core/mutex.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Backup, BackupOptions, Keep } from './ports/keep.ts'
+
+interface Parts {
+  readonly keep: Pick<Keep, 'backup'>
+  /** Shared with all that removes old data. */
+  readonly dataLock: Mutex
+  readonly log: Log
+}
+
+/** Backups of a running server: one at a time, and while one is made nothing is removed for its age. */
+export type BeginBackup = (options: BackupOptions) => Promise<Backup>
+
+export function createBackups({ keep, dataLock, log }: Parts): BeginBackup {
+  let isUnderWay = false
+  return async (options) => {
+    if (isUnderWay)
+      throw new RsmError('conflict', 'a backup is under way already', { hint: 'wait until it has ended' })
+    isUnderWay = true
+    const unlock = await dataLock.acquire()
+    const release = () => {
+      isUnderWay = false
+      unlock()
+    }
+    const backup = await keep.backup(options).catch((error: unknown) => {
+      release()
+      throw error
+    })
+    backup.made.finally(release).then(
+      (made) => log.info({ ...made }, 'a backup was made'),
+      (error: unknown) => log.warn({ err: error }, 'a backup broke off'),
+    )
+    return backup
+  }
+}

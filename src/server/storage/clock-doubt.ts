@@ -1,0 +1,27 @@
+import { type ClockDoubt, doubtSentence } from '../../core/clock/clock-doubt.ts'
+import type { Log } from '../../disk/log.ts'
+import { systemActor } from './audit/actor.ts'
+import type { AuditLog } from './ports/audit-log.ts'
+
+interface Told {
+  audit: Pick<AuditLog, 'append'>
+  log: Log
+}
+
+/** Log and audit log hear when the clock begins or ends (null) to be doubted. */
+export function tellDoubt({ audit, log }: Told): (doubt: ClockDoubt | null) => void {
+  return (doubt) => {
+    const message = doubt ? doubtSentence(doubt) : 'the clock is believed'
+    log[doubt ? 'error' : 'info']({ ...doubt }, message)
+    audit
+      .append({
+        actor: systemActor,
+        ip: null,
+        action: doubt ? 'clock.doubt' : 'clock.agree',
+        object: null,
+        outcome: doubt ? 'FAILED' : 'SUCCESS',
+        detail: { ...doubt, message },
+      })
+      .catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
+  }
+}

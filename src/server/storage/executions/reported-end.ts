@@ -1,0 +1,122 @@
+import { constants } from 'node:os'
+import type { ScriptComplete } from '../../../core/protocol/messages.ts'
+import type { FinalStatus, Survivor } from '../../../core/tasks/task.ts'
+import { printable } from '../../../core/text/printable.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import type { Execution, OutputSoFar, ReportedEnd } from '../ports/executions.ts'
+
+/** An agent's times are believed within so many milliseconds of what the server saw. */
+const clockTolerance = 5000
+
+const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+export function signalOf(complete: ScriptComplete): string | null {
+  if (complete.signal !== undefined) return complete.signal
+  return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
+}
+
+/**
+ * What an end means: SUCCESS is exit 0, TIMEOUT −1, FAILED any other code (contract §4), and an agent's own word has to fit
+ * that. Where it does not, `doubt` says so, and the end is never a SUCCESS.
+ */
+export function statusOf(
+  { exitCode, status: said, verify }: ScriptComplete,
+  isCancelRequested: boolean,
+  refuted: string | null = null,
+): { status: FinalStatus; doubt: string | null } {
+  if (said === 'LOST') return { status: said, doubt: null }
+  // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
+  if (isCancelRequested && (said === undefined || said === 'CANCELLED'))
+    return { status: 'CANCELLED', doubt: null }
+  // Its script has succeeded: the exit code is that of what verified it.
+  if (said === 'FAILED' && verify && verify.status !== 'SUCCESS') return { status: said, doubt: null }
+  const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
+  if (said === undefined || said === meant)
+    return meant === 'SUCCESS' && refuted !== null
+      ? { status: 'FAILED', doubt: refuted }
+      : { status: meant, doubt: null }
+  const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', although it was not cancelled' : ''}`
+  return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }
+}
+
+/** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
+function times(complete: ScriptComplete, current: Execution, now: number) {
+  const sent = Date.parse(current.sentAt ?? isoTime(now))
+  const plausible = (text: string) => {
+    const time = Date.parse(text)
+    return time >= sent - clockTolerance && time <= now + clockTolerance ? time : Number.NaN
+  }
+  const duration = Math.max(0, Number.isFinite(complete.duration) ? Math.round(complete.duration) : 0)
+  const start = plausible(complete.startedAt)
+  const end = plausible(complete.completedAt)
+  const startedAt = Number.isNaN(start) ? Math.max(sent, now - duration) : start
+  const completedAt = Number.isNaN(end) || end < startedAt ? Math.max(startedAt, now) : end
+  return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
+}
+
+/**
+ * How much less is stored than the script wrote, in words; null where nothing is missing. U+FFFD only ever makes it more, and
+ * a cut is marked as one.
+ */
+function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
+  const isCut = complete.truncated === true || output.truncated
+  const parts = (['stdout', 'stderr'] as const).flatMap((stream) => {
+    const [stored, wrote] = [output[`${stream}Bytes`], complete[`${stream}Bytes`] ?? 0]
+    return !isCut && stored < wrote ? [`${wrote - stored} of ${wrote} bytes of ${stream}`] : []
+  })
+  if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
+  if (!output.incomplete) return null
+  // A base-protocol agent does not tell how much there was.
+  return `output is missing: how much cannot be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
+}
+
+function sentence(parts: readonly (string | null | undefined)[]): string | null {
+  const said = parts.filter((part) => part)
+  return said.length === 0 ? null : printable(said.join('; '))
+}
+
+/** Who tells what held the processes, but not what is left of them, does not know that. */
+function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | null {
+  if (survivors === undefined) return containment ? null : []
+  return survivors.map(({ pid, command }) => ({ pid, command: printable(command) }))
+}
+
+/** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
+export function settled(
+  { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
+  output: OutputSoFar,
+  current: Execution,
+  now: number,
+): Execution {
+  const { status, doubt } = statusOf(complete, current.cancelRequested, refuted)
+  const { verify, rollback } = complete
+  const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
+  const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
+  // What was waited for in vain is told by its pieces already.
+  const sizes = incomplete ? null : lacks
+  return {
+    ...current,
+    ...times(complete, current, now),
+    status,
+    exitCode: isUnknown ? null : complete.exitCode,
+    signal: signalOf(complete),
+    stdoutBytes: complete.stdoutBytes ?? output.stdoutBytes,
+    stderrBytes: complete.stderrBytes ?? output.stderrBytes,
+    truncated: complete.truncated === true || output.truncated,
+    outputComplete: status !== 'LOST' && lacks === null,
+    error: sentence([complete.error, status === 'CANCELLED' ? null : timeoutHint, doubt, sizes]),
+    containment: levels.find((level) => level === complete.containment) ?? null,
+    survivors: survivorsOf(complete),
+    ...(complete.changed !== undefined && { changed: complete.changed }),
+    ...(verify && { verify }),
+    ...(rollback && { rollback }),
+  }
+}
+
+/** An end whose output has not all come, as far as it has. */
+export function withoutTheRest(complete: ScriptComplete, { storedSequence }: OutputSoFar): ScriptComplete {
+  const { error, lastSequence = -1 } = complete
+  const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
+  return { ...complete, lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
+}

@@ -1,0 +1,80 @@
+import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
+import type { Counts, TaskResult } from '../../../core/tasks/task.ts'
+import { only } from '../pick.ts'
+import type { Execution } from '../ports/executions.ts'
+import type { TaskRecord } from '../records/task.ts'
+
+type Kept = Pick<Execution, Exclude<keyof TaskResult, Added>> & Partial<Pick<TaskResult, Added>>
+/** What results of older servers lack. */
+type Added = 'phase' | 'verify' | 'rollback'
+
+/** Of an execution, or of a result as it was kept. */
+export function resultOf(execution: Kept): TaskResult {
+  return {
+    ...only(
+      execution,
+      'hostId',
+      'hostname',
+      'status',
+      'exitCode',
+      'signal',
+      'startedAt',
+      'completedAt',
+      'duration',
+    ),
+    ...only(execution, 'stdoutBytes', 'stderrBytes', 'truncated', 'outputComplete', 'error'),
+    containment: execution.containment ?? null,
+    survivors: execution.survivors === undefined ? [] : execution.survivors,
+    changed: execution.changed ?? null,
+    phase: execution.status === 'RUNNING' ? (execution.phase ?? 'SCRIPT') : null,
+    verify: execution.verify ?? null,
+    rollback: execution.rollback ?? null,
+    lateResult: execution.lateResult,
+  }
+}
+
+/** What follows on its script, without the texts. */
+function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
+  const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
+  const { verify, rollback } = gates ?? {}
+  return {
+    verify: verify ? only(verify, ...named, 'retries', 'intervalSeconds') : null,
+    rollback: rollback ? only(rollback, ...named) : null,
+  }
+}
+
+/** Its files, with the name of what goes to hosts. */
+function shownFiles({
+  copy,
+  fetch,
+  stdin,
+  fileName,
+}: TaskRecord): Pick<TaskSummary, 'copy' | 'fetch' | 'stdin'> {
+  const name = fileName ?? null
+  return {
+    copy: copy ? { ...copy, file: { ...copy.file, name } } : null,
+    fetch: fetch ?? null,
+    stdin: stdin ? { ...stdin, name } : null,
+  }
+}
+
+/** A task as lists and events show it; `counts` of a running one are those of its executions. */
+export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
+  return {
+    taskId: task.id,
+    ...only(task, 'status', 'hostCount'),
+    counts: { ...counts },
+    ...only(task, 'strategy', 'batchSize', 'scriptId', 'scriptVersion', 'scriptName'),
+    firstLine: task.firstLine ?? null,
+    ...only(task, 'type', 'timeout', 'runAs'),
+    limits: task.limits ?? null,
+    ...shownGates(task),
+    ...shownFiles(task),
+    limitRate: task.limitRate ?? null,
+    clusterId: task.clusterId,
+    retryOf: task.retryOf ?? null,
+    scheduleId: task.scheduleId ?? null,
+    plannedAt: task.plannedAt ?? null,
+    ...only(task, 'createdBy', 'createdAt', 'startedAt', 'completedAt', 'duration'),
+  }
+}

@@ -1,0 +1,183 @@
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type AuditEntry,
+  type AuditFilter,
+  type AuditHead,
+  chainEntry,
+  type Sha256,
+} from '../../../../core/audit.ts'
+import { RsmError } from '../../../../core/errors.ts'
+import type { Page } from '../../../../core/protocol/http/common.ts'
+import { AppendLog } from '../../../../disk/append-log.ts'
+import { type Clock, isoTime } from '../../../../disk/clock.ts'
+import type { Disk } from '../../../../disk/disk.ts'
+import type { Log } from '../../../../disk/log.ts'
+import type { Reserve } from '../../../../disk/reserve.ts'
+import { bounded } from '../../audit/bounded.ts'
+import { parseEntry } from '../../audit/stored-entry.ts'
+import type { AuditEvent, AuditLog, ListQuery, RawQuery } from '../../ports/audit-log.ts'
+import { marksOf, matcherOf } from './filter.ts'
+import { listEntries } from './list.ts'
+import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
+import { longestLine, offsetAfter, readForward } from './read.ts'
+
+interface AuditLogOptions {
+  directory: string
+  storeId: string
+  clock: Clock
+  log: Log
+  sha256: Sha256
+  /** The disk can't be trusted any more: nothing may be tried again. */
+  onFatal(error: unknown): void
+  /** Milliseconds between looks whether a full disk has room again. */
+  probeMilliseconds?: number
+  /** Freed when the disk is full. */
+  reserve?: Reserve | null
+  /** For tests: where faults are put in. */
+  disk?: Disk
+}
+
+/** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
+const longestQueue = 100_000
+const newline = Buffer.from('\n')
+const system = { type: 'system', id: null, name: null, tokenId: null } as const
+
+/** Opens the log; a new one begins with an entry that names the store. */
+export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const found = await openLogFile(options.directory)
+  const { size, cut } = found
+  const opened = new FileAuditLog(found, options)
+  const own = { actor: system, ip: null, outcome: 'SUCCESS' } as const
+  const store = { type: 'store', id: options.storeId, name: null }
+  if (size === 0) await opened.append({ ...own, action: 'audit.begin', object: store, detail: {} })
+  if (cut) {
+    options.log.warn(cut, 'the end of the audit log was torn; it was cut off')
+    const repair = { ...own, action: 'audit.repair', object: store, outcome: 'FAILED', detail: cut } as const
+    // A full disk refuses it; the line above has said it.
+    await opened.append(repair).catch(() => undefined)
+  }
+  return opened
+}
+
+class FileAuditLog implements AuditLog {
+  readonly #options: AuditLogOptions
+  readonly #file: FileHandle
+  readonly #log: AppendLog
+  /** What the next entry is chained to. */
+  #last: AuditHead
+  #durable: { readonly size: number; readonly head: AuditHead }
+  #refused = 0
+
+  constructor({ file, size, head }: OpenedLog, options: AuditLogOptions) {
+    this.#file = file
+    this.#last = head
+    this.#durable = { size, head }
+    this.#options = options
+    this.#log = new AppendLog(
+      { path: join(options.directory, auditFileName), handle: file, size },
+      {
+        name: 'the audit log',
+        sync: 'batch',
+        whenFull: 'the disk of the audit log is full; what has to be audited is refused until there is room',
+        whenDeleted: 'stop the server, keep what is left of its audit directory, and start it again',
+        probeMilliseconds: options.probeMilliseconds,
+        refused: (fault, error) => {
+          // What failed leaves no gap in the chain.
+          this.#last = this.#durable.head
+          if (fault === 'failed') return options.onFatal(error)
+          if (fault === 'full') options.reserve?.giveUp(error)
+          options.log.warn({ err: error }, 'the audit log takes no entries')
+        },
+        resumed: () => {
+          if (options.reserve?.isGivenUp !== true) this.#resumed()
+        },
+        disk: options.disk,
+      },
+    )
+    options.reserve?.onRestored(() => this.#resumed())
+  }
+
+  get refusal(): string | null {
+    return (this.#log.refusal ?? this.#options.reserve?.refusal)?.message ?? null
+  }
+
+  async append(event: AuditEvent): Promise<AuditEntry> {
+    if (this.#log.queueLength >= longestQueue)
+      throw new RsmError('unavailable', 'too many audit entries wait for the disk')
+    const refusal = this.#options.reserve?.refusal
+    if (refusal) {
+      this.#refused++
+      throw refusal
+    }
+    const at = event.at ?? isoTime(this.#options.clock.now())
+    const { line, entry } = chainEntry(this.#last, bounded({ ...event, at }), this.#options.sha256)
+    const head = { id: entry.id, hash: entry.hash }
+    if (this.#log.refusal === null) this.#last = head
+    try {
+      const size = await this.#log.append([Buffer.from(`${line}\n`)])
+      this.#durable = { size, head }
+    } catch (error) {
+      this.#refused++
+      throw error
+    }
+    return entry
+  }
+
+  #resumed(): void {
+    const detail = { refused: this.#refused }
+    this.#refused = 0
+    this.#options.log.info(detail, 'the audit log takes entries again')
+    const own = { actor: system, ip: null, object: null, outcome: 'SUCCESS' } as const
+    this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
+  }
+
+  list(query: ListQuery): Promise<Page<AuditEntry>> {
+    return listEntries(this.#file, this.#durable.size, this.#durable.head.id, query)
+  }
+
+  raw({ after = 0, ...filter }: RawQuery = {}): AsyncIterable<Buffer> {
+    const { size, head } = this.#durable
+    const isWhole = Object.values(filter).every((value) => value === undefined)
+    return this.#rawFrom(after, head.id, size, isWhole ? null : filter)
+  }
+
+  async *#rawFrom(
+    after: number,
+    lastId: number,
+    end: number,
+    filter: AuditFilter | null,
+  ): AsyncGenerator<Buffer> {
+    const from = after === 0 ? 0 : after >= lastId ? end : await offsetAfter(this.#file, end, after)
+    if (filter === null) return yield* this.#bytes(from, end)
+    const matches = matcherOf(filter)
+    const marks = marksOf(filter)
+    for await (const lines of readForward(this.#file, from, end)) {
+      const kept = lines.filter((line) => {
+        const entry = marks.every((mark) => line.includes(mark)) ? parseEntry(line) : null
+        return entry !== null && matches(entry)
+      })
+      if (kept.length > 0) yield Buffer.concat(kept.flatMap((line) => [line, newline]))
+    }
+  }
+
+  /** In blocks that end with a line; one that is longer than any entry is cut. */
+  async *#bytes(from: number, end: number): AsyncGenerator<Buffer> {
+    for (let at = from; at < end; ) {
+      const chunk = Buffer.allocUnsafe(Math.min(longestLine, end - at))
+      const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, at)
+      if (bytesRead === 0) return
+      const block = chunk.subarray(0, chunk.lastIndexOf(10, bytesRead - 1) + 1 || bytesRead)
+      yield block
+      at += block.length
+    }
+  }
+
+  async head(): Promise<AuditHead> {
+    return this.#durable.head
+  }
+
+  close(): Promise<void> {
+    return this.#log.close()
+  }
+}

@@ -1,0 +1,58 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { AuditEntry } from '../../../../core/audit.ts'
+import type { Page } from '../../../../core/protocol/http/common.ts'
+import { parseEntry, unreadableEntry } from '../../audit/stored-entry.ts'
+import { pageOf, windowOf } from '../../paging.ts'
+import type { ListQuery } from '../../ports/audit-log.ts'
+import { marksOf, matcherOf } from './filter.ts'
+import { type Line, offsetAfter, readBackward } from './read.ts'
+
+/** Its id is not known. */
+const entryOf = ({ bytes, offset }: Line): AuditEntry =>
+  parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
+
+/**
+ * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no
+ * further than it takes to know whether there is more, so that all pages together read the log once.
+ */
+export async function listEntries(
+  file: FileHandle,
+  size: number,
+  lastId: number,
+  query: ListQuery,
+): Promise<Page<AuditEntry>> {
+  const { page: _page, offset: _offset, size: _size, before, ...filter } = query
+  const { offset: first, limit: pageSize } = windowOf(query)
+  const counted = before === undefined ? Number.POSITIVE_INFINITY : first + pageSize + 1
+  const newest = before === undefined ? lastId : Math.min(lastId, before - 1)
+  const endAfter = async (id: number) => (id >= lastId ? size : offsetAfter(file, size, id))
+  if (Object.values(filter).every((value) => value === undefined)) {
+    const total = Math.min(newest, counted)
+    if (first >= newest) return pageOf([], total, query)
+    return pageOf(await lastEntries(file, await endAfter(newest - first), pageSize), total, query)
+  }
+  const matches = matcherOf(filter)
+  const wanted = marksOf(filter)
+  const content: AuditEntry[] = []
+  let total = 0
+  for await (const lines of readBackward(file, await endAfter(newest)))
+    for (const line of lines) {
+      if (!wanted.every((mark) => line.bytes.includes(mark))) continue
+      const entry = entryOf(line)
+      if (!matches(entry)) continue
+      if (total >= first && content.length < pageSize) content.push(entry)
+      total++
+      if (total === counted) return pageOf(content, total, query)
+    }
+  return pageOf(content, total, query)
+}
+
+async function lastEntries(file: FileHandle, end: number, count: number): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = []
+  for await (const lines of readBackward(file, end))
+    for (const line of lines) {
+      entries.push(entryOf(line))
+      if (entries.length === count) return entries
+    }
+  return entries
+}

@@ -1,0 +1,72 @@
+import { rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { RsmError } from '../../../../core/errors.ts'
+import { isDiskFull, replaceDurably, temporaryName } from '../../../../disk/durable.ts'
+import { removeStale } from '../../../../disk/stale.ts'
+import { whyUnwritable } from '../../../../disk/unwritable.ts'
+import { removeOnSignal } from './on-signal.ts'
+import { type Unpacked, unpackBackup } from './unpack.ts'
+
+/** Reads a backup as who restores it would, and passes its bytes on. Errors: as of `unpackBackup`. */
+export async function checkBackup(
+  backup: AsyncIterable<Uint8Array>,
+  write: (chunk: Uint8Array) => Promise<unknown>,
+): Promise<Unpacked> {
+  async function* passed(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of backup) {
+      await write(chunk)
+      yield chunk
+    }
+  }
+  return unpackBackup(passed(), {
+    header: () => undefined,
+    async file(_name, bytes) {
+      for await (const _ of bytes);
+    },
+  })
+}
+
+function unwritable(path: string, error: unknown): RsmError {
+  const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const why = missing ? 'there is no such directory' : whyUnwritable(error)
+  // Of a full disk whoever typed the name is not to blame.
+  return new RsmError(isDiskFull(error) ? 'unavailable' : 'usage', `can't write ${path}: ${why}`, {
+    cause: error,
+  })
+}
+
+/** Writes a backup into a file of mode 0600, checking it on the way: the file takes its name when all of it is there and good. */
+export async function writeCheckedFile(
+  path: string,
+  backup: AsyncIterable<Uint8Array>,
+): Promise<Unpacked & { bytes: number }> {
+  await removeStale(path)
+  const temporary = temporaryName(path)
+  const remove = () => rmSync(temporary, { force: true })
+  let file: FileHandle
+  try {
+    file = await open(temporary, 'wx', 0o600)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+  const stop = removeOnSignal(remove)
+  let bytes = 0
+  try {
+    const unpacked = await checkBackup(backup, async (chunk) => {
+      await file.writeFile(chunk).catch((error: unknown) => {
+        throw unwritable(path, error)
+      })
+      bytes += chunk.length
+    })
+    await file.sync()
+    await file.close()
+    await replaceDurably(temporary, path)
+    return { ...unpacked, bytes }
+  } catch (error) {
+    await file.close()
+    throw error instanceof RsmError ? error : unwritable(path, error)
+  } finally {
+    remove()
+    stop()
+  }
+}

@@ -1,0 +1,105 @@
+import { constants, type StatsFs } from 'node:fs'
+import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { modeBits } from '../../../../disk/files/attributes.ts'
+
+const MB = 1024 ** 2
+/** Of free room: below the first the store soon refuses writes, below the other somebody should look. */
+const tooLittle = 100 * MB
+const littleShare = 0.05
+
+export async function lookAtDirectory(path: string): Promise<Look> {
+  const name = '`rsm server doctor --data-dir DIR`'
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
+  if (found instanceof Error) {
+    const why = found.code === 'ENOENT' ? 'is not there' : `cannot be looked at: ${found.message}`
+    return [finding('data-directory', 'error', `the data directory ${path} ${why}`, `name another: ${name}`)]
+  }
+  if (!found.isDirectory())
+    return [finding('data-directory', 'error', `${path} is not a directory`, `name another: ${name}`)]
+  return null
+}
+
+/** Whose the files are, and who may read them. */
+export async function lookAtPermissions(path: string, keysDirectory: string): Promise<Look> {
+  const owner = await stat(path)
+  const findings: Finding[] = []
+  const mode = (found: { mode: number }) => (found.mode & modeBits).toString(8)
+  if ((owner.mode & 0o077) !== 0)
+    findings.push(
+      finding(
+        'permissions',
+        'error',
+        `${path} is open to other users (mode ${mode(owner)})`,
+        `\`chmod 700 ${path}\``,
+      ),
+    )
+  const files = [
+    ...(await readdir(path, { recursive: true }).catch(() => readdir(path))).map((name) => join(path, name)),
+    ...(await readdir(keysDirectory).catch(() => [])).map((name) => join(keysDirectory, name)),
+  ]
+  for (const file of files) {
+    const found = await lstat(file).catch(() => null)
+    if (found === null) continue
+    if (found.uid !== owner.uid) {
+      const whose = `${file} belongs to user ${found.uid}, the data directory to ${owner.uid}`
+      findings.push(finding('permissions', 'error', whose, `\`chown -R ${owner.uid}:${owner.gid} ${path}\``))
+      break
+    }
+    if (file.endsWith('.key') && (found.mode & 0o077) !== 0)
+      findings.push(
+        finding(
+          'permissions',
+          'error',
+          `other users may read ${file} (mode ${mode(found)})`,
+          `\`chmod 600 ${file}\`; anyone who has read it can sign scripts: \`rsm server start --new-keys\``,
+        ),
+      )
+  }
+  const mayWrite = await access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!mayWrite)
+    findings.push(
+      finding(
+        'permissions',
+        'error',
+        `${path} cannot be written by this user`,
+        'run this as the user of the server',
+      ),
+    )
+  return findings.length > 0 ? findings : 'its files are their owner’s only'
+}
+
+type Room = Pick<StatsFs, 'bavail' | 'blocks' | 'bsize' | 'ffree' | 'files'>
+
+/** How much room the disk has. */
+export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }: Room): Look {
+  const free = bavail * bsize
+  const share = blocks === 0 ? 1 : bavail / blocks
+  const todo = `free some: \`df -h ${path}\`; \`rsm server retention --dry-run\` says what is past its time`
+  const says = `the disk of the data directory has ${Math.floor(free / MB)} MB left (${Math.floor(share * 100)} %)`
+  if (free < tooLittle) return [finding('disk', 'error', says, todo)]
+  if (files > 0 && ffree / files < littleShare)
+    return [finding('disk', 'warning', `the disk of the data directory has ${ffree} inodes left`, todo)]
+  if (share < littleShare) return [finding('disk', 'warning', says, todo)]
+  return `its disk has ${Math.floor(free / MB)} MB left`
+}
+
+export const lookAtDisk = async (path: string): Promise<Look> => judgeRoom(path, await statfs(path))
+
+/** What was moved aside, as the store did not know it. */
+export async function lookAtOrphans(path: string): Promise<Look> {
+  const findings: Finding[] = []
+  for (const name of ['tasks', 'terminals', 'scripts']) {
+    const folder = join(path, name, 'orphaned')
+    if ((await readdir(folder).catch(() => [])).length === 0) continue
+    const says = `${folder} holds what this store does not know`
+    const todo =
+      'if it is this store’s, move it back while the server is stopped; the server removes it in time'
+    findings.push(finding('orphans', 'note', says, todo))
+  }
+  return findings
+}

@@ -1,0 +1,100 @@
+import { createServer } from 'node:net'
+import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { doubtSentence } from '../../../../core/clock/clock-doubt.ts'
+import type { ProcessStatus } from '../../../../core/protocol/control.ts'
+import { holderOfPort } from './port-holder.ts'
+
+/** What a server that runs says of itself; `version` is that of the program that asks. */
+export function judgeRunning(status: ProcessStatus, version: string): Look {
+  const findings: Finding[] = []
+  const { readOnly, auditRefused, restore, clock } = status
+  if (readOnly !== null)
+    findings.push(
+      finding('writes', 'error', `it takes no writes: ${readOnly}`, 'look at its disk and its log'),
+    )
+  if (auditRefused !== null)
+    findings.push(
+      finding(
+        'writes',
+        'error',
+        `its audit log takes no entries: ${auditRefused}`,
+        'look at its disk and its log',
+      ),
+    )
+  if (restore !== null)
+    findings.push(
+      finding(
+        'restored',
+        'warning',
+        restore.executions === 0
+          ? `it was restored from a backup and holds no executions: ${restore.reason}`
+          : `it holds ${restore.executions} executions, which may have run since: ${restore.reason}`,
+        restore.executions === 0
+          ? 'schedules and earlier webhook deliveries resume after `rsm server confirm-restore`'
+          : '`rsm server confirm-restore`, or with --cancel-pending',
+      ),
+    )
+  if (clock !== null)
+    findings.push(
+      finding(
+        'clock-jumped',
+        'warning',
+        doubtSentence(clock),
+        'set it right; if it is: `rsm server confirm-clock`',
+      ),
+    )
+  if (status.version !== version)
+    findings.push(
+      finding('version', 'warning', `it is ${status.version}, this rsm ${version}`, 'restart the server'),
+    )
+  return findings.length > 0 ? findings : `it runs (pid ${status.pid}, ${status.version})`
+}
+
+function listenError(host: string, port: number): Promise<NodeJS.ErrnoException | null> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', resolve)
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)))
+  })
+}
+
+/** Whether a server could listen there. */
+export async function lookAtPort(host: string, port: number): Promise<Look> {
+  const error = await listenError(host, port)
+  if (error === null) return port === 0 ? null : `port ${port} of ${host} is free`
+  if (error.code !== 'EADDRINUSE')
+    return [
+      finding(
+        'port',
+        'error',
+        `no server can listen on ${host} port ${port}: ${error.message}`,
+        'choose another with --host and --port of `rsm server start`',
+      ),
+    ]
+  const by = (await holderOfPort(port)) ?? 'another process'
+  const todo = `stop it, or choose another port: \`rsm server start --port PORT\`; \`ss -ltnp 'sport = :${port}'\` shows it`
+  return [finding('port', 'error', `port ${port} of ${host} is in use by ${by}`, todo)]
+}
+
+/** `newest`: when the data was last written, in milliseconds since 1970, as `now`. */
+export function judgeClock(newest: number | null, now: number): Look {
+  const hour = 3_600_000
+  if (newest === null || newest - now < hour) return 'its clock is not behind its data'
+  const says = `the clock shows ${new Date(now).toISOString()}, but its data was written at ${new Date(newest).toISOString()}`
+  return [finding('clock', 'error', says, 'set the clock right before the server starts: `timedatectl`')]
+}
+
+/** The oldest Node that the package allows; of the program that asks, which starts servers too. */
+export function judgeNode(version: string, oldest: readonly [number, number]): Look {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1])
+  if (!isOld) return `Node is ${version}`
+  return [
+    finding(
+      'software',
+      'error',
+      `Node is ${version}; rsm needs ${oldest.join('.')} or newer`,
+      'install a newer Node',
+    ),
+  ]
+}

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { keyFault, keyNames } from '../../keys/key-files.ts'
+import type { KeyRecord } from '../../records/run.ts'
+import type { Tables } from '../../tables/tables.ts'
+import { damaged, manifestName, NewerStore, readManifest } from '../store/files.ts'
+import { load } from '../store/recovery.ts'
+import { refuseWithoutStore } from '../used.ts'
+
+const rewrite = 'if the server runs, `rsm server compact` rewrites the store from its memory; else '
+const back = 'bring it back from a backup: `rsm server restore FILE --data-dir DIR`'
+
+function refusal(error: unknown, isRunning: boolean): Finding {
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof NewerStore) return finding('newer', 'error', message, 'use the newer rsm')
+  return finding('store', 'error', message, `${isRunning ? rewrite : ''}${back}`)
+}
+
+/** Reads the store as a start would and changes nothing; `tables` is null where it can't be read. */
+export async function lookAtStore(
+  path: string,
+  isRunning: boolean,
+): Promise<{ look: Look; tables: Tables | null }> {
+  const first = await readStore(path, isRunning)
+  // A server that runs may have put other files in their place meanwhile.
+  return first.tables === null && isRunning ? readStore(path, isRunning) : first
+}
+
+async function readStore(path: string, isRunning: boolean): Promise<{ look: Look; tables: Tables | null }> {
+  const directory = join(path, 'store')
+  try {
+    await refuseWithoutStore(path)
+    const manifest = await readManifest(directory)
+    if (manifest === null) throw damaged(join(directory, manifestName), 0, 'the file is missing')
+    const { model, tornBytes } = await load(directory, manifest, new AbortController().signal)
+    const tables = model.data
+    // Of a server that runs that is the write which is under way.
+    if (tornBytes === 0 || isRunning) return { look: `its store is whole up to ${tables.sequence}`, tables }
+    const says = `the journal ends in ${tornBytes} bytes of a write that was cut off before it was confirmed`
+    const todo = 'nothing: the next start of the server cuts it off and keeps it beside the journal'
+    return { look: [finding('journal-tail', 'warning', says, todo)], tables }
+  } catch (error) {
+    return { look: [refusal(error, isRunning)], tables: null }
+  }
+}
+
+/** The keys beside the store; `tables` null: the store can't say which they are. */
+export async function lookAtKeys(directory: string, tables: Tables | null): Promise<Look> {
+  const findings: Finding[] = []
+  const isUsed = tables === null || tables.count('users') > 0
+  for (const name of keyNames) {
+    const path = join(directory, name)
+    const found = await readFile(path).catch((error: NodeJS.ErrnoException) => error)
+    if (found instanceof Error && found.code !== 'ENOENT') {
+      findings.push(finding('keys', 'error', `${path} cannot be read: ${found.message}`, 'run this as root'))
+      continue
+    }
+    const noted = tables?.get('keys', name) as KeyRecord | undefined
+    const fault = keyFault(name, found instanceof Error ? null : found, noted?.keyId, isUsed)
+    if (fault === null) continue
+    const todo = 'put it back from its backup; where there is none: `rsm server start --new-keys`'
+    findings.push(finding('keys', 'error', `${path} ${fault}`, todo))
+  }
+  return findings.length > 0 ? findings : 'its keys are those of the store'
+}

@@ -1,0 +1,197 @@
+import { type Clock, isoTime } from '../../../disk/clock.ts'
+import {
+  type Cluster,
+  type LinkClaim,
+  type Links,
+  lease,
+  type Member,
+  type Ownership,
+  type Relay,
+  type TerminalSite,
+} from '../ports/cluster.ts'
+
+/** Milliseconds. */
+const replacementWindow = 60_000
+const refusalTime = 5 * 60_000
+/** Replacements within the window that stand for two agents with one identity. */
+const tooMany = 3
+
+interface MemoryOwnership extends Ownership {
+  isLiving(member: Member): boolean
+  /** `holds` at once, for a transaction of the store. */
+  holdsNow(member: Member, taskId: string): boolean
+}
+
+interface MemoryLinks extends Links {
+  /** Whether no newer claim holds the host; at once, for a transaction of the store. */
+  isCurrentNow(claim: LinkClaim): boolean
+}
+
+export interface MemoryCluster extends Cluster {
+  ownership: MemoryOwnership
+  links: MemoryLinks
+}
+
+/** A cluster in memory: its servers are those of this process. */
+export function createCluster(clock: Clock): MemoryCluster {
+  const ownership = createOwnership(clock)
+  return {
+    shared: null,
+    ownership,
+    links: createLinks(clock, ownership),
+    relay: createRelay(),
+    alone,
+    inTurn: (work) => work(),
+  }
+}
+
+/** Runs `work` at once: the lock of the data directory keeps others out. */
+export async function alone(work: () => Promise<void>): Promise<boolean> {
+  await work()
+  return true
+}
+
+/** Owners in memory: a process that starts finds no members, so that all running tasks are free. */
+function createOwnership(clock: Clock): MemoryOwnership {
+  const members = new Map<string, { member: Member; renewedAt: number }>()
+  const owners = new Map<string, Member>()
+  let epochs = 0
+  /** Of all members; a lease counts up to here, so that a process that stood still lets nobody lapse. */
+  let newestRenewal = 0
+
+  /** Its current life; undefined when the member is fenced or has left. */
+  const lifeOf = ({ name, epoch }: Member) => {
+    const life = members.get(name)
+    return life?.member.epoch === epoch ? life : undefined
+  }
+  const isLiving = (member: Member) => {
+    const life = lifeOf(member)
+    return life !== undefined && newestRenewal - life.renewedAt < lease
+  }
+  const holdsNow = (member: Member, taskId: string) =>
+    owners.get(taskId)?.epoch === member.epoch && lifeOf(member) !== undefined
+  const livingOwner = (taskId: string) => {
+    const owner = owners.get(taskId)
+    return owner && isLiving(owner) ? owner : null
+  }
+
+  return {
+    isLiving,
+    holdsNow,
+    async join(name) {
+      const member = { name, epoch: ++epochs }
+      newestRenewal = clock.monotonic()
+      members.set(name, { member, renewedAt: newestRenewal })
+      return member
+    },
+    async renew(member) {
+      const life = lifeOf(member)
+      if (!life) return false
+      newestRenewal = clock.monotonic()
+      life.renewedAt = newestRenewal
+      return true
+    },
+    renewedAt: (member) => lifeOf(member)?.renewedAt ?? null,
+    async leave(member) {
+      if (lifeOf(member)) members.delete(member.name)
+    },
+    async claim(member, taskIds) {
+      if (!lifeOf(member)) return []
+      for (const taskId of taskIds) if (!livingOwner(taskId)) owners.set(taskId, member)
+      return taskIds.filter((taskId) => holdsNow(member, taskId))
+    },
+    async release(member, taskIds) {
+      for (const taskId of taskIds) if (holdsNow(member, taskId)) owners.delete(taskId)
+    },
+    owner: async (taskId) => livingOwner(taskId),
+    holds: async (member, taskId) => holdsNow(member, taskId),
+  }
+}
+
+/** Claims in memory: the links of a process end with it, and so do its epochs. */
+function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
+  const held = new Map<number, { claim: LinkClaim; superseded: () => void; isReady: boolean }>()
+  /** Monotonic milliseconds of the newest replacements. */
+  const replaced = new Map<number, number[]>()
+  const refusedUntil = new Map<number, number>()
+  let epochs = 0
+
+  const holderNow = (hostId: number) => {
+    const claim = held.get(hostId)?.claim
+    return claim && ownership.isLiving(claim.server) ? claim : null
+  }
+  const refuses = (hostId: number) =>
+    clock.monotonic() < (refusedUntil.get(hostId) ?? 0) && holderNow(hostId) !== null
+  const isCurrentNow = ({ hostId, epoch }: LinkClaim) => held.get(hostId)?.claim.epoch === epoch
+
+  /** Answers whether it was one too many. */
+  function countReplacement(hostId: number): boolean {
+    const now = clock.monotonic()
+    const times = [...(replaced.get(hostId) ?? []), now].filter((time) => now - time < replacementWindow)
+    replaced.set(hostId, times)
+    if (times.length < tooMany) return false
+    replaced.delete(hostId)
+    refusedUntil.set(hostId, now + refusalTime)
+    return true
+  }
+
+  return {
+    isCurrentNow,
+    async claim(hostId, by, superseded) {
+      if (refuses(hostId)) return null
+      const former = held.get(hostId)
+      // Agents of a server that died come to others all at once: that is no fight for a link.
+      const isReplacement = holderNow(hostId) !== null
+      const claim = { hostId, ...by, epoch: ++epochs, since: isoTime(clock.now()) }
+      held.set(hostId, { claim, superseded, isReady: false })
+      former?.superseded()
+      return { claim, isDuplicate: isReplacement && countReplacement(hostId) }
+    },
+    async ready(claim) {
+      const its = held.get(claim.hostId)
+      if (its && isCurrentNow(claim)) its.isReady = true
+    },
+    async release(claim) {
+      if (isCurrentNow(claim)) held.delete(claim.hostId)
+    },
+    holder: async (hostId) => holderNow(hostId),
+    async holders(hostIds) {
+      const claims = hostIds
+        .filter((hostId) => held.get(hostId)?.isReady)
+        .map(holderNow)
+        .filter((claim) => claim !== null)
+      return new Map(claims.map((claim) => [claim.hostId, claim]))
+    },
+    refuses,
+    async expire() {
+      const now = clock.monotonic()
+      for (const [hostId, times] of replaced)
+        if (times.every((time) => now - time >= replacementWindow)) replaced.delete(hostId)
+      const over = [...refusedUntil].filter(([, until]) => now >= until).map(([hostId]) => hostId)
+      for (const hostId of over) refusedUntil.delete(hostId)
+      return over
+    },
+  }
+}
+
+/** Between servers of one process: each calls the other's sessions. */
+function createRelay(): Relay {
+  const served = new Map<string, { member: Member; site: TerminalSite }>()
+  return {
+    serve(member, site) {
+      const own = { member, site }
+      served.set(member.name, own)
+      return () => {
+        if (served.get(member.name) === own) served.delete(member.name)
+      }
+    },
+    async at({ name, epoch }) {
+      const found = served.get(name)
+      return found?.member.epoch === epoch ? found.site : null
+    },
+    async having(sessionId) {
+      for (const { site } of served.values()) if (await site.has(sessionId)) return site
+      return null
+    },
+  }
+}

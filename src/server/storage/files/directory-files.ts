@@ -1,0 +1,211 @@
+import { constants } from 'node:fs'
+import { type FileHandle, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { Mutex } from '../../../core/mutex.ts'
+import { Appender } from '../../../disk/appender.ts'
+import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
+import { piecesOf } from '../../../disk/pieces.ts'
+import { roomOf } from '../../../disk/room.ts'
+import { type Files, WrongOffset } from '../ports/files.ts'
+
+/** Finished bytes by what they are: each a further name of the files that have them. */
+const contentName = 'content'
+
+/** Bytes of one read: fewer where there are many readers, as each has two buffers. */
+const mostBytes = 256 * 1024
+const leastBytes = 64 * 1024
+const readersBytes = 4 * 1024 * 1024
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+const gone = (id: string, cause?: unknown) =>
+  new RsmError('gone', `the bytes of file ${id} are not on the server's disk`, { cause })
+
+/** A file each in `directory`; equal finished ones are one file of several names. */
+export async function openDirectoryFiles(directory: string): Promise<Files> {
+  const contents = join(directory, contentName)
+  await mkdir(contents, { recursive: true, mode: 0o700 })
+  /** Bytes that were durable when the writer of a file began: what it adds is so at its end. */
+  const writers = new Map<string, number>()
+  let readers = 0
+  const pathOf = (id: string) => join(directory, id)
+  const shared = createShared(contents)
+
+  async function add(handle: FileHandle, offset: number, bytes: AsyncIterable<Uint8Array>) {
+    const text = new Appender(handle.fd, { at: offset, isSynced: true })
+    let end = offset
+    try {
+      try {
+        for await (const piece of bytes) {
+          await text.write(piece)
+          end += piece.length
+        }
+      } finally {
+        // What came before a cut stays.
+        await text.end()
+      }
+    } catch (error) {
+      if (!isDiskFull(error)) throw error
+      // The server's own store is on this disk, and could not even note that the file goes.
+      await text.settled()
+      await handle.truncate(offset)
+      throw new RsmError('unavailable', "the server's disk is full", { cause: error, retryAfter: 60 })
+    } finally {
+      await handle.datasync()
+    }
+    return end
+  }
+
+  async function size(id: string): Promise<number> {
+    const handle = await open(pathOf(id), constants.O_RDWR).catch((error: unknown) => {
+      if (isMissing(error)) return null
+      throw error
+    })
+    if (handle === null) return 0
+    try {
+      // What a former process has written may not be on disk yet.
+      await handle.datasync()
+      return (await handle.stat()).size
+    } finally {
+      await handle.close()
+    }
+  }
+
+  /** As the one writer of a file that has `end` bytes. Errors: `WrongOffset`. */
+  async function writing<T>(id: string, end: number, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+    const other = writers.get(id)
+    if (other !== undefined) throw new WrongOffset(other)
+    writers.set(id, end)
+    try {
+      const found = await size(id)
+      if (found !== end) throw new WrongOffset(found)
+      const handle = await open(pathOf(id), constants.O_RDWR | constants.O_CREAT, 0o600)
+      try {
+        return await work(handle)
+      } finally {
+        await handle.close()
+      }
+    } finally {
+      writers.delete(id)
+    }
+  }
+
+  return {
+    async size(id) {
+      return writers.get(id) ?? (await size(id))
+    },
+    append: (id, offset, bytes) =>
+      writing(id, offset, async (handle) => {
+        if (offset === 0) await syncDirectory(directory)
+        return add(handle, offset, bytes)
+      }),
+    cut: (id, end, to) =>
+      writing(id, end, async (handle) => {
+        await handle.truncate(to)
+        await handle.datasync()
+      }),
+    async finish(id, content) {
+      if ((await size(id)) === 0) await (await open(pathOf(id), 'a', 0o600)).close()
+      if (content !== null) await shared.join(pathOf(id), content)
+      await syncDirectory(directory)
+    },
+    async *read(id, from, to) {
+      if (from === to) return
+      const handle = await open(pathOf(id), 'r').catch((error: unknown) => {
+        throw isMissing(error) ? gone(id, error) : error
+      })
+      readers += 1
+      try {
+        const pieceBytes = Math.max(leastBytes, Math.min(mostBytes, readersBytes / (2 * readers)))
+        let at = from
+        for await (const piece of piecesOf(handle.fd, { from, to, pieceBytes, isReused: true })) {
+          at += piece.length
+          yield piece
+        }
+        if (at < to) throw gone(id)
+      } finally {
+        readers -= 1
+        await handle.close()
+      }
+    },
+    remove: (id) => shared.remove(pathOf(id)),
+    room: () => roomOf(directory),
+    ids: () =>
+      shared.alone(async () => {
+        const names: string[] = []
+        for (const name of await readdir(directory))
+          if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
+          else if (name !== contentName) names.push(name)
+        return names
+      }),
+  }
+}
+
+/** The further names of finished files, by what is in them. */
+function createShared(contents: string) {
+  let names: Promise<Map<number, string>> | null = null
+  const mutex = new Mutex()
+
+  /** Names by inode; what no file has any more is removed. */
+  async function look(): Promise<Map<number, string>> {
+    const found = new Map<number, string>()
+    for (const name of await readdir(contents)) {
+      const { ino, nlink } = await stat(join(contents, name))
+      if (nlink === 1) await rm(join(contents, name))
+      else found.set(ino, name)
+    }
+    return found
+  }
+
+  /** One after the other: a name that is looked at stays until the step on it is over. */
+  function locked<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
+    return mutex.run(async () => {
+      names ??= look()
+      return work(await names)
+    })
+  }
+
+  return {
+    /** While nothing is joined: a temporary name that is there is of a process that was killed. */
+    alone: <T>(work: () => Promise<T>): Promise<T> => locked(work),
+    join: (path: string, content: string) =>
+      locked(async (names) => {
+        const common = join(contents, content)
+        const own = await stat(path)
+        if (names.get(own.ino) === content) return
+        const other = await stat(common).catch((error: unknown) => {
+          if (isMissing(error)) return null
+          throw error
+        })
+        if (other === null) {
+          await link(path, common)
+          names.set(own.ino, content)
+        } else if (other.size === own.size) {
+          const temporary = temporaryName(path)
+          await link(common, temporary)
+          const former = await open(path)
+          try {
+            await rename(temporary, path)
+          } finally {
+            // The bytes of a large file take their time to go: nobody waits for that.
+            former.close().catch(() => undefined)
+          }
+        }
+        await syncDirectory(contents)
+      }),
+    remove: (path: string) =>
+      locked(async (names) => {
+        const found = await stat(path).catch((error: unknown) => {
+          if (isMissing(error)) return null
+          throw error
+        })
+        if (found === null) return
+        await rm(path)
+        const name = names.get(found.ino)
+        if (name === undefined || found.nlink > 2) return
+        await rm(join(contents, name))
+        names.delete(found.ino)
+      }),
+  }
+}

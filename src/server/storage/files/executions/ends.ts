@@ -1,0 +1,98 @@
+import { faultPoint } from '#fault-point'
+import { Mutex } from '../../../../core/mutex.ts'
+import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
+import { resultOf } from '../../executions/shown.ts'
+import type { Executions } from '../../ports/executions.ts'
+import type { TaskRecord } from '../../records/task.ts'
+import type { ExecutionsDependencies } from './dependencies.ts'
+import type { RunningTasks } from './running-tasks.ts'
+
+type LateResult = Parameters<Executions['late']>[2]
+
+/** The end of a task: its results move to a file, its executions leave the store. What is learnt later goes to either. */
+export function createEnds(
+  { store, outputs, results, hints, ownership, clock }: ExecutionsDependencies,
+  tasks: RunningTasks,
+): Pick<Executions, 'finish' | 'late'> {
+  const amends = new Mutex()
+
+  async function end(...[by, taskId, also]: Parameters<Executions['finish']>): Promise<TaskRecord | null> {
+    const running = tasks.get(taskId)
+    const task = await store.get('tasks', taskId)
+    if (!running || running.isOpen || !task || !ownership.holdsNow(by, taskId)) return null
+    const now = clock.now()
+    faultPoint('server.archived.before')
+    const { params } = task
+    const hasParams = Object.keys(params).length > 0
+    const texts = { ...textsOf(task), ...(hasParams && { params }) }
+    await results.write(taskId, { ...texts, results: running.executions.map(resultOf) })
+    faultPoint('server.archived.after')
+    faultPoint('server.final.before')
+    const final = await store.transact(async (tx) => {
+      // A cancel may have come, or another step have ended it, while the results were written.
+      const current = await tx.get('tasks', taskId)
+      const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
+      if (!ended) return null
+      // Params stay in the results file: all records are held in memory.
+      tx.put('tasks', hasParams ? { ...ended, params: {}, paramsInResults: true } : ended)
+      also?.(tx, ended)
+      for (const { id } of running.executions) tx.remove('executions', id)
+      return ended
+    })
+    faultPoint('server.final.after')
+    if (!final) return null
+    tasks.delete(taskId)
+    await outputs.finish(taskId)
+    hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
+    return final
+  }
+
+  /** True when the task has ended, and its executions with it. */
+  async function keep(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
+    const running = tasks.get(taskId)
+    const execution = running?.ofHost(hostId)
+    if (!running || !execution) return true
+    if (!isNews(execution)) return false
+    faultPoint('server.late.before')
+    const kept = await store.transact(async (tx) => {
+      const current = await tx.get('executions', execution.id)
+      if (!current) return null
+      const next = { ...current, lateResult }
+      tx.put('executions', next)
+      return next
+    })
+    faultPoint('server.late.after')
+    if (!kept) return true
+    tasks.apply([kept])
+    // Where the task ends in this very moment, its results may have been written without this one.
+    return !running.isOpen
+  }
+
+  async function amend(taskId: string, hostId: number, lateResult: LateResult): Promise<void> {
+    const remains = await results.read(taskId)
+    const result = remains?.results.find((one) => one.hostId === hostId)
+    if (!remains || !result || !isNews(result)) return
+    const amended = remains.results.map((other) => (other === result ? { ...other, lateResult } : other))
+    faultPoint('server.late.before')
+    await results.write(taskId, { ...remains, results: amended })
+    // Retention may have removed the task since it was read: nothing would ever look for this again.
+    if (!(await store.get('tasks', taskId))) await results.forget(taskId)
+    faultPoint('server.late.after')
+  }
+
+  return {
+    finish(by, taskId, also) {
+      const ending = end(by, taskId, also)
+      const running = tasks.get(taskId)
+      if (running) running.ending = ending.catch(() => undefined)
+      return ending
+    },
+    async late(taskId, hostId, lateResult) {
+      const running = tasks.get(taskId)
+      if (!(await keep(taskId, hostId, lateResult))) return
+      await running?.ending
+      // One after the other: each reads what the one before has written.
+      await amends.run(() => amend(taskId, hostId, lateResult))
+    },
+  }
+}

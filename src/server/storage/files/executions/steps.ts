@@ -1,0 +1,115 @@
+import { faultPoint } from '#fault-point'
+import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import { Receipts } from '../../executions/ack-batcher.ts'
+import { noOutput } from '../../executions/live-output.ts'
+import { asNamed, type Decide } from '../../executions/transitions.ts'
+import type { Member } from '../../ports/cluster.ts'
+import type { Execution, OutputSoFar } from '../../ports/executions.ts'
+import type { Transaction } from '../../ports/store.ts'
+import type { ExecutionRecord } from '../../records/execution.ts'
+import type { ExecutionsDependencies } from './dependencies.ts'
+import { RunningTasks } from './running-tasks.ts'
+
+export type Point =
+  | 'turn'
+  | 'sent'
+  | 'returned'
+  | 'named'
+  | 'settled'
+  | 'lost'
+  | 'unreachable'
+  | 'skipped'
+  | 'cancelled'
+type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (string | Execution | undefined)[]>)
+
+/** The durable steps of executions, and what follows from their records in memory. */
+export class Steps {
+  readonly deps: ExecutionsDependencies
+  readonly tasks: RunningTasks
+  readonly held = new Set<string>()
+  readonly receipts: Receipts
+
+  constructor(deps: ExecutionsDependencies) {
+    const { store, hints, log } = deps
+    this.deps = deps
+    this.tasks = new RunningTasks(hints)
+    this.receipts = new Receipts(async (ids) => {
+      const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
+      if (open.length === 0 || store.readOnlyReason !== null) return
+      await this.change('named', open, asNamed).catch((error: unknown) => {
+        log.warn({ err: error }, 'could not write down that agents have what they were sent')
+      })
+    })
+  }
+
+  now(): string {
+    return isoTime(this.deps.clock.now())
+  }
+
+  outputOf(execution: Execution): OutputSoFar {
+    // A new task is known only once it is on disk.
+    return this.tasks.get(execution.taskId)?.output(execution) ?? noOutput
+  }
+
+  readonly isWaiting = ({ status, taskId }: Execution): boolean =>
+    status === 'PENDING' && !this.held.has(taskId)
+
+  /**
+   * Changes executions as one durable step. `decide` sees the newest record of each that has not ended, and answers the
+   * next one, or null to leave it. `staged` hears what changes once later steps see it, before it is durable.
+   */
+  async change(
+    point: Point | null,
+    choice: Choice,
+    decide: Decide,
+    {
+      first,
+      staged,
+    }: { first?: (tx: Transaction) => Promise<void>; staged?: (changed: Execution[]) => void } = {},
+  ): Promise<Execution[]> {
+    let arrived = () => undefined as void
+    const changing = this.deps.store.transact(async (tx) => {
+      await first?.(tx)
+      const changed: ExecutionRecord[] = []
+      const chosen = typeof choice === 'function' ? await choice(tx) : choice
+      for (const one of chosen) {
+        const current = typeof one === 'string' ? await tx.get('executions', one) : one
+        const next = current && !isFinal(current.status) ? decide(current, this.outputOf(current)) : null
+        if (!current || !next) continue
+        if (!mayBecome(current.status, next.status))
+          throw new Error(`a result cannot go from ${current.status} to ${next.status}`)
+        tx.put('executions', next)
+        changed.push(next)
+      }
+      arrived = this.tasks.staged(changed)
+      if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.before`)
+      staged?.(changed)
+      return changed
+    })
+    this.receipts.join()
+    let changed: Execution[]
+    try {
+      changed = await changing
+    } finally {
+      // In one turn with `apply`: nobody sees them as they were before.
+      arrived()
+    }
+    if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
+    // Whoever takes them has been told when their turn was staged.
+    return this.tasks.apply(changed, point !== 'turn')
+  }
+
+  /** The decision, where no restore holds the task. */
+  unlessHeld(decide: Decide): Decide {
+    return (current, output) => (this.held.has(current.taskId) ? null : decide(current, output))
+  }
+
+  /** As `change`, of those whose task this server still owns. */
+  changeOwned(by: Member, point: Point, ids: readonly string[], decide: Decide): Promise<Execution[]> {
+    const { ownership } = this.deps
+    return this.change(point, ids, (current, output) =>
+      ownership.holdsNow(by, current.taskId) ? decide(current, output) : null,
+    )
+  }
+}

@@ -1,0 +1,170 @@
+import { readdir, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Mutex } from '../../../../core/mutex.ts'
+import type { Age } from '../../../../disk/agreed-clock.ts'
+import type { Clock } from '../../../../disk/clock.ts'
+import { isDiskFull } from '../../../../disk/durable.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { type History, keptFor } from '../../ports/presence.ts'
+import { decodeSample } from '../../samples/sample-line.ts'
+import { type WaitingSample, WaitingSamples } from '../../samples/waiting-samples.ts'
+import { appendLines, dayFileOf, endOfDay, isMissing, linesOf } from './day-file.ts'
+
+export interface FileHistoryOptions {
+  directory: string
+  clock: Clock
+  log: Log
+  /** Whether the disk has no room for samples just now. */
+  isFull?: () => boolean
+  /** Milliseconds in which appends are collected. */
+  flushDelay?: number
+  /** Characters that may wait while the disk takes nothing: at 150 a sample, half an hour of 3,000 hosts. */
+  mostWaiting?: number
+}
+
+const day = 24 * 3600_000
+
+/**
+ * History in files `DIRECTORY/<hostId>/<YYYY-MM-DD>.jsonl`, one for each UTC day of the samples' own time, a line a sample
+ * (sample-line.ts), never fsynced. Appends are collected and written one file after the other, so that thousands of hosts
+ * keep at most one of libuv's few threads from the store.
+ */
+export function createFileHistory(options: FileHistoryOptions): History {
+  const { directory, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 } = options
+  /** What is not on disk yet, oldest first; a line leaves only after it was written, so that `read` always sees it. */
+  const waiting = new WaitingSamples(clock, mostWaiting)
+  let failing = false
+  /** Day files that have grown as far as they may; told once an hour. */
+  const full = new Set<string>()
+  let timer: NodeJS.Timeout | null = null
+  const disk = new Mutex()
+
+  const pathOf = (hostId: number, file = '') => join(directory, String(hostId), file)
+
+  function flushSoon(): void {
+    timer ??= setTimeout(() => {
+      timer = null
+      void flush()
+    }, flushDelay).unref()
+  }
+
+  function flush(): Promise<void> {
+    return disk.run(writeWaiting)
+  }
+
+  /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
+  async function writeWaiting(): Promise<void> {
+    const { dropped } = waiting
+    if (dropped > 0)
+      log.warn({ dropped }, 'metrics history could not be written for too long; samples dropped')
+    waiting.dropped = 0
+    // What a full disk has left is not for samples, which wait in memory.
+    if (options.isFull?.()) return flushSoon()
+    let fault: unknown = null
+    for (const [path, entries] of byFile()) {
+      try {
+        await write(path, entries)
+        for (const entry of entries) waiting.remove(entry)
+      } catch (error) {
+        fault ??= error
+        if (isDiskFull(error)) break
+      }
+    }
+    if (fault !== null && !failing) log.warn({ err: fault }, 'cannot write metrics history; trying again')
+    failing = fault !== null
+    if (failing) flushSoon()
+  }
+
+  function byFile(): Map<string, WaitingSample[]> {
+    const files = new Map<string, WaitingSample[]>()
+    for (const entry of waiting) {
+      const path = pathOf(entry.hostId, dayFileOf(entry.at))
+      const entries = files.get(path)
+      if (entries) entries.push(entry)
+      else files.set(path, [entry])
+    }
+    return files
+  }
+
+  async function write(path: string, entries: readonly WaitingSample[]): Promise<void> {
+    if (full.has(path)) return
+    const lines = entries.map(({ line }) => line)
+    if (await appendLines(path, lines)) return
+    full.add(path)
+    log.warn({ path }, "a host's metrics history of this day is full; further samples are not kept")
+  }
+
+  async function hostsIn(): Promise<string[]> {
+    return (await namesIn(directory)).filter((name) => /^\d+$/.test(name))
+  }
+
+  async function daysOf(hostId: number | string): Promise<string[]> {
+    const names = await namesIn(join(directory, String(hostId)))
+    return names.filter((file) => endOfDay(file) !== null).sort()
+  }
+
+  return {
+    append(hostId, metrics) {
+      waiting.add(hostId, metrics)
+      flushSoon()
+    },
+    async *read(hostId, from, to) {
+      const inRange = (at: number) => at >= from && at <= to
+      // Taken before any file is opened: a line that is written meanwhile is then met twice, never missed.
+      const unwritten = new Set(waiting.of(hostId, from, to).map(({ line }) => line))
+      for (const line of unwritten) {
+        const sample = decodeSample(line)
+        if (sample) yield sample.metrics
+      }
+      const [first, last] = [dayFileOf(from), dayFileOf(to)]
+      for (const file of await daysOf(hostId)) {
+        if (file < first || file > last) continue
+        for await (const line of linesOf(pathOf(hostId, file))) {
+          if (unwritten.has(line)) continue
+          const sample = decodeSample(line)
+          if (sample && inRange(sample.at)) yield sample.metrics
+        }
+      }
+    },
+    async forget(hostId) {
+      waiting.forget(hostId)
+      // After what is being written: that would bring the directory back.
+      await disk
+        .run(() => rm(pathOf(hostId), { recursive: true, force: true }))
+        .catch((error: unknown) =>
+          log.warn({ err: error, hostId }, 'could not remove the metrics history of a deleted host'),
+        )
+    },
+    async sweep(age) {
+      full.clear()
+      for (const host of await hostsIn()) {
+        const days = await daysOf(host)
+        const old = days.filter((file) => isOver(file, age))
+        for (const file of old) await rm(join(directory, host, file), { force: true })
+        // Fails where a sample has come meanwhile, and then the directory is to stay.
+        if (old.length === days.length) await rmdir(join(directory, host)).catch(() => undefined)
+      }
+    },
+    async close() {
+      if (timer) clearTimeout(timer)
+      await flush()
+      if (timer) clearTimeout(timer)
+      if (waiting.size > 0) log.warn({ dropped: waiting.size }, 'the last metrics could not be written')
+    },
+  }
+}
+
+/** A clock that was behind may have written into it at any hour of its day. */
+function isOver(file: string, age: Age): boolean {
+  const end = endOfDay(file)
+  return end !== null && age(end - day, end) >= keptFor
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}

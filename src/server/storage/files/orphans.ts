@@ -1,0 +1,33 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isoTime } from '../../../disk/clock.ts'
+import type { Orphans } from '../ports/outputs.ts'
+
+/** Where in a directory of the data directory the orphans are; no id of ours is called so. */
+export const orphansName = 'orphaned'
+const day = 24 * 3600_000
+
+const nameOf = (time: number) => isoTime(time).replaceAll(':', '-')
+const timeOf = (name: string) => Date.parse(name.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:'))
+
+/** Of one directory, on its own file system: moving is renaming. */
+export function createOrphans(directory: string): Orphans {
+  const place = join(directory, orphansName)
+  return {
+    async moveAside(names, now) {
+      const folder = join(place, nameOf(now))
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      for (const name of names) await rename(join(directory, name), join(folder, name))
+      return folder
+    },
+    async sweep(days, age) {
+      if (days === 0) return
+      const folders = await readdir(place).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return []
+        throw error
+      })
+      for (const name of folders)
+        if (age(timeOf(name)) >= days * day) await rm(join(place, name), { recursive: true, force: true })
+    },
+  }
+}

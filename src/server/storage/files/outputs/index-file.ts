@@ -1,0 +1,109 @@
+import type { FileHandle } from 'node:fs/promises'
+import { RsmError } from '../../../../core/errors.ts'
+import type { Stream } from '../../../../core/tasks/task.ts'
+import type { ReadQuery } from '../../ports/outputs.ts'
+
+/** Where one entry stands in the log: it ends before byte `end`, which is its id. */
+export interface IndexRecord {
+  end: number
+  length: number
+  /** 0: whose it is can't be read any more. */
+  hostId: number
+  sequence: number
+  stream: Stream
+  /** Bytes of output in it, as UTF-8. */
+  bytes: number
+}
+
+/** Fixed size, so that a cursor is found by bisection and a host's entries without reading the others' output. */
+export const recordBytes = 32
+const recordsPerRead = 2048
+/** A sequence goes up to 2^53 (a base-protocol agent may count in microseconds): what is past 48 bits has a byte of its own. */
+const low = 2 ** 48
+const checkAt = 26
+
+/** Of all else in a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
+function checkOf(buffer: Buffer, offset: number): number {
+  let check = 1
+  for (let at = 0; at < recordBytes; at += 2)
+    if (at !== checkAt) check = (check * 31 + buffer.readUInt16BE(offset + at)) & 0xffff
+  return check || 0xffff
+}
+
+export function encodeRecord(record: IndexRecord): Buffer {
+  const buffer = Buffer.alloc(recordBytes)
+  buffer.writeDoubleBE(record.end, 0)
+  buffer.writeUInt32BE(record.length, 8)
+  buffer.writeUIntBE(record.hostId, 12, 6)
+  buffer.writeUIntBE(record.sequence % low, 18, 6)
+  buffer.writeUInt8(record.stream === 'stdout' ? 1 : 2, 24)
+  buffer.writeUInt8(Math.floor(record.sequence / low), 25)
+  buffer.writeUInt32BE(record.bytes, 28)
+  buffer.writeUInt16BE(checkOf(buffer, 0), checkAt)
+  return buffer
+}
+
+/** Null where it is not what was written. */
+function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
+  const check = buffer.readUInt16BE(offset + checkAt)
+  if (check !== 0 && check !== checkOf(buffer, offset)) return null
+  return {
+    end: buffer.readDoubleBE(offset),
+    length: buffer.readUInt32BE(offset + 8),
+    hostId: buffer.readUIntBE(offset + 12, 6),
+    sequence: buffer.readUIntBE(offset + 18, 6) + buffer.readUInt8(offset + 25) * low,
+    stream: buffer.readUInt8(offset + 24) === 1 ? 'stdout' : 'stderr',
+    bytes: buffer.readUInt32BE(offset + 28),
+  }
+}
+
+/** Up to 2,048 records from number `from`; fewer than asked for at the end, null for those that are damaged. */
+export async function readAsFound(
+  file: FileHandle,
+  from: number,
+  count = recordsPerRead,
+): Promise<(IndexRecord | null)[]> {
+  const buffer = Buffer.allocUnsafe(Math.min(count, recordsPerRead) * recordBytes)
+  const { bytesRead } = await file.read(buffer, 0, buffer.length, from * recordBytes)
+  const records: (IndexRecord | null)[] = []
+  for (let offset = 0; offset + recordBytes <= bytesRead; offset += recordBytes)
+    records.push(decodeRecord(buffer, offset))
+  return records
+}
+
+/** As `readAsFound`. Errors: `unavailable` for one that was damaged since the index was opened. */
+export async function readRecords(file: FileHandle, from: number, count?: number): Promise<IndexRecord[]> {
+  const records = await readAsFound(file, from, count)
+  return records.map((record, at) => {
+    if (record !== null) return record
+    throw new RsmError('unavailable', `an index of output is damaged: output.idx, record ${from + at}`, {
+      hint: 'restart the server: it rebuilds the index from the log',
+    })
+  })
+}
+
+/** The number of the first of `count` records whose id is past `after`. */
+export async function firstAfter(file: FileHandle, count: number, after: number): Promise<number> {
+  let low = 0
+  let high = count
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const [record] = await readRecords(file, middle, 1)
+    if (record && record.end <= after) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Where an entry begins in the log; -1 without one. */
+export function startOf(record: IndexRecord | undefined): number {
+  return record ? record.end - record.length : -1
+}
+
+/** Whether an entry is of the host and stream that are asked for. */
+export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
+  return (
+    (query.hostId === undefined || record.hostId === query.hostId || record.hostId === 0) &&
+    (query.stream === undefined || record.stream === query.stream || record.hostId === 0)
+  )
+}

@@ -1,0 +1,106 @@
+import { noLoad } from '../../../../core/hosts/host-status.ts'
+import { Mutex } from '../../../../core/mutex.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
+import type { Hints } from '../../ports/hints.ts'
+import type { Presence } from '../../ports/presence.ts'
+import { noteReach } from '../../presence/known-host.ts'
+import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../presence/known-hosts.ts'
+import { type KeptStatus, keepStatus, lastKnownOf, readKeptStatus } from './kept-status.ts'
+
+export interface PresenceOptions extends JudgingOptions {
+  /** Where the last known status is kept over a restart. */
+  path: string
+  hints: Hints
+  log: Log
+}
+
+/** How old may be what a crash leaves of the status of hosts, in milliseconds. */
+const saveDelay = 1000
+/** The same of when they were last heard, in milliseconds. */
+const heardSaveInterval = 60_000
+const heardLookInterval = 1000
+
+export async function createPresence(options: PresenceOptions): Promise<Presence> {
+  const { clock } = options
+  let saving: NodeJS.Timeout | null = null
+  let savedAt = clock.monotonic()
+  let heardSinceSave = false
+  const writes = new Mutex()
+
+  function save(): void {
+    saving ??= setTimeout(() => {
+      saving = null
+      void write()
+    }, saveDelay).unref()
+  }
+  const hosts = createKnownHosts({ ...options, changed: save, deafTime: () => 0, isCutOff: () => false })
+
+  /** One after the other: the newest stays. */
+  function write(): Promise<void> {
+    return writes.run(async () => {
+      savedAt = clock.monotonic()
+      heardSinceSave = false
+      await keepStatus(options.path, kept(hosts), options.log)
+    })
+  }
+
+  await load(hosts, options)
+  const lookAtHeard = setInterval(() => {
+    if (heardSinceSave && clock.monotonic() - savedAt >= heardSaveInterval) save()
+  }, heardLookInterval).unref()
+
+  return {
+    ...hosts,
+    get revision() {
+      return hosts.revision
+    },
+    get isReturning() {
+      return hosts.isReturning
+    },
+    heartbeat(hostId, beat) {
+      heardSinceSave = true
+      hosts.heartbeat(hostId, beat)
+    },
+    async close() {
+      hosts.close()
+      clearInterval(lookAtHeard)
+      if (saving) clearTimeout(saving)
+      await write()
+    },
+  }
+}
+
+function* kept({ entries }: KnownHosts): Generator<KeptStatus> {
+  const timeOf = (at: number | null) => (at === null ? null : isoTime(at))
+  for (const [hostId, known] of entries)
+    if (known.heardAt !== null)
+      yield {
+        hostId,
+        status: known.status,
+        reason: known.reason,
+        lastHeartbeatAt: timeOf(known.lastHeartbeatAt),
+        agentStatus: known.agentStatus,
+        running: known.greeting,
+        says: known.says,
+        linkLostAt: known.connected ? null : timeOf(known.linkLostAt),
+        warns: known.load.warns,
+      }
+}
+
+/** After a restart the last known status stands until three intervals have passed (contract §3). */
+async function load(
+  hosts: KnownHosts,
+  { path, clock, heartbeatInterval, log }: PresenceOptions,
+): Promise<void> {
+  for (const row of await readKeptStatus(path, log)) {
+    const { hostId, lastHeartbeatAt, linkLostAt, warns, ...rest } = lastKnownOf(row)
+    const known = hosts.entry(hostId)
+    Object.assign(known, rest)
+    known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
+    known.heardAt = clock.monotonic()
+    known.linkLostAt = linkLostAt === null ? clock.now() : Date.parse(linkLostAt)
+    known.load = { ...noLoad, warns }
+    noteReach(known, clock, heartbeatInterval)
+  }
+}

@@ -1,0 +1,107 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundedMap } from '../../../core/bounded-map.ts'
+import { RsmError } from '../../../core/errors.ts'
+import { checkedJson, withoutCheck } from '../../../disk/checked-json.ts'
+import { writeFileDurably } from '../../../disk/durable.ts'
+import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
+import { createOrphans, orphansName } from './orphans.ts'
+
+/** Finished tasks that stay in memory, for those who ask right after the end. */
+const kept = 64
+
+/** Entries of a part of a task. */
+export function partOf<T extends { hostId: number }>(all: readonly T[], part?: Part): readonly T[] {
+  if (part === undefined) return all
+  if ('offset' in part) return all.slice(part.offset, part.offset + part.limit)
+  const hostIds = new Set(part.hostIds)
+  return all.filter(({ hostId }) => hostIds.has(hostId))
+}
+
+/** A file a task, so that the store does not grow with history. */
+export function createFileResults(directory: string): Results {
+  const recent = new BoundedMap<string, TaskRemains>(kept)
+  /** Reads under way; concurrent readers share them. */
+  const reading = new Map<string, Promise<TaskRemains | null>>()
+  const orphans = createOrphans(directory)
+  const path = (taskId: string) => join(directory, taskId, 'task.json')
+  /** Evicts a task and detaches its running read. */
+  const drop = (taskId: string) => {
+    recent.delete(taskId)
+    reading.delete(taskId)
+  }
+
+  async function readFrom(taskId: string): Promise<TaskRemains | null> {
+    try {
+      const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
+      // Older files lack what was added since.
+      const none = { containment: null, changed: null, phase: null, verify: null, rollback: null }
+      const added = { ...none, survivors: [] }
+      return { ...rest, results: results.map((result) => ({ ...added, ...result })) }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+  }
+
+  async function read(taskId: string): Promise<TaskRemains | null> {
+    const known = recent.get(taskId)
+    if (known) return known
+    const shared = reading.get(taskId)
+    if (shared) return shared
+    const own = readFrom(taskId)
+    reading.set(taskId, own)
+    try {
+      const archived = await own
+      if (archived && reading.get(taskId) === own) recent.set(taskId, archived)
+      return archived
+    } finally {
+      if (reading.get(taskId) === own) reading.delete(taskId)
+    }
+  }
+
+  return {
+    async write(taskId, archived) {
+      await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
+      await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
+      drop(taskId)
+      recent.set(taskId, archived)
+    },
+    async read(taskId, part) {
+      const remains = await read(taskId)
+      return remains && part ? { ...remains, results: [...partOf(remains.results, part)] } : remains
+    },
+    async forget(taskId) {
+      await rm(join(directory, taskId), { recursive: true, force: true })
+      drop(taskId)
+    },
+    async list() {
+      try {
+        return (await readdir(directory)).filter((name) => name !== orphansName)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+        throw error
+      }
+    },
+    orphans: {
+      ...orphans,
+      moveAside(taskIds, now) {
+        for (const taskId of taskIds) drop(taskId)
+        return orphans.moveAside(taskIds, now)
+      },
+    },
+  }
+}
+
+/** Files of 0.1.0 have no check. */
+function parse(path: string, file: Buffer): TaskRemains {
+  try {
+    const json = withoutCheck(file)
+    if (json) return JSON.parse(json.toString('utf8')) as TaskRemains
+  } catch {
+    // As below.
+  }
+  throw new RsmError('gone', `the results of the task are damaged: ${path}`, {
+    hint: 'put the file back from a backup; the output beside it can be read',
+  })
+}

@@ -1,0 +1,139 @@
+import type { Low } from 'lowdb'
+import { Mutex } from '../../../../core/mutex.ts'
+import type { AppendLog } from '../../../../disk/append-log.ts'
+import { isDiskFull } from '../../../../disk/durable.ts'
+import type { Tables } from '../../tables/tables.ts'
+import { createJournal, type Manifest, openJournal, writeManifest } from './files.ts'
+import { type HeldStore, holdFiles } from './hold.ts'
+import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
+
+export interface CompactionOptions {
+  directory: string
+  log: Log
+  signal: AbortSignal
+  /** The journals may grow to this many bytes, or to the size of the snapshot if that is more. */
+  compactAfterBytes: number
+}
+
+/** Replaces a long journal by a snapshot, in the background. */
+export class Compaction {
+  private readonly model: Low<Tables>
+  private readonly snapshot: Recovered['snapshot']
+  private readonly journal: AppendLog
+  private readonly options: CompactionOptions
+  private manifest: Manifest
+  private isRaised: boolean
+  /** Bytes of the journals since the snapshot, the open one not counted. */
+  private closedBytes: number
+  private notBefore = 0
+  private readonly mutex = new Mutex()
+
+  constructor(recovered: Recovered, journal: AppendLog, options: CompactionOptions) {
+    this.model = recovered.model
+    this.snapshot = recovered.snapshot
+    this.journal = journal
+    this.options = options
+    this.manifest = recovered.manifest
+    this.isRaised = recovered.isRaised
+    this.closedBytes = recovered.journalBytes - recovered.journal.size
+  }
+
+  /** Of snapshot and journals. */
+  get bytes(): number {
+    return this.snapshot.bytes + this.closedBytes + this.journal.size
+  }
+
+  /** Starts a compaction if the journal has outgrown the snapshot. */
+  startIfDue(): void {
+    const bytes = this.closedBytes + this.journal.size
+    const limit = Math.max(this.options.compactAfterBytes, this.snapshot.bytes, this.notBefore)
+    if (bytes <= limit || !this.mutex.isFree || this.options.signal.aborted) return
+    void this.mutex.run(() =>
+      this.compact().catch((error: unknown) => {
+        if (this.options.signal.aborted) return
+        this.notBefore = this.closedBytes + this.journal.size + this.options.compactAfterBytes
+        this.options.log('warn', 'compaction failed; the journal keeps growing', { error: String(error) })
+      }),
+    )
+  }
+
+  /** Before each write: an older version must refuse the store before there is anything in it that it does not know. */
+  async raiseFormat(): Promise<void> {
+    if (!this.isRaised) await this.name(this.manifest)
+  }
+
+  /** Compacts whatever the size of the journal. Rejects where it fails; the store then stays as it was. */
+  async now(): Promise<void> {
+    await this.mutex.run(() => {
+      this.options.signal.throwIfAborted()
+      return this.compact()
+    })
+  }
+
+  /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
+  async hold(): Promise<HeldStore> {
+    let held: Promise<HeldStore> | undefined
+    await this.journal.exclusive(async () => {
+      held = holdFiles(this.options.directory, this.manifest, this.model.data, this.journal.size)
+      await held
+    })
+    return held as Promise<HeldStore>
+  }
+
+  /** Resolves when none is running. */
+  async idle(): Promise<void> {
+    await this.mutex.idle()
+  }
+
+  private async compact(): Promise<void> {
+    let written: Promise<void> = Promise.resolve()
+    let sequence = 0
+    await this.journal.exclusive(async () => {
+      await this.rotate()
+      sequence = this.model.data.sequence
+      // The view is taken before the first write, so what is committed from here on goes to the new journal only.
+      written = this.model.write()
+      written.catch(() => undefined)
+    })
+    await written
+    const { snapshot, journals } = this.manifest
+    await this.name({
+      ...this.manifest,
+      snapshot: sequence,
+      journals: journals.filter((first) => first > sequence),
+      previous: { snapshot, journals: journals.filter((first) => first <= sequence) },
+    })
+    this.closedBytes = 0
+    this.notBefore = 0
+    await removeLeftovers(this.options.directory, this.manifest)
+  }
+
+  /** Lets later writes go to a new journal; the old one is durable to its end by now. */
+  private async rotate(): Promise<void> {
+    const { directory } = this.options
+    const { storeId, journals } = this.manifest
+    const first = this.model.data.sequence + 1
+    if (journals.at(-1) === first) return
+    const next = await openJournal(directory, first, await createJournal(directory, storeId, first))
+    try {
+      await this.name({ ...this.manifest, journals: [...journals, first] })
+    } catch (error) {
+      await next.handle.close()
+      throw error
+    }
+    this.closedBytes += this.journal.size
+    await this.journal.moveTo(next)
+  }
+
+  /** A full disk leaves the old manifest; after any other fault nobody knows which one is on disk. */
+  private async name(manifest: Manifest): Promise<void> {
+    try {
+      await writeManifest(this.options.directory, manifest)
+    } catch (error) {
+      if (!isDiskFull(error)) this.journal.fail(error)
+      throw error
+    }
+    this.manifest = manifest
+    this.isRaised = true
+  }
+}

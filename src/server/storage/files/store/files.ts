@@ -1,0 +1,144 @@
+import { open, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { compareVersions } from '../../../../core/checks/versions.ts'
+import { RsmError } from '../../../../core/errors.ts'
+import type { LogFile } from '../../../../disk/append-log.ts'
+import { writeFileDurably } from '../../../../disk/durable.ts'
+import { serverVersion } from '../../../../disk/version.ts'
+import { encodeLine } from './line.ts'
+
+/**
+ * Version of everything in the store's directory; a newer one is refused (reliability F19). It goes up with each new kind
+ * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys. 3: webhooks, deliveries, schedules, slots.
+ * 4: files.
+ */
+export const formatVersion = 4
+
+export const manifestName = 'store.json'
+
+/** A snapshot, named by the last transaction in it, and the journals that lead on from it, by their first. */
+export interface Generation {
+  readonly snapshot: number
+  readonly journals: readonly number[]
+}
+
+/**
+ * Says which files are the store. It is written last when a store is made and before any file is removed, so a file
+ * that it names and that is not there was taken away: that is never mistaken for an empty store.
+ */
+export interface Manifest extends Generation {
+  readonly format: number
+  readonly storeId: string
+  /** Of the rsm that wrote the store last; absent where that was 0.1.0. */
+  readonly version?: string
+  readonly previous: Generation | null
+}
+
+export function snapshotName(sequence: number): string {
+  return `snapshot-${String(sequence).padStart(12, '0')}.jsonl`
+}
+
+export function journalName(first: number): string {
+  return `journal-${String(first).padStart(12, '0')}.jsonl`
+}
+
+export function parseName(name: string): { kind: 'snapshot' | 'journal'; number: number } | null {
+  const found = /^(snapshot|journal)-(\d{12,15})\.jsonl$/.exec(name)
+  return found === null
+    ? null
+    : { kind: found[1] === 'journal' ? 'journal' : 'snapshot', number: Number(found[2]) }
+}
+
+/** The refusal to start on data that does not prove itself: which file, which byte, what to do. */
+export function damaged(path: string, offset: number, problem: string): RsmError {
+  return new RsmError('unavailable', `the store is damaged: ${path}, byte ${offset}: ${problem}`, {
+    hint: 'nothing was changed; look closer with `rsm server doctor`, or bring back a backup with `rsm server restore` and keep this directory',
+  })
+}
+
+export function checkFormat(path: string, format: unknown, version?: unknown): void {
+  if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
+  if (format <= formatVersion) return
+  throw new NewerStore(path, `format ${format}; this one reads up to ${formatVersion}`).by(version)
+}
+
+/** The refusal to start on data that is whole, and of a version that this one does not know. */
+export class NewerStore extends RsmError {
+  readonly #path: string
+  readonly #what: string
+
+  constructor(path: string, what: string, version?: string) {
+    const which = version === undefined ? 'the newer rsm' : `rsm ${version}`
+    super('unavailable', `${path} was written by a newer rsm (${version ? `${version}: ` : ''}${what})`, {
+      hint: `nothing was changed; start ${which}, or bring back a backup of the data directory that was made before the upgrade`,
+    })
+    this.#path = path
+    this.#what = what
+  }
+
+  /** The same with the version that the manifest names, where that is a newer one. */
+  by(version: unknown): NewerStore {
+    const isNewer = typeof version === 'string' && compareVersions(version, serverVersion())?.isNewer === true
+    return isNewer ? new NewerStore(this.#path, this.#what, version) : this
+  }
+}
+
+/** A file that has to be there; its absence is damage, never an empty store. */
+export async function readRequired(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (isMissing(error)) throw damaged(path, 0, 'the file is missing')
+    throw error
+  }
+}
+
+/** The manifest, or null where there is none. */
+export async function readManifest(directory: string): Promise<Manifest | null> {
+  const path = join(directory, manifestName)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+  let manifest: Manifest
+  try {
+    manifest = JSON.parse(text) as Manifest
+  } catch {
+    throw damaged(path, 0, text === '' ? 'the file is empty' : 'not JSON')
+  }
+  checkFormat(path, manifest.format, manifest.version)
+  const whole =
+    typeof manifest.storeId === 'string' &&
+    Number.isSafeInteger(manifest.snapshot) &&
+    manifest.journals?.length > 0
+  if (!whole) throw damaged(path, 0, 'it does not name the files of the store')
+  return manifest
+}
+
+export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
+  const written: Manifest = { ...manifest, version: serverVersion() }
+  await writeFileDurably(join(directory, manifestName), `${JSON.stringify(written)}\n`)
+}
+
+/**
+ * Makes a journal whose first transaction will be `first`; its header is durable at once, so it is never torn. Returns its
+ * size in bytes.
+ */
+export async function createJournal(directory: string, storeId: string, first: number): Promise<number> {
+  const header = encodeLine(JSON.stringify({ format: formatVersion, storeId, first }))
+  await writeFileDurably(join(directory, journalName(first)), header)
+  return Buffer.byteLength(header)
+}
+
+/** Opens a journal to append after `size` bytes. */
+export async function openJournal(directory: string, first: number, size: number): Promise<LogFile> {
+  const path = join(directory, journalName(first))
+  return { path, size, handle: await open(path, 'r+') }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

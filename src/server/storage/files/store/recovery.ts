@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto'
+import { open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Low } from 'lowdb'
+import type { LogFile } from '../../../../disk/append-log.ts'
+import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../../disk/durable.ts'
+import { serverVersion } from '../../../../disk/version.ts'
+import { Tables } from '../../tables/tables.ts'
+import {
+  checkFormat,
+  createJournal,
+  damaged,
+  formatVersion,
+  journalName,
+  type Manifest,
+  manifestName,
+  NewerStore,
+  openJournal,
+  parseName,
+  readManifest,
+  readRequired,
+  snapshotName,
+  writeManifest,
+} from './files.ts'
+import { type Line, readLines } from './line.ts'
+import { SnapshotAdapter } from './snapshot.ts'
+import { replay, unknownKind, unknownNoun } from './transaction-line.ts'
+
+export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
+
+/** A store as it stands on disk, loaded and open for writing at its end. */
+export interface Recovered {
+  manifest: Manifest
+  /** Whether the manifest on disk names this version and its format; nothing may be written before it has. */
+  isRaised: boolean
+  model: Low<Tables>
+  snapshot: SnapshotAdapter
+  journal: LogFile
+  /** Bytes of all journals that lead on from the snapshot. */
+  journalBytes: number
+}
+
+/** What the files of a store hold. */
+export interface Loaded {
+  model: Low<Tables>
+  snapshot: SnapshotAdapter
+  /** Bytes of all journals that lead on from the snapshot, and of the last one: of what is whole in them. */
+  journalBytes: number
+  size: number
+  /** Bytes behind them: a write that was cut off, which nobody was told of. */
+  tornBytes: number
+}
+
+/** Reads the files that a manifest names and changes nothing. Refuses data that is not whole. */
+export async function load(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
+  try {
+    return await read(directory, manifest, signal)
+  } catch (error) {
+    throw error instanceof NewerStore ? error.by(manifest.version) : error
+  }
+}
+
+async function read(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
+  const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
+  const model = new Low<Tables>(snapshot, new Tables())
+  await model.read()
+  let journalBytes = 0
+  let journal = { size: 0, tornBytes: 0 }
+  for (const first of manifest.journals) {
+    const isLast = first === manifest.journals.at(-1)
+    journal = await replayJournal(directory, manifest.storeId, first, model.data, isLast)
+    journalBytes += journal.size
+  }
+  return { model, snapshot, journalBytes, ...journal }
+}
+
+/** Loads the store in a directory, or makes one where there has never been one. Refuses data that is not whole. */
+export async function recover(directory: string, log: Log, signal: AbortSignal): Promise<Recovered> {
+  await removeTemporaries(directory)
+  const found = (await readManifest(directory)) ?? (await create(directory, signal))
+  const manifest = { ...found, format: formatVersion }
+  const { model, snapshot, journalBytes, size, tornBytes } = await load(directory, found, signal)
+  const last = manifest.journals.at(-1) ?? 0
+  if (tornBytes > 0) await cutTail(join(directory, journalName(last)), size, log)
+  await removeLeftovers(directory, manifest)
+  const isOurs = found.format === formatVersion && found.version === serverVersion()
+  const isRaised = isOurs || (await raiseFormat(directory, manifest, log))
+  const journal = await openJournal(directory, last, size)
+  return { manifest, isRaised, model, snapshot, journal, journalBytes }
+}
+
+/**
+ * Before anything of this version is written: an older one, which does not know it, refuses the store then. A full disk
+ * keeps nobody from starting: there is nothing new in the store until it has room, and the first write does it then.
+ */
+async function raiseFormat(directory: string, manifest: Manifest, log: Log): Promise<boolean> {
+  try {
+    await writeManifest(directory, manifest)
+    return true
+  } catch (error) {
+    if (!isDiskFull(error)) throw error
+    log('warn', 'the disk is full: the format of the store could not be raised', { format: formatVersion })
+    return false
+  }
+}
+
+async function create(directory: string, signal: AbortSignal): Promise<Manifest> {
+  await checkNeverUsed(directory)
+  return makeStore(directory, randomBytes(16).toString('base64url'), new Tables(), signal)
+}
+
+/** Makes the files of a store with these records. */
+export async function makeStore(
+  directory: string,
+  storeId: string,
+  tables: Tables,
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const { sequence } = tables
+  const first = sequence + 1
+  const manifest: Manifest = {
+    format: formatVersion,
+    storeId,
+    snapshot: sequence,
+    journals: [first],
+    previous: null,
+  }
+  await new SnapshotAdapter(directory, storeId, sequence, signal).write(tables)
+  await createJournal(directory, storeId, first)
+  await writeManifest(directory, manifest)
+  return manifest
+}
+
+/** Files without a manifest are a first start that was cut off, or a store whose manifest was taken away. */
+async function checkNeverUsed(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const file = parseName(name)
+    if (file === null || (file.kind === 'snapshot' && file.number === 0)) continue
+    if (file.kind === 'journal' && file.number === 1 && (await isUnused(directory, name))) continue
+    throw damaged(join(directory, manifestName), 0, `the file is missing, but there is ${name}`)
+  }
+}
+
+async function isUnused(directory: string, journal: string): Promise<boolean> {
+  const file = await readRequired(join(directory, journal))
+  return [...readLines(file)].length <= 1
+}
+
+/** Answers the size of what is good. Only the last journal can have a torn tail. */
+async function replayJournal(
+  directory: string,
+  storeId: string,
+  first: number,
+  tables: Tables,
+  isLast: boolean,
+): Promise<{ size: number; tornBytes: number }> {
+  const path = join(directory, journalName(first))
+  const file = await readRequired(path)
+  if (file.length === 0) throw damaged(path, 0, 'the file is empty')
+  for (const line of readLines(file)) {
+    if (line.offset === 0) checkHeader(path, line, storeId, first, tables)
+    else if (line.value === null) {
+      if (!isLast || !isTornTail(file, line.offset))
+        throw damaged(path, line.offset, 'a line does not match its checksum')
+      return { size: line.offset, tornBytes: file.length - line.offset }
+    } else {
+      const unknown = unknownNoun(line.value)
+      if (unknown !== null) throw new NewerStore(path, unknownKind(unknown))
+      const fault = replay(line.value, tables)
+      if (fault !== null) throw damaged(path, line.offset, fault)
+    }
+  }
+  return { size: file.length, tornBytes: 0 }
+}
+
+function checkHeader(path: string, line: Line, storeId: string, first: number, tables: Tables): void {
+  if (line.value === null) throw damaged(path, 0, 'the header does not match its checksum')
+  checkFormat(path, line.value['format'])
+  if (line.value['storeId'] !== storeId) throw damaged(path, 0, 'it belongs to another store')
+  if (line.value['first'] !== first) throw damaged(path, 0, 'it is not the journal that its name says')
+  if (first !== tables.sequence + 1) {
+    throw damaged(
+      path,
+      0,
+      `it begins with transaction ${first}, but ${tables.sequence} came before: there is a gap`,
+    )
+  }
+}
+
+/** A write that was cut off is short, or ends in zeros where the file grew first; a whole bad line is something else. */
+function isTornTail(file: Buffer, offset: number): boolean {
+  const lines = [...readLines(file, offset)]
+  if (lines.some((line) => line.value !== null)) return false
+  const tail = file.subarray(offset)
+  return tail.includes(0) || (lines.length === 1 && tail.at(-1) !== 10)
+}
+
+async function cutTail(path: string, offset: number, log: Log): Promise<void> {
+  const file = await readRequired(path)
+  const kept = `${path}.${offset}.broken`
+  await writeFileDurably(kept, file.subarray(offset))
+  const handle = await open(path, 'r+')
+  try {
+    await handle.truncate(offset)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  log('warn', 'the last write to the journal was cut off; it had not been acknowledged', {
+    file: path,
+    offset,
+    bytes: file.length - offset,
+    kept,
+  })
+}
+
+async function removeTemporaries(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
+  }
+}
+
+/**
+ * Removes what an unfinished compaction left, and generations older than the previous one. A later journal that holds
+ * transactions and is not in the manifest means that the manifest is an old copy: nothing is touched then.
+ */
+export async function removeLeftovers(directory: string, manifest: Manifest): Promise<void> {
+  const kept = new Set(
+    [manifest, ...(manifest.previous === null ? [] : [manifest.previous])].flatMap((generation) => [
+      snapshotName(generation.snapshot),
+      ...generation.journals.map(journalName),
+    ]),
+  )
+  const leftovers = (await readdir(directory)).filter((name) => parseName(name) !== null && !kept.has(name))
+  const newest = manifest.journals.at(-1) ?? 0
+  for (const name of leftovers) {
+    const file = parseName(name)
+    if (file?.kind === 'journal' && file.number > newest && !(await isUnused(directory, name))) {
+      throw damaged(join(directory, manifestName), 0, `it is older than ${name}`)
+    }
+  }
+  for (const name of leftovers) await rm(join(directory, name), { force: true })
+}

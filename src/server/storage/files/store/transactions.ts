@@ -1,0 +1,186 @@
+import { RsmError } from '../../../../core/errors.ts'
+import type { AppendLog } from '../../../../disk/append-log.ts'
+import type { Found, Query, Transaction } from '../../ports/store.ts'
+import { type Id, type IndexOf, indexList, type Key, type Noun, type Records } from '../../records/records.ts'
+import { freeze } from '../../tables/freeze.ts'
+import type { AnyQuery } from '../../tables/query.ts'
+import type { Change, Tables } from '../../tables/tables.ts'
+import { Layer } from './layer.ts'
+import { encodeTransaction } from './transaction-line.ts'
+
+/** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
+const maxUnanswered = 20_000
+
+/** A transaction on its way to the disk; one without changes has no line, and only waits for those before it. */
+interface Commit {
+  readonly sequence: number
+  readonly line: readonly Uint8Array[]
+  readonly changes: readonly Change[]
+  readonly lastIds: readonly (readonly [Noun, number])[]
+}
+
+interface Queued {
+  work: (tx: Transaction) => unknown
+  answer: (value: unknown) => void
+  refuse: (error: unknown) => void
+}
+
+/** Runs transactions one after the other over what earlier ones have staged, and hands their changes to the disk. */
+export class Transactions {
+  private readonly tables: Tables
+  private readonly journal: AppendLog
+  /** Hears of each transaction that is durable, before who made it. */
+  private readonly durable: (changes: readonly Change[]) => void
+  private staged: Layer
+  private sequence: number
+  private readonly lastIds: Partial<Record<Noun, number>>
+  private queue: Queued[] = []
+  private running = Promise.resolve()
+  private busy = false
+  private unanswered = 0
+
+  constructor(tables: Tables, journal: AppendLog, durable: (changes: readonly Change[]) => void) {
+    this.tables = tables
+    this.journal = journal
+    this.durable = durable
+    this.staged = new Layer(tables)
+    this.sequence = tables.sequence
+    this.lastIds = { ...tables.lastIds }
+  }
+
+  run<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+    if (this.journal.refusal !== null) return Promise.reject(this.journal.refusal)
+    if (this.unanswered >= maxUnanswered) {
+      return Promise.reject(new RsmError('unavailable', 'too many writes wait for the disk'))
+    }
+    this.unanswered++
+    return new Promise<T>((resolve, reject) => {
+      const answer = (value: unknown) => {
+        this.unanswered--
+        resolve(value as T)
+      }
+      const refuse = (error: unknown) => {
+        this.unanswered--
+        reject(error)
+      }
+      this.queue.push({ work, answer, refuse })
+      if (!this.busy) this.running = this.drain()
+    })
+  }
+
+  /** Resolves when no transaction waits for its turn. */
+  async idle(): Promise<void> {
+    while (this.busy) await this.running
+  }
+
+  /** Forgets everything that is not durable; a transaction still running over it can't commit. */
+  drop(): void {
+    this.staged = new Layer(this.tables)
+    this.sequence = this.tables.sequence
+  }
+
+  /** Everybody reads it from now on. */
+  private settle({ sequence, changes, lastIds }: Commit): void {
+    for (const change of changes) this.tables.apply(change)
+    for (const [noun, id] of lastIds) this.tables.raiseId(noun, id)
+    this.tables.sequence = sequence
+    for (const change of changes) this.staged.settle(change)
+    this.durable(changes)
+  }
+
+  private async drain(): Promise<void> {
+    this.busy = true
+    while (this.queue.length > 0) {
+      for (const queued of this.queue.splice(0)) {
+        try {
+          // Most work is done without waiting: then a whole queue is staged in one turn, and shares one fsync.
+          const staging = this.stage(queued)
+          if (staging !== null) await staging
+        } catch (error) {
+          queued.refuse(error)
+        }
+      }
+    }
+    // In the same turn as the last look at the queue: whoever comes now starts anew.
+    this.busy = false
+  }
+
+  /** Null when all was done at once. */
+  private stage({ work, answer, refuse }: Queued): Promise<void> | null {
+    if (this.journal.refusal !== null) throw this.journal.refusal
+    const { staged } = this
+    const changed = new Layer(staged)
+    const given = new Map<Noun, number>()
+    const finish = (value: unknown) => {
+      if (this.staged !== staged) {
+        throw this.journal.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
+      }
+      const commit = this.commit(changed, [...given])
+      this.journal.append(commit.line).then(() => {
+        this.settle(commit)
+        answer(value)
+      }, refuse)
+    }
+    const result = work(this.view(changed, given))
+    if (result instanceof Promise) return result.then(finish)
+    finish(result)
+    return null
+  }
+
+  private commit(changed: Layer, lastIds: Commit['lastIds']): Commit {
+    const changes = changed.list()
+    // A value may rest on writes that are not durable yet, so an answer without changes waits for them too.
+    if (changes.length === 0 && lastIds.length === 0) {
+      return { sequence: this.sequence, line: [], changes, lastIds }
+    }
+    for (const change of changes) checkUnique(changed, change)
+    const sequence = this.sequence + 1
+    const line = [Buffer.from(encodeTransaction(sequence, changes, lastIds))]
+    this.sequence = sequence
+    for (const change of changes) this.staged.set(change)
+    return { sequence, line, changes, lastIds }
+  }
+
+  private view(changed: Layer, given: Map<Noun, number>): Transaction {
+    const raise = (noun: Noun, id: number) => {
+      this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
+    }
+    return {
+      get: async <N extends Noun>(noun: N, id: Id) => changed.get(noun, id) as Records[N] | undefined,
+      getMany: async <N extends Noun>(noun: N, ids: readonly Id[]) =>
+        ids.map((id) => changed.get(noun, id) as Records[N] | undefined),
+      find: async <N extends Noun>(noun: N, index: IndexOf<N>, key: Key) =>
+        changed.find(noun, index, key) as Records[N][],
+      query: async <N extends Noun>(noun: N, query?: Query<N>) =>
+        changed.query(noun, (query ?? {}) as AnyQuery) as Found<N>,
+      nextId: async (noun) => {
+        const id = (this.lastIds[noun] ?? 0) + 1
+        raise(noun, id)
+        given.set(noun, id)
+        return id
+      },
+      lastId: async (noun) => this.lastIds[noun] ?? 0,
+      // Transactions run one after the other as it is.
+      lock: async () => undefined,
+      put: (noun, record) => {
+        if (typeof record.id === 'number') raise(noun, record.id)
+        changed.set({ noun, id: record.id, record: freeze(record) })
+      },
+      remove: (noun, id) => {
+        if (changed.get(noun, id) !== undefined) changed.set({ noun, id, record: null })
+      },
+    }
+  }
+}
+
+function checkUnique(changed: Layer, { noun, id, record }: Change): void {
+  if (record === null) return
+  for (const index of indexList[noun]) {
+    const key = index.unique ? index.key(record) : null
+    const other =
+      key === null ? undefined : changed.find(noun, index.name, key).find((held) => held.id !== id)
+    if (other !== undefined) {
+      throw new RsmError('conflict', `another of the ${noun} has this ${index.name} already (id ${other.id})`)
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { isRefusedByFullDisk, writeFileDurably } from '../../../disk/durable.ts'
+import type { Keys, ReplacedKeys } from '../ports/keys.ts'
+import type { Store, Transaction } from '../ports/store.ts'
+import type { KeyRecord } from '../records/run.ts'
+import { bury } from '../tombstones.ts'
+import { createKeys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from './keys.ts'
+
+type Name = KeyRecord['id']
+
+interface KeyOptions {
+  store: Store
+  /** Whether keys that are missing or damaged are replaced; else they are refused. */
+  newKeys: boolean
+  /** Now, as records hold it. */
+  at: string
+  /** Names of other servers that run on this store, and so have its keys. */
+  others?: readonly string[]
+}
+
+interface Kind {
+  make(): Buffer
+  /** Null where the bytes are no key. */
+  idOf(bytes: Buffer): string | null
+  /** What goes with it. */
+  loses: string
+}
+
+const kinds: Record<Name, Kind> = {
+  'seal.key': {
+    make: () => randomBytes(sealKeyBytes),
+    idOf: sealKeyId,
+    loses:
+      'sealed secrets (credentials of hosts, secret parameters and files of tasks that run, secrets of webhooks) are dropped then',
+  },
+  'signing.key': {
+    make: newSigningKey,
+    idOf: signingKeyId,
+    loses: 'every agent must be enrolled again then',
+  },
+}
+
+/** The keys that a server can't do without. */
+export const keyNames = ['seal.key', 'signing.key'] as const satisfies readonly Name[]
+
+/** What is wrong with a key file beside this store, or null. `noted` is the id that the store knows. */
+export function keyFault(
+  name: Name,
+  bytes: Buffer | null,
+  noted: string | undefined,
+  isUsed: boolean,
+): string | null {
+  if (bytes === null) return noted !== undefined || isUsed ? 'is missing' : null
+  const id = kinds[name].idOf(bytes)
+  if (id === null) return 'is damaged'
+  return noted === undefined || noted === id ? null : 'is damaged, or is the key of another store'
+}
+
+/**
+ * The keys below `directory`, made at the first start. A store knows the ids of its keys: those that are missing or others
+ * are refused (contract §11 "Data"), or with `newKeys` replaced, and what was made with them is taken from the store.
+ * @throws RsmError `unavailable`, naming the file and the way out
+ */
+export async function loadKeys(
+  directory: string,
+  { store, newKeys, at, others = [] }: KeyOptions,
+): Promise<{ keys: Keys; replaced: ReplacedKeys | null }> {
+  const isUsed = (await store.query('users', { limit: 0 })).total > 0
+  const bytesOf = {} as Record<Name, Buffer>
+  const bad: Name[] = []
+  const toNote: KeyRecord[] = []
+  for (const name of keyNames) {
+    const path = join(directory, name)
+    const found = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return null
+      throw new RsmError('unavailable', `${path} cannot be read: ${cause.message}`, { cause })
+    })
+    const noted = (await store.get('keys', name))?.keyId
+    const fault = keyFault(name, found, noted, isUsed)
+    if (fault !== null) {
+      if (!newKeys) throw refusal(path, fault, kinds[name].loses, others)
+      bad.push(name)
+      if (found !== null) await rename(path, `${path}.replaced-${at.replaceAll(':', '-')}`)
+    }
+    const isMade = found === null || fault !== null
+    const bytes = isMade ? kinds[name].make() : found
+    if (isMade) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await writeFileDurably(path, bytes, 0o600)
+    }
+    bytesOf[name] = bytes
+    const keyId = kinds[name].idOf(bytes) ?? ''
+    if (keyId !== noted) toNote.push({ id: name, keyId, notedAt: at })
+  }
+  const replaced =
+    toNote.length > 0
+      ? await note(directory, { store, newKeys, at }, toNote, bad).catch((error: unknown) => {
+          // The next start notes them.
+          if (bad.length > 0 || !isRefusedByFullDisk(error)) throw error
+          return null
+        })
+      : null
+  return { keys: createKeys(bytesOf['seal.key'], bytesOf['signing.key']), replaced }
+}
+
+function refusal(path: string, fault: string, loses: string, [other]: readonly string[]): RsmError {
+  const todo =
+    other === undefined
+      ? `put it back from a backup or from another server of the store, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`
+      : `copy keys/ from ${other}, which runs on this store`
+  return new RsmError('unavailable', `${path} ${fault}, and the store was used with it`, {
+    hint: `nothing was changed; ${todo}`,
+  })
+}
+
+function notTheFirst(path: string): RsmError {
+  return new RsmError('unavailable', `${path} is not the key that another server has begun this store with`, {
+    hint: 'all servers of a store have the same keys: copy signing.key and seal.key from that server, and start again',
+  })
+}
+
+/** Notes the ids; what rests on the replaced keys goes in the same transaction. */
+function note(
+  directory: string,
+  { store, at }: KeyOptions,
+  ids: KeyRecord[],
+  bad: Name[],
+): Promise<ReplacedKeys | null> {
+  return store.transact(async (tx) => {
+    for (const record of ids) {
+      const other = (await tx.get('keys', record.id))?.keyId
+      // Two servers of one store that start for the first time make a key each.
+      if (other !== undefined && other !== record.keyId && !bad.includes(record.id))
+        throw notTheFirst(join(directory, record.id))
+      tx.put('keys', record)
+    }
+    if (bad.length === 0) return null
+    const agents = bad.includes('signing.key') ? await voidAgents(tx, at) : []
+    const sealed = bad.includes('seal.key')
+      ? await dropSealed(tx)
+      : { credentials: [], tasks: [], webhooks: [] }
+    return { keys: bad, agents, ...sealed }
+  })
+}
+
+/** Agents believe the former key only: their tokens are void, and a new enrollment brings them the new key. */
+async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
+  const hosts = (await tx.query('hosts')).items.filter(({ agent }) => agent?.tokenHash != null)
+  for (const host of hosts) {
+    if (host.agent === null) continue
+    tx.put('hosts', { ...host, agent: { ...host.agent, tokenHash: null, enrollmentId: null, revokedAt: at } })
+    await bury(tx, host, 'revoked', at)
+  }
+  return hosts.map(({ hostname }) => hostname)
+}
+
+/** The secret parameters of tasks stay as they are: those that can't be opened let nothing start without them. */
+async function dropSealed(
+  tx: Transaction,
+): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks' | 'webhooks'>> {
+  const credentials: string[] = []
+  for (const host of (await tx.query('hosts')).items) {
+    if (host.password === null && host.privateKey === null) continue
+    tx.put('hosts', { ...host, authType: 'NONE', password: null, privateKey: null })
+    credentials.push(host.hostname)
+  }
+  for (const file of (await tx.query('files')).items) if (file.sealedKey !== null) tx.remove('files', file.id)
+  const running = await tx.find('tasks', 'status', 'RUNNING')
+  const tasks = running
+    .filter(({ secretParams, hasSecretFile }) => secretParams !== null || hasSecretFile)
+    .map(({ id }) => id)
+  const { items: webhooks } = await tx.query('webhooks')
+  for (const webhook of webhooks) tx.put('webhooks', { ...webhook, secret: null })
+  return { credentials, tasks, webhooks: webhooks.map(({ name }) => name) }
+}

@@ -1,0 +1,119 @@
+import {
+  type AuditEntry,
+  type AuditFacts,
+  type AuditHead,
+  beforeFirst,
+  textBehindId,
+} from '../../../../core/audit.ts'
+import { RsmError } from '../../../../core/errors.ts'
+import { type Clock, isoTime } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { systemActor } from '../../audit/actor.ts'
+import { bounded } from '../../audit/bounded.ts'
+import type { AuditEvent, AuditLog } from '../../ports/audit-log.ts'
+import { batched } from '../connection/batched.ts'
+import type { Database } from '../connection/database.ts'
+import { unavailable } from '../connection/failure.ts'
+import { listRows, rawRows } from './rows.ts'
+
+interface AuditLogOptions {
+  database: Database
+  storeId: string
+  clock: Clock
+  log: Log
+}
+
+/** Most entries that wait for PostgreSQL; each is a request or an event of the server that waits with it. */
+const longestQueue = 100_000
+/** Entries of one statement: while it runs, other servers wait for the head. */
+const largestBatch = 200
+const statement = { name: 'audit_append', text: 'select before, hashes from rsm.audit_append($1, $2)' }
+
+/** Opens the log; a new one begins with an entry that names the store. */
+export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const { storeId, clock } = options
+  const begin: AuditEvent = {
+    at: isoTime(clock.now()),
+    actor: systemActor,
+    ip: null,
+    action: 'audit.begin',
+    object: { type: 'store', id: storeId, name: null },
+    outcome: 'SUCCESS',
+    detail: {},
+  }
+  await appendTo(options.database, [bounded(begin)], true)
+  return createAuditLog(options)
+}
+
+/** `isFirst`: nothing where there are entries. */
+async function appendTo(
+  database: Database,
+  facts: readonly AuditFacts[],
+  isFirst: boolean,
+): Promise<AuditEntry[]> {
+  const rests = facts.map(textBehindId).join('\n')
+  const rows = await database
+    .ask<{ before: number; hashes: string[] }>('api', statement, [rests, isFirst])
+    .catch((error: unknown) => {
+      throw unavailable(error)
+    })
+  return rows.flatMap(({ before, hashes }) =>
+    hashes.map((hash, at) => ({ id: before + at + 1, ...(facts[at] as AuditFacts), hash })),
+  )
+}
+
+function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
+  let waiting = 0
+  let refused = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const chained = batched((facts: readonly AuditFacts[]) => appendTo(database, facts, false), largestBatch)
+
+  function resumed(): void {
+    const detail = { refused }
+    refused = 0
+    log.info(detail, 'the audit log takes entries again')
+    const own = { actor: systemActor, ip: null, object: null, outcome: 'SUCCESS' } as const
+    append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
+  }
+
+  async function settled(appended: Promise<AuditEntry>): Promise<AuditEntry> {
+    try {
+      const entry = await appended
+      if (refused > 0) resumed()
+      return entry
+    } catch (error) {
+      if (refused++ === 0) log.warn({ err: error }, 'the audit log takes no entries')
+      throw error
+    } finally {
+      waiting--
+    }
+  }
+
+  async function append(event: AuditEvent): Promise<AuditEntry> {
+    if (waiting >= longestQueue)
+      throw new RsmError('unavailable', 'too many audit entries wait for the store')
+    const at = event.at ?? isoTime(clock.now())
+    waiting++
+    const appended = settled(chained(bounded({ ...event, at })))
+    last = appended.catch(() => undefined)
+    return appended
+  }
+
+  async function head(): Promise<AuditHead> {
+    const [row] = await database.ask<AuditHead>('api', 'select id, hash from rsm.audit_head')
+    return row ?? beforeFirst
+  }
+
+  return {
+    append,
+    head,
+    list: async (query) => listRows(database, await head(), query),
+    raw: (which = {}) => rawRows(database, head, which),
+    get refusal() {
+      return database.refusal
+    },
+    async close() {
+      await last
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import type pg from 'pg'
+import type { Log } from '../../../disk/log.ts'
+import type { Cluster } from '../ports/cluster.ts'
+import type { Hints } from '../ports/hints.ts'
+import type { Keys } from '../ports/keys.ts'
+import type { StoreClock } from './clock.ts'
+import { shownAddress } from './connection/address.ts'
+import type { Database } from './connection/database.ts'
+import type { Channel } from './hints/channel.ts'
+import { createLinks } from './links/links.ts'
+import type { StoreOwnership } from './ownership/ownership.ts'
+import { createRelay } from './relay/relay.ts'
+
+/** First key of advisory locks that nothing else in this database uses, and the second keys. */
+const turnLocks = 7_263_003
+const turns = { housekeeping: 1, beginning: 2 } as const
+
+interface Parts {
+  readonly database: Database
+  readonly channel: Channel
+  readonly ownership: StoreOwnership
+  readonly turns: Pick<Cluster, 'alone' | 'inTurn'>
+  readonly hints: Hints
+  readonly keys: Keys
+  readonly clock: StoreClock
+  readonly log: Log
+}
+
+/** Servers that share PostgreSQL. `ownership` stays open; its opener closes it. */
+export function createCluster(parts: Parts): Cluster & { close(): Promise<void> } {
+  const { database, channel, ownership, turns } = parts
+  const links = createLinks(parts)
+  const relay = createRelay(parts)
+  return {
+    ...turns,
+    shared: {
+      address: shownAddress(database.address),
+      get fault() {
+        return database.fault ?? ownership.fault
+      },
+      load: () => database.load(),
+      hearing: () => channel.hearing(),
+      servers: () => ownership.servers(),
+      listensAt: (url) => ownership.listensAt(url),
+    },
+    ownership,
+    links,
+    relay,
+    async close() {
+      try {
+        await relay.close()
+      } finally {
+        links.close()
+      }
+    },
+  }
+}
+
+/** Work that one server of the store does at a time, under a lock that falls with its session. */
+export function createServerTurns(database: Database): Pick<Cluster, 'alone' | 'inTurn'> {
+  async function withSession<T>(work: (session: pg.Client) => Promise<T>): Promise<T> {
+    const session = await database.connect(true)
+    try {
+      return await work(session)
+    } finally {
+      await session.end()
+    }
+  }
+
+  return {
+    alone: (work) =>
+      withSession(async (session) => {
+        const { rows } = await session.query<{ is_mine: boolean }>(
+          'select pg_try_advisory_lock($1, $2) as is_mine',
+          [turnLocks, turns.housekeeping],
+        )
+        if (rows[0]?.is_mine !== true) return false
+        await work()
+        return true
+      }),
+    inTurn: (work) =>
+      withSession(async (session) => {
+        await session.query('select pg_advisory_lock($1, $2)', [turnLocks, turns.beginning])
+        return work()
+      }),
+  }
+}

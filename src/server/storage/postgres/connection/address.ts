@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs'
+import { RsmError } from '../../../../core/errors.ts'
+import { isLoopback } from '../../../../core/loopback.ts'
+import { readCertificates } from '../../../../disk/certificates.ts'
+import { retryAfter } from './failure.ts'
+
+/** One of the hosts in the URL. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where PostgreSQL is and as whom a server speaks to it. */
+export interface StoreAddress {
+  readonly places: readonly Place[]
+  readonly user: string
+  readonly database: string
+  /** Undefined: what ~/.pgpass says of the place. */
+  readonly password: string | undefined
+  readonly tls: StoreTls
+  /** Milliseconds for each of the places. */
+  readonly connectTimeout: number
+}
+
+/** As in libpq, but `verify-full` by default where a host is not this machine: `require` asks for TLS and believes any certificate, `verify-full` checks it and the host's name. */
+export interface StoreTls {
+  readonly mode: 'disable' | 'require' | 'verify-full'
+  /** A file of authorities in PEM; the system's without it. */
+  readonly rootCert: string | undefined
+}
+
+const example = 'postgres://rsm@pg1,pg2/rsm'
+const defaultPort = 5432
+const modes = ['disable', 'require', 'verify-full'] as const
+const known = ['sslmode', 'sslrootcert', 'connect_timeout']
+const defaultConnectTimeout = '5'
+
+/** What to do where PostgreSQL is elsewhere and does no TLS that this server believes. */
+export const tlsHint =
+  'enable TLS in PostgreSQL and omit sslmode, so that the certificate is checked (sslrootcert=FILE for a CA of your own); or allow plain text with --insecure-store'
+
+const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
+
+/**
+ * Reads `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. `passwordFile`: its
+ * first line is the password, which never stands in the URL, as `ps` shows that. `insecure` allows plain text beyond this machine.
+ * @throws RsmError `usage`
+ */
+export function readStoreAddress(
+  url: string,
+  passwordFile: string | undefined,
+  insecure = false,
+): StoreAddress {
+  // `URL` takes one host only.
+  const parts = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?@]*)(?:\/([^/?]*))?(?:\?(.*))?$/.exec(url)
+  if (!parts) throw refuse('--store is not a URL of PostgreSQL')
+  const [, login = '', hosts = '', database = '', query = ''] = parts
+  const parameters = new URLSearchParams(query)
+  if (login.includes(':') || parameters.has('password'))
+    throw new RsmError('usage', '--store holds a password, which ps would show to everyone', {
+      hint: 'put it into a file for --store-password-file, or into ~/.pgpass',
+    })
+  if (login === '') throw refuse('--store has no user')
+  if (database === '') throw refuse('--store has no database')
+  const places = hosts.split(',').map(placeOf)
+  const unknown = [...parameters.keys()].find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw refuse(`--store has the unknown parameter ${unknown}; known are ${known.join(', ')}`)
+  const password = passwordFile === undefined ? undefined : readPassword(passwordFile)
+  const [tls, connectTimeout] = [tlsOf(parameters, places, insecure), timeoutOf(parameters)]
+  return { places, user: decode(login), database: decode(database), password, tls, connectTimeout }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw refuse(`--store has a malformed escape in ${text}`)
+  }
+}
+
+function placeOf(text: string): Place {
+  const parts = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(text)
+  const port = Number(parts?.[2] ?? defaultPort)
+  if (!parts?.[1]) throw refuse(text === '' ? '--store has no host' : `--store has the host ${text}`)
+  if (port < 1 || port > 65535) throw refuse(`--store has the port ${port}`)
+  return { host: decode(parts[1].replace(/^\[|\]$/g, '')), port }
+}
+
+/** TLS is required off this machine, because a party that can change this traffic can run scripts on every host. */
+function tlsOf(parameters: URLSearchParams, places: readonly Place[], insecure: boolean): StoreTls {
+  // A name that begins with a slash is the directory of a Unix socket.
+  const remote = places.find(({ host }) => !isLoopback(host) && !host.startsWith('/'))
+  const given = parameters.get('sslmode') ?? (remote && !insecure ? 'verify-full' : 'disable')
+  const mode = modes.find((one) => one === given)
+  if (!mode) throw refuse(`unknown sslmode in --store: ${given}; use ${modes.join(', ')}`)
+  if (mode === 'disable' && remote && !insecure)
+    throw new RsmError('usage', `--store has sslmode=disable for ${remote.host}, which is not this machine`, {
+      hint: tlsHint,
+    })
+  const rootCert = parameters.get('sslrootcert') ?? undefined
+  try {
+    if (rootCert !== undefined) readCertificates(rootCert)
+  } catch (error) {
+    throw new RsmError('usage', `sslrootcert in --store: ${(error as Error).message}`, {
+      hint: 'name a file with certificates in PEM that the user of the server can read',
+    })
+  }
+  return { mode, rootCert }
+}
+
+function timeoutOf(parameters: URLSearchParams): number {
+  const given = parameters.get('connect_timeout') ?? defaultConnectTimeout
+  if (!/^[1-9]\d{0,2}$/.test(given))
+    throw refuse(`--store has connect_timeout=${given}, which is not a number of seconds from 1 to 999`)
+  return Number(given) * 1000
+}
+
+function readPassword(file: string): string {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new RsmError('usage', `--store-password-file ${file} cannot be read: ${(error as Error).message}`)
+  }
+  const [password = ''] = text.split(/\r?\n/)
+  if (password === '') throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)
+  return password
+}
+
+/** What people are told of it: no password. */
+export const shownAddress = ({ places, user, database }: StoreAddress): string =>
+  `postgres://${user}@${places.map(({ host, port }) => `${host}:${port}`).join(',')}/${database}`
+
+/** Why this server is refused: at its start, and later by a store that was moved, changed or put in standby. */
+export const refusedStore = (address: StoreAddress, message: string, hint?: string): RsmError =>
+  new RsmError('unavailable', `${shownAddress(address)}: ${message}`, {
+    retryAfter,
+    ...(hint === undefined ? {} : { hint }),
+  })
+
+/** Refuses session mode too: such a pooler rejects the startup timeouts, and saves no connections of servers that pool theirs. */
+export const refusedPooler = (address: StoreAddress): RsmError =>
+  refusedStore(
+    address,
+    'a pooler such as pgbouncer answers there, but rsm needs PostgreSQL itself',
+    'name the port of PostgreSQL itself, usually 5432',
+  )

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { Mutex } from '../../../../core/mutex.ts'
+import type { Clock } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { afterReading } from './after-reading.ts'
+import { cut } from './client.ts'
+import { type Ask, askOf, type Database } from './database.ts'
+import { isAway, unavailable } from './failure.ts'
+
+/** Milliseconds between attempts to connect anew. */
+const pauses = { first: 50, most: 250 }
+
+/** A connection of one's own that is made anew when it breaks: for what hangs on one session, as locks and LISTEN do. */
+export interface Session {
+  /** Rejects with `unavailable` while there is no connection, and where the answer comes too late: then another one is made. */
+  ask: Ask
+  /** Milliseconds for which the present connection has stood; 0 where there is none. */
+  age(): number
+  /** Gives up a connection that says nothing any more. */
+  drop(): void
+  close(): Promise<void>
+}
+
+export interface SessionOptions {
+  database: Database
+  clock: Pick<Clock, 'monotonic'>
+  log: Log
+  /** Milliseconds for which an answer is waited for. */
+  patience: number
+  /** Makes each new connection what it is for, before anything else is asked over it. */
+  begin: (ask: Ask, client: pg.Client) => Promise<void>
+}
+
+interface Connection {
+  client: pg.Client
+  ask: Ask
+  since: number
+  gone: Promise<void>
+}
+
+/** One statement after the other, each with so much patience. */
+function patient(client: pg.Client, patience: number): Ask {
+  const statements = new Mutex()
+
+  async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
+    const endWaiting = afterReading(patience, () => cut(client))
+    try {
+      return await askOf(client)<R>(...asked)
+    } catch (error) {
+      throw isAway(error) ? unavailable(error) : error
+    } finally {
+      endWaiting()
+    }
+  }
+  return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
+}
+
+async function connect({ database, clock, patience, begin }: SessionOptions): Promise<Connection> {
+  const client = await database.connect()
+  const gone = new Promise<void>((resolve) => client.once('end', resolve))
+  const ask = patient(client, patience)
+  try {
+    await begin(ask, client)
+  } catch (error) {
+    cut(client)
+    throw error
+  }
+  return { client, ask, since: clock.monotonic(), gone }
+}
+
+/** Rejects where the first connection can't be made. */
+export async function openSession(options: SessionOptions): Promise<Session> {
+  const { clock, log } = options
+  const closing = new AbortController()
+  let present: Connection | null = await connect(options)
+
+  async function connectAgain(): Promise<Connection | null> {
+    for (let pause = pauses.first; !closing.signal.aborted; pause = Math.min(2 * pause, pauses.most))
+      try {
+        return await connect(options)
+      } catch (error) {
+        log.debug({ err: error }, 'could not reconnect to the store')
+        await delay(pause, undefined, { ref: false, signal: closing.signal }).catch(() => undefined)
+      }
+    return null
+  }
+
+  async function keep(): Promise<void> {
+    while (present !== null) {
+      await present.gone
+      present = null
+      present = await connectAgain()
+      if (closing.signal.aborted && present) void present.client.end()
+    }
+  }
+  const kept = keep()
+
+  return {
+    async ask(statement, values) {
+      if (present === null) throw unavailable(new Error('reconnecting'))
+      return present.ask(statement, values)
+    },
+    age: () => (present === null ? 0 : clock.monotonic() - present.since),
+    drop() {
+      if (present) cut(present.client)
+    },
+    async close() {
+      closing.abort()
+      if (present) await present.client.end()
+      await kept
+    },
+  }
+}

@@ -1,0 +1,115 @@
+import type { ResultStatus } from '../../../../core/tasks/task.ts'
+import type { Execution, Executions } from '../../ports/executions.ts'
+import type { Database, Statement } from '../connection/database.ts'
+import { rowsAtOnce } from './whole-task.ts'
+
+/** A cursor has the number of a transaction in its lower digits, and the count of fail-overs in the higher ones. */
+const failover = 2 ** 44
+
+/** Where the look stands, and one thing that has changed; null where nothing has. */
+interface Found {
+  xmin: string
+  timeline: string
+  host_id?: number | null
+  xid?: string | null
+  rec?: Execution | null
+  status?: ResultStatus | null
+  id?: string | null
+}
+
+/** Whose status is what now. */
+export interface Changed {
+  readonly hostId: number
+  readonly status: ResultStatus
+}
+
+/**
+ * What transactions have changed that were not over at the last look. The cursor is the first that is not over now: no change is
+ * missed, whatever the order of the commits, and one may be answered twice. $1: the task or tasks, $2: from, $3: the timeline of $2.
+ */
+const now = `now as materialized (
+    select pg_snapshot_xmin(pg_current_snapshot()) as xmin, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline)`
+const place = 'now.xmin::text as xmin, now.timeline'
+const from = `(case when now.timeline = coalesce($3, now.timeline) then $2 else '0' end)::xid8`
+
+/** A page of them, in the order of their transactions: of that of $2 those of the hosts after $4. */
+const page = (what: string) => `with ${now} select ${place}, c.* from now left join lateral (
+    select e.host_id, e.xid::text as xid, ${what} from rsm.executions e
+    where e.task_id = $1 and (e.xid, e.host_id) > (${from}, $4::bigint) order by e.xid, e.host_id limit ${rowsAtOnce}) as c on true`
+
+const statements = {
+  records: { name: 'executions changes', text: page('e.rec') },
+  statuses: { name: 'executions statuses', text: page('e.status') },
+  tasks: {
+    name: 'executions changed tasks',
+    text: `with ${now} select ${place}, t.id from now left join unnest($1::text[]) as t(id)
+      on exists (select from rsm.executions e where e.task_id = t.id and e.xid >= ${from})`,
+  },
+} satisfies Record<string, Statement>
+
+export interface Changes extends Pick<Executions, 'changes' | 'changedTasks'> {
+  /** As `changes`, with no more than whose status is what. */
+  statuses(taskId: string, after: number): Promise<{ changed: Changed[]; cursor: number }>
+}
+
+/** What changed in tasks since a cursor, on any server. */
+export function createChanges(database: Database): Changes {
+  /** After a fail-over the numbers of transactions may begin lower: cursors of before are worth nothing. */
+  let failovers = 0
+  let timeline: string | null = null
+
+  async function since(
+    statement: Statement,
+    which: string | readonly string[],
+    after: number,
+    ...more: readonly number[]
+  ): Promise<{ rows: Found[]; cursor: number }> {
+    const isOld = after !== Number.POSITIVE_INFINITY && Math.floor(after / failover) !== failovers
+    // No transaction has so high a number.
+    const from = after === Number.POSITIVE_INFINITY ? failover : isOld ? 0 : after % failover
+    const rows = await database.ask<Found>('api', statement, [which, String(from), timeline, ...more])
+    const [first] = rows
+    if (!first) throw new Error('a left join answers a row')
+    if (timeline !== null && timeline !== first.timeline) failovers++
+    timeline = first.timeline
+    return { rows, cursor: failovers * failover + Number(first.xmin) }
+  }
+
+  /** Page by page, each execution as it was read last. The cursor is that of the first page: what changes meanwhile is new to it. */
+  async function pages(statement: Statement, taskId: string, after: number) {
+    const found = new Map<number, Found>()
+    // Before a transaction that has changed something there is none of host 0.
+    let [place, host] = [after, 0]
+    let first: number | null = null
+    for (;;) {
+      const { rows, cursor } = await since(statement, taskId, place, host)
+      const generation = Math.floor(cursor / failover)
+      // After a fail-over all is read anew.
+      if (first === null || Math.floor(first / failover) !== generation) first = cursor
+      for (const row of rows) if (row.host_id) found.set(row.host_id, row)
+      const last = rows.at(-1)
+      if (!last?.host_id || rows.length < rowsAtOnce) return { changed: [...found.values()], cursor: first }
+      ;[place, host] = [generation * failover + Number(last.xid), last.host_id]
+    }
+  }
+
+  return {
+    async changes(taskId, after) {
+      const { changed, cursor } = await pages(statements.records, taskId, after)
+      return { executions: changed.flatMap(({ rec }) => rec ?? []), cursor }
+    },
+    async statuses(taskId, after) {
+      const { changed, cursor } = await pages(statements.statuses, taskId, after)
+      return {
+        changed: changed.flatMap(({ host_id: hostId, status }) =>
+          hostId && status ? [{ hostId, status }] : [],
+        ),
+        cursor,
+      }
+    },
+    async changedTasks(taskIds, after) {
+      const { rows, cursor } = await since(statements.tasks, taskIds, after)
+      return { taskIds: rows.flatMap(({ id }) => id ?? []), cursor }
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { faultPoint } from '#fault-point'
+import { type Counts, emptyCounts, type ResultStatus } from '../../../../core/tasks/task.ts'
+import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
+import type { Execution, Executions } from '../../ports/executions.ts'
+import type { TaskRecord } from '../../records/task.ts'
+import type { Ask } from '../connection/database.ts'
+import { remainsOf } from '../results.ts'
+import { holdsTask } from './fence.ts'
+import { columns, type Row } from './rows.ts'
+import type { Steps } from './steps.ts'
+import { rowsAtOnce } from './whole-task.ts'
+
+type LateResult = Parameters<Executions['late']>[2]
+
+/**
+ * The executions of the hosts after $2, $3 at most, become results as they are; answers how many there are of each status, and the
+ * last host of these.
+ */
+const moveText = `with page as (
+    select host_id from rsm.executions where task_id = $1 and host_id > $2 order by host_id limit $3),
+  gone as (
+    delete from rsm.executions e using page where e.task_id = $1 and e.host_id = page.host_id
+    returning e.host_id, e.position, e.rec, e.status),
+  results as (
+    insert into rsm.results(task_id, host_id, position, rec) select $1, host_id, position, rec from gone)
+  select status, count(*) as count, max(host_id) as last from gone group by status`
+
+const endText = `with remains as (
+    insert into rsm.remains(task_id, script, gates) values ($1, $2, $3)
+    on conflict (task_id) do update set script = excluded.script, gates = excluded.gates, aside_at = null),
+  cancels as (delete from rsm.cancels where task_id = $1)
+  delete from rsm.held where task_id = $1`
+
+const isOpenText = `select exists (
+    select from rsm.executions where task_id = $1 and status in ('PENDING', 'RUNNING')) as is_open`
+
+/** How many there are of each status. */
+async function move(ask: Ask, taskId: string): Promise<Counts> {
+  const counts = emptyCounts()
+  for (let after = 0, page = rowsAtOnce; page === rowsAtOnce; ) {
+    const moved = await ask<{ status: ResultStatus; count: number; last: number }>(
+      { name: 'executions move', text: moveText },
+      [taskId, after, rowsAtOnce],
+    )
+    page = 0
+    for (const { status, count, last } of moved) {
+      counts[status] += count
+      page += count
+      after = Math.max(after, last)
+    }
+  }
+  return counts
+}
+
+class StillOpen extends Error {}
+
+/** The end of a task: its executions become results, in one transaction. What is learnt later goes to either. */
+export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | 'late'> {
+  const { database, store, clock } = deps
+
+  function end(...[by, taskId, also]: Parameters<Executions['finish']>): Promise<TaskRecord | null> {
+    return store.transactLocked(async (tx, ask) => {
+      if (!(await holdsTask(ask, by, taskId))) return null
+      const task = await tx.get('tasks', taskId)
+      if (task?.status !== 'RUNNING') return null
+      faultPoint('server.archived.before')
+      const counts = await move(ask, taskId)
+      await ask({ name: 'executions end', text: endText }, remainsOf(taskId, textsOf(task)))
+      faultPoint('server.archived.after')
+      const ended = endedTask(task, counts, clock.now())
+      if (ended === null) throw new StillOpen()
+      tx.put('tasks', ended)
+      also?.(tx, ended)
+      faultPoint('server.final.before')
+      return ended
+    })
+  }
+
+  /** Null: the task has ended, and its executions with it; false: someone else has changed the record. */
+  async function keep(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean | null> {
+    const [row] = await database.ask<Row>(
+      'api',
+      {
+        name: 'executions late',
+        text: `select ${columns} from rsm.executions e where e.task_id = $1 and e.host_id = $2`,
+      },
+      [taskId, hostId],
+    )
+    if (!row) return null
+    if (!isNews(row.rec)) return true
+    const kept = await database.ask(
+      'api',
+      {
+        name: 'executions keep late',
+        text: `update rsm.executions set rec = rec || $3::jsonb, rev = rev + 1, xid = pg_current_xact_id()
+          where task_id = $1 and host_id = $2 and rev = $4 returning 1`,
+      },
+      [taskId, hostId, JSON.stringify({ lateResult }), row.rev],
+    )
+    return kept.length > 0
+  }
+
+  /** False: someone else has changed the result. */
+  async function amend(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
+    const [row] = await database.ask<{ rec: Execution; text: string }>(
+      'api',
+      {
+        name: 'results late',
+        text: 'select rec, rec::text as text from rsm.results where task_id = $1 and host_id = $2',
+      },
+      [taskId, hostId],
+    )
+    if (!row || !isNews(row.rec)) return true
+    const amended = await database.ask(
+      'api',
+      {
+        name: 'results amend',
+        text: `update rsm.results set rec = rec || $3::jsonb
+          where task_id = $1 and host_id = $2 and rec = $4::jsonb returning 1`,
+      },
+      [taskId, hostId, JSON.stringify({ lateResult }), row.text],
+    )
+    return amended.length > 0
+  }
+
+  return {
+    async finish(by, taskId, also) {
+      const [found] = await database.ask<{ is_open: boolean }>(
+        'api',
+        { name: 'executions is open', text: isOpenText },
+        [taskId],
+      )
+      if (found?.is_open !== false) return null
+      const final = await end(by, taskId, also).catch((error: unknown) => {
+        if (error instanceof StillOpen) return null
+        throw error
+      })
+      faultPoint('server.final.after')
+      if (final !== null) tell.task(taskId, 'updated')
+      return final
+    },
+    async late(taskId, hostId, lateResult) {
+      faultPoint('server.late.before')
+      for (let isDone = false; !isDone; )
+        isDone = (await keep(taskId, hostId, lateResult)) ?? (await amend(taskId, hostId, lateResult))
+      faultPoint('server.late.after')
+    },
+  }
+}

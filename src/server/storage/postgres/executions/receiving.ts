@@ -1,0 +1,138 @@
+import { faultPoint } from '#fault-point'
+import { RsmError } from '../../../../core/errors.ts'
+import type { ScriptOutput } from '../../../../core/protocol/messages.ts'
+import { isFinal } from '../../../../core/tasks/task.ts'
+import type { OutputDisk } from '../../executions/live-output.ts'
+import { settled } from '../../executions/reported-end.ts'
+import { asReached, asTruncated, type Decide } from '../../executions/transitions.ts'
+import { gateOf } from '../../output-line.ts'
+import type { Executions } from '../../ports/executions.ts'
+import type { Own } from './in-hand.ts'
+import { outputOf, type Stored } from './rows.ts'
+import type { Steps } from './steps.ts'
+import type { TaskBounds } from './task-bounds.ts'
+
+/** What came over a link that is no longer the one of its host: it comes again over the newer one. */
+const elsewhere = (id: string) =>
+  new RsmError('unavailable', `another link has execution ${id} now, on this server or on another one`, {
+    retryAfter: 1,
+  })
+
+/** What comes from agents: output and ends. */
+export function createReceiving(
+  steps: Steps,
+  bounds: TaskBounds,
+): Pick<Executions, 'append' | 'reached' | 'settle'> {
+  const { outputs } = steps.deps
+  const { inHand } = steps
+
+  /** After a piece that was not stored: answers whether it has ended. Else its output goes on from what is stored, if it is still here. */
+  function readAgain(own: Own): Promise<boolean> {
+    const { id } = own.stored.execution
+    own.torn ??= steps.read([id]).then(
+      ([stored]) => {
+        if (!stored || isFinal(stored.execution.status)) {
+          inHand.drop(id)
+          return true
+        }
+        inHand.note(stored)
+        if (inHand.get(id) === own) goOn(own, stored)
+        return false
+      },
+      () => {
+        // Over the next link it is read anew.
+        inHand.drop(id)
+        return false
+      },
+    )
+    return own.torn
+  }
+
+  /** What was on its way is not counted any more. */
+  function goOn({ isReceived, output }: Own, stored: Stored): void {
+    const next = inHand.take(stored)
+    next.isReceived = isReceived
+    // A base-protocol agent sends nothing twice.
+    next.output.incomplete = output.incomplete
+  }
+
+  /** A piece that was not stored, and won't come again: the result has to say so. */
+  function noteMissing({ stored }: Own, sequence: number): void {
+    const now = inHand.get(stored.execution.id)
+    if (now && now.stored.progress.lastSequence < sequence) now.output.incomplete = true
+  }
+
+  async function write(own: Own, output: ScriptOutput, json: Uint8Array | undefined) {
+    const { stream, sequence, phase, data } = output
+    const { taskId, hostId, id } = own.stored.execution
+    faultPoint('server.output.before')
+    const guard = { epoch: own.epoch, before: own.queued }
+    own.queued = sequence
+    const timestamp = steps.now()
+    const entry = { hostId, stream, sequence, timestamp, phase: gateOf(phase), data, json }
+    let isStored: boolean
+    try {
+      isStored = await outputs.appendGuarded({ taskId, entry, guard })
+    } catch (error) {
+      // It may be stored all the same.
+      await readAgain(own)
+      throw error
+    }
+    faultPoint('server.output.after')
+    // Of what has ended meanwhile the rest is dropped.
+    if (!isStored && !(await readAgain(own))) throw elsewhere(id)
+  }
+
+  const diskOf = (own: Own, maxBytes: number, isOurs: boolean): OutputDisk => ({
+    maxBytes,
+    write: (output, json) =>
+      write(own, output, json).catch((error: unknown) => {
+        if (!isOurs) noteMissing(own, output.sequence)
+        throw error
+      }),
+    isTruncated: () => own.stored.execution.truncated,
+    async noteTruncated() {
+      await steps.change(null, [own.stored.execution.id], asTruncated, { epoch: own.epoch })
+    },
+  })
+
+  /** Of what this server does not have in hand. */
+  async function dropped(id: string): Promise<number | null> {
+    const [stored] = await steps.read([id])
+    if (!stored) return null
+    if (!isFinal(stored.execution.status)) throw elsewhere(id)
+    return outputOf(stored).storedSequence
+  }
+
+  return {
+    async append(id, output, json, isOurs) {
+      const own = inHand.get(id)
+      if (!own) return dropped(id)
+      const { taskId } = own.stored.execution
+      const { maxBytes } = bounds.known(taskId) ?? (await bounds.read(taskId))
+      return own.output.append(output, json, isOurs, diskOf(own, maxBytes, isOurs))
+    },
+
+    async reached(id, phase) {
+      const own = inHand.get(id)
+      if (!own) return
+      const { taskId } = own.stored.execution
+      const { phases } = bounds.known(taskId) ?? (await bounds.read(taskId))
+      await steps.change(null, [id], asReached(phase, phases), { epoch: own.epoch })
+    },
+
+    async settle(id, end) {
+      const own = inHand.get(id)
+      const decide: Decide = (current, output) =>
+        // Without a link here that has it, its end has to come over the one that has.
+        own === undefined && current.status === 'RUNNING'
+          ? null
+          : settled(end, output, current, steps.deps.clock.now())
+      const changed = await steps.change('settled', [id], decide, own ? { epoch: own.epoch } : {})
+      if (changed.length > 0) return changed
+      const [now] = await steps.read([id])
+      if (now && !isFinal(now.execution.status)) throw elsewhere(id)
+      return []
+    },
+  }
+}

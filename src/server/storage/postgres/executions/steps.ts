@@ -1,0 +1,138 @@
+import { faultPoint } from '#fault-point'
+import type { FaultPoint } from '../../../../core/fault-point.ts'
+import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import type { Decide } from '../../executions/transitions.ts'
+import type { Execution } from '../../ports/executions.ts'
+import type { ExecutionsDependencies } from './dependencies.ts'
+import { InHand } from './in-hand.ts'
+import { createReadMany } from './read-many.ts'
+import { outputOf, type Stored } from './rows.ts'
+import { createTell, type Tell } from './tell.ts'
+import { type Change, createWrite, type Fence, type Written } from './write.ts'
+
+type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
+type Point = PointOf<FaultPoint>
+
+/** What has to hold when a step is written, beside that each record is still the one that was decided on. */
+export interface Condition {
+  fence?: Fence
+  /** Only of those that have this epoch. */
+  epoch?: number
+  /** The epoch that they get: from then on this server has them in hand. */
+  nextEpoch?: number
+  /** Not where a restore holds the task. */
+  unlessHeld?: boolean
+}
+
+type Decided = { readonly change: Change; readonly written: Written | null }
+
+/** Whether the record is another one than that which was decided on. */
+function isOther(now: Stored, { current }: Change): boolean {
+  return (
+    now.rev !== current.rev ||
+    now.epoch !== current.epoch ||
+    now.progress.lastSequence !== current.progress.lastSequence
+  )
+}
+
+/** The durable steps of executions: what is stored decides, and a step on what has changed since is decided anew. */
+export class Steps {
+  readonly deps: ExecutionsDependencies
+  readonly inHand = new InHand()
+  /** As of rsm.held, when this server read or wrote it last. */
+  readonly held = new Set<string>()
+  readonly tell: Tell
+  /** In the order of the ids, without those that are not there. */
+  readonly read: (ids: readonly string[]) => Promise<Stored[]>
+  readonly #write: (change: Change) => Promise<Written | null>
+
+  constructor(deps: ExecutionsDependencies) {
+    this.deps = deps
+    this.tell = createTell(deps.hints)
+    this.read = createReadMany(deps.database)
+    this.#write = createWrite(deps.database)
+  }
+
+  now(): string {
+    return isoTime(this.deps.clock.now())
+  }
+
+  /**
+   * Changes executions, each by one guarded write. `decide` sees the record of each that has not ended, and answers the next
+   * one, or null to leave it. Answers those that have changed; rejects where some could not be written.
+   */
+  async change(
+    point: Point | null,
+    which: readonly string[] | { stored: readonly Stored[] },
+    decide: Decide,
+    condition: Condition = {},
+  ): Promise<Execution[]> {
+    const changed: Written[] = []
+    let known = 'stored' in which ? which.stored : await this.#known(which)
+    for (let isFirst = true; known.length > 0; isFirst = false) {
+      const changes = known.flatMap((stored) => this.#decided(stored, decide, condition))
+      if (changes.length === 0) break
+      if (isFirst && point !== null) faultPoint(`server.${point}.before`)
+      const missed = await this.#writeAll(changes, changed)
+      known = await this.#readAgain(missed)
+    }
+    if (changed.length > 0 && point !== null) faultPoint(`server.${point}.after`)
+    this.tell.changed(changed)
+    return changed.map(({ stored }) => this.inHand.show(stored).execution)
+  }
+
+  /** Answers those that were not written; where one fails, what was written is told all the same. */
+  async #writeAll(changes: readonly Change[], changed: Written[]): Promise<Change[]> {
+    const ends = await Promise.allSettled(
+      changes.map(async (change): Promise<Decided> => ({ change, written: await this.#write(change) })),
+    )
+    const missed: Change[] = []
+    let failure: { reason: unknown } | null = null
+    for (const end of ends)
+      if (end.status === 'rejected') failure ??= end
+      else if (end.value.written === null) missed.push(end.value.change)
+      else {
+        const { change, written } = end.value
+        if (change.nextEpoch === null) this.inHand.note(written.stored)
+        else this.inHand.take(written.stored)
+        changed.push(written)
+      }
+    if (failure === null) return missed
+    this.tell.changed(changed)
+    throw failure.reason
+  }
+
+  /** As this server has them in hand, or else as they are stored. */
+  async #known(ids: readonly string[]): Promise<Stored[]> {
+    const own = ids.flatMap((id) => this.inHand.get(id)?.stored ?? [])
+    return [...own, ...(await this.read(ids.filter((id) => !this.inHand.get(id))))]
+  }
+
+  #decided(current: Stored, decide: Decide, condition: Condition): Change[] {
+    const { execution } = current
+    const { fence = null, epoch = null, nextEpoch = null, unlessHeld = false } = condition
+    if (isFinal(execution.status) || (epoch !== null && current.epoch !== epoch)) return []
+    const own = this.inHand.get(execution.id)
+    const isOwn = own !== undefined && own.epoch === current.epoch
+    const next = decide(execution, isOwn ? own.output : outputOf(current))
+    if (next === null) return []
+    if (!mayBecome(execution.status, next.status))
+      throw new Error(`a result cannot go from ${execution.status} to ${next.status}`)
+    const tellsOutput = execution.status === 'RUNNING' && isFinal(next.status) && !isOwn
+    const lastSequence = tellsOutput ? current.progress.lastSequence : null
+    return [{ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }]
+  }
+
+  /** Those that have changed since they were decided on; the others are fenced, or held. */
+  async #readAgain(missed: readonly Change[]): Promise<Stored[]> {
+    if (missed.length === 0) return []
+    const byId = new Map(missed.map((change) => [change.next.id, change]))
+    const again = await this.read([...byId.keys()])
+    for (const stored of again) this.inHand.note(stored)
+    return again.filter((stored) => {
+      const change = byId.get(stored.execution.id)
+      return change !== undefined && isOther(stored, change)
+    })
+  }
+}

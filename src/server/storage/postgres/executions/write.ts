@@ -1,0 +1,140 @@
+import { isFinal } from '../../../../core/tasks/task.ts'
+import { fitJson } from '../../jsonb-safe.ts'
+import type { LinkClaim, Member } from '../../ports/cluster.ts'
+import type { Execution } from '../../ports/executions.ts'
+import { batched } from '../connection/batched.ts'
+import type { Database } from '../connection/database.ts'
+import { idOf, type Stored } from './rows.ts'
+
+/** On whose behalf something is written: it counts only while the task, or the link of the host, is still theirs. */
+export type Fence = Member | LinkClaim | null
+
+/** A record that is to follow on another one, and what has to hold for that. */
+export interface Change {
+  readonly current: Stored
+  readonly next: Execution
+  readonly fence: Fence
+  /** The epoch that the record must have. */
+  readonly epoch: number | null
+  /** The epoch that it gets. */
+  readonly nextEpoch: number | null
+  /** What must have been stored of its output, where `next` tells how much there is. */
+  readonly lastSequence: number | null
+  /** Not where the task is held. */
+  readonly unlessHeld: boolean
+}
+
+/** A change that is durable. */
+export interface Written {
+  readonly stored: Stored
+  /** The host has something else to take. */
+  readonly hasMore: boolean
+}
+
+const mostRows = 2000
+
+type Kind = 'free' | 'owner' | 'link'
+
+const kindOf = (fence: Fence): Kind => (fence === null ? 'free' : 'hostId' in fence ? 'link' : 'owner')
+
+/** Rows of these fences that are theirs, locked until the commit: whoever would take one away waits, or has done so before. */
+const fences = {
+  free: { locked: '', join: '' },
+  owner: {
+    locked: `, fence as materialized (
+    select o.task_id, o.server, o.epoch from rsm.task_owners o join rsm.servers s on s.name = o.server and s.epoch = o.epoch
+    where o.task_id in (select t from input) order by o.task_id for share of o)`,
+    join: 'join fence on fence.task_id = i.t and fence.server = i.w and fence.epoch = i.f',
+  },
+  link: {
+    locked: `, fence as materialized (
+    select l.host_id, l.epoch from rsm.links l where l.server is not null and l.host_id in (select h from input) order by l.host_id for share)`,
+    join: 'join fence on fence.host_id = i.h and fence.epoch = i.f',
+  },
+}
+
+/** Each record becomes what was decided if it is still the one that was decided on. */
+const textOf = (kind: Kind) => `with input as materialized (
+    select * from jsonb_to_recordset($1::jsonb) as
+      i(t text, h bigint, r bigint, e bigint, n bigint, s bigint, u bool, z bool, p jsonb, w text, f bigint))${fences[kind].locked}
+  update rsm.executions e
+  set rec = e.rec || i.p, epoch = coalesce(i.n, e.epoch), rev = e.rev + 1, xid = pg_current_xact_id()
+  from input i ${fences[kind].join}
+  where e.task_id = i.t and e.host_id = i.h and e.rev = i.r
+    and (i.e is null or e.epoch = i.e) and (i.s is null or e.out_seq = i.s)
+    and not (i.u and e.task_id = any (array(select task_id from rsm.held)))
+  returning e.task_id, e.host_id, case when i.z
+    then e.host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more`
+
+/** The fields that differ. */
+function patchOf(current: Execution, next: Execution): Partial<Execution> {
+  const fields = Object.entries(next) as [keyof Execution, unknown][]
+  return Object.fromEntries(fields.filter(([field, value]) => current[field] !== value))
+}
+
+function inputOf({ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }: Change) {
+  const { taskId, hostId } = next
+  return {
+    t: taskId,
+    h: hostId,
+    r: current.rev,
+    e: epoch,
+    n: nextEpoch,
+    s: lastSequence,
+    u: unlessHeld,
+    z: isFinal(next.status),
+    p: patchOf(current.execution, next),
+    w: fence !== null && 'name' in fence ? fence.name : null,
+    f: fence?.epoch ?? null,
+  }
+}
+
+const inOrder = (a: Change, b: Change) =>
+  a.next.taskId === b.next.taskId ? a.next.hostId - b.next.hostId : a.next.taskId < b.next.taskId ? -1 : 1
+
+/** The first change of each record, and those that have to wait for it. */
+function split(changes: readonly Change[]): { now: Change[]; later: Change[] } {
+  const ids = new Set<string>()
+  const now: Change[] = []
+  const later: Change[] = []
+  for (const change of changes) {
+    const list = ids.has(change.next.id) ? later : now
+    ids.add(change.next.id)
+    list.push(change)
+  }
+  return { now, later }
+}
+
+function writtenOf({ current, next, nextEpoch }: Change, hasMore: boolean): Written {
+  const { rev, epoch, progress } = current
+  return { stored: { execution: next, rev: rev + 1, epoch: nextEpoch ?? epoch, progress }, hasMore }
+}
+
+/** Writes records, those that come meanwhile together; answers null for one that is no longer what was decided on, or is fenced. */
+export function createWrite(database: Database): (change: Change) => Promise<Written | null> {
+  async function writeAll(kind: Kind, changes: readonly Change[]): Promise<Map<Change, Written>> {
+    const { now, later } = split(changes)
+    // Whoever locks rows in the same order waits for nobody who waits for them.
+    const input = now.sort(inOrder).map(inputOf)
+    const rows = await database.ask<{ task_id: string; host_id: number; has_more: boolean }>(
+      'write',
+      { name: `executions write ${kind}`, text: textOf(kind) },
+      [fitJson(input)],
+    )
+    const more = new Map(rows.map(({ task_id, host_id, has_more }) => [idOf(task_id, host_id), has_more]))
+    const written = later.length > 0 ? await writeAll(kind, later) : new Map<Change, Written>()
+    for (const change of now) {
+      const hasMore = more.get(change.next.id)
+      if (hasMore !== undefined) written.set(change, writtenOf(change, hasMore))
+    }
+    return written
+  }
+
+  const writerOf = (kind: Kind) =>
+    batched(async (changes: readonly Change[]) => {
+      const written = await writeAll(kind, changes)
+      return changes.map((change) => written.get(change) ?? null)
+    }, mostRows)
+  const writers = { free: writerOf('free'), owner: writerOf('owner'), link: writerOf('link') }
+  return (change) => writers[kindOf(change.fence)](change)
+}

@@ -1,0 +1,100 @@
+import type { HintTopics } from '../../ports/hints.ts'
+import { decodeIds, encodeIds } from './ids.ts'
+
+type Topic = keyof HintTopics
+/** A hint and what it is about. */
+export type Told = { [T in Topic]: { topic: T; hint: HintTopics[T] } }[Topic]
+
+type Change = HintTopics['host']['change']
+const changes: readonly Change[] = ['created', 'updated', 'removed']
+const isChange = (text: string | undefined): text is Change => changes.some((change) => change === text)
+
+/** Hints that wait to be sent, each once, with those of one kind together. */
+export class Folded {
+  readonly #ids = new Map<string, Set<number>>()
+  readonly #lines = new Set<string>()
+  readonly #epochs = new Map<number, number>()
+  #size = 0
+
+  /** Ids and lines. */
+  get size(): number {
+    return this.#size
+  }
+
+  add({ topic, hint }: Told): void {
+    this.#size++
+    switch (topic) {
+      case 'task':
+        return hint.hostId === null
+          ? void this.#lines.add(`task ${hint.change} ${hint.id}`)
+          : this.#addId(`taskHost ${hint.change} ${hint.id}`, hint.hostId)
+      case 'host':
+      case 'cluster':
+        return this.#addId(`${topic} ${hint.change}`, hint.id)
+      case 'lane':
+      case 'tokenEnded':
+        return this.#addId(topic, hint.id)
+      case 'link':
+        return void this.#epochs.set(hint.id, Math.max(hint.epoch, this.#epochs.get(hint.id) ?? 0))
+      case 'output':
+      case 'agentRevoked':
+      case 'server':
+        return void this.#lines.add(`${topic} ${hint.id}`)
+    }
+  }
+
+  lines(): string[] {
+    const ofIds = [...this.#ids].flatMap(([head, ids]) => encodeIds(ids).map((text) => `${head} ${text}`))
+    const links = [...this.#epochs].map(([id, epoch]) => `link ${id} ${epoch}`)
+    return [...this.#lines, ...ofIds, ...links]
+  }
+
+  #addId(head: string, id: number): void {
+    const ids = this.#ids.get(head) ?? new Set()
+    this.#ids.set(head, ids)
+    ids.add(id)
+  }
+}
+
+type Read = (text: string) => Told[] | null
+
+const ofIds =
+  (made: (id: number) => Told): Read =>
+  (text) =>
+    decodeIds(text).map(made)
+
+const ofChangedIds =
+  (topic: 'host' | 'cluster'): Read =>
+  (text) => {
+    const [change, ids = ''] = text.split(' ')
+    return isChange(change) ? decodeIds(ids).map((id) => ({ topic, hint: { id, change } })) : null
+  }
+
+const ofText =
+  (topic: 'output' | 'agentRevoked' | 'server'): Read =>
+  (id) => [{ topic, hint: { id } }]
+
+/** What each kind of line says; null: something that a newer server may understand. */
+export const readers: Readonly<Record<Topic | 'taskHost', Read>> = {
+  task(text) {
+    const [change, id = ''] = text.split(' ')
+    return isChange(change) ? [{ topic: 'task', hint: { id, hostId: null, change } }] : null
+  },
+  taskHost(text) {
+    const [change, id = '', hosts = ''] = text.split(' ')
+    if (!isChange(change)) return null
+    return decodeIds(hosts).map((hostId) => ({ topic: 'task', hint: { id, hostId, change } }))
+  },
+  host: ofChangedIds('host'),
+  cluster: ofChangedIds('cluster'),
+  lane: ofIds((id) => ({ topic: 'lane', hint: { id } })),
+  tokenEnded: ofIds((id) => ({ topic: 'tokenEnded', hint: { id } })),
+  output: ofText('output'),
+  agentRevoked: ofText('agentRevoked'),
+  server: ofText('server'),
+  link(text) {
+    const [id, epoch] = text.split(' ').map(Number)
+    if (id === undefined || epoch === undefined || !Number.isInteger(id + epoch)) return null
+    return [{ topic: 'link', hint: { id, epoch } }]
+  },
+}

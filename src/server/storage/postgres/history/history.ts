@@ -1,0 +1,132 @@
+import type { Metrics } from '../../../../core/hosts/host.ts'
+import { Mutex } from '../../../../core/mutex.ts'
+import type { Age } from '../../../../disk/agreed-clock.ts'
+import type { Clock } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { type Repeated, repeat } from '../../../../disk/repeat.ts'
+import type { History } from '../../ports/presence.ts'
+import { decodeSample } from '../../samples/sample-line.ts'
+import { WaitingSamples } from '../../samples/waiting-samples.ts'
+import type { Database } from '../connection/database.ts'
+import { Allowance } from './allowance.ts'
+import { packFinished } from './packing.ts'
+import { appendSamples, readSamples, removeDays, removeHost } from './stored.ts'
+
+interface HistoryOptions {
+  database: Database
+  clock: Clock
+  log: Log
+  /** Milliseconds in which appends are collected. */
+  flushDelay?: number
+  /** Characters that may wait while PostgreSQL is away: at 150 a sample, half an hour of 3,000 hosts. */
+  mostWaiting?: number
+}
+
+/** Samples of one statement. */
+const largestBatch = 5000
+/** Milliseconds between looks whether an hour is to be packed. */
+const packEvery = 10 * 60_000
+
+/** Metrics of hosts in rows (schema/contents.ts): collected for some seconds, and packed by the hour. */
+export function createHistory(options: HistoryOptions): History {
+  return new PostgresHistory(options)
+}
+
+class PostgresHistory implements History {
+  readonly #database: Database
+  readonly #log: Log
+  readonly #flushDelay: number
+  readonly #allowance: Allowance
+  /** A sample leaves only after it was written, so that `read` always sees it. */
+  readonly #waiting: WaitingSamples
+  #isFailing = false
+  #timer: NodeJS.Timeout | null = null
+  readonly #writes = new Mutex()
+  readonly #packing: Repeated
+
+  constructor({ database, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 }: HistoryOptions) {
+    this.#database = database
+    this.#log = log
+    this.#flushDelay = flushDelay
+    this.#allowance = new Allowance(clock, log)
+    this.#waiting = new WaitingSamples(clock, mostWaiting)
+    this.#packing = repeat(
+      packEvery,
+      () => packFinished(database),
+      (error) => log.warn({ err: error }, 'metrics history could not be packed'),
+    )
+  }
+
+  append(hostId: number, metrics: Metrics): void {
+    if (!this.#allowance.takes(hostId)) return
+    this.#waiting.add(hostId, metrics)
+    this.#flushSoon()
+  }
+
+  async *read(hostId: number, from: number, to: number): AsyncGenerator<Metrics> {
+    // Taken first: what is written meanwhile is then met twice, never missed.
+    const unwritten = this.#waiting.of(hostId, from, to)
+    const times = new Set(unwritten.map(({ at }) => at))
+    for (const { line } of unwritten) {
+      const sample = decodeSample(line)
+      if (sample) yield sample.metrics
+    }
+    for await (const { at, metrics } of readSamples(this.#database, hostId, from, to))
+      if (!times.has(at)) yield metrics
+  }
+
+  async forget(hostId: number): Promise<void> {
+    this.#waiting.forget(hostId)
+    // After what is being written: that would bring it back.
+    await this.#writes
+      .run(() => removeHost(this.#database, hostId))
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error, hostId }, 'could not remove the metrics history of a deleted host'),
+      )
+  }
+
+  async sweep(age: Age): Promise<void> {
+    await removeDays(this.#database, age)
+  }
+
+  async close(): Promise<void> {
+    const packed = this.#packing.stop()
+    if (this.#timer) clearTimeout(this.#timer)
+    await this.#flush()
+    if (this.#timer) clearTimeout(this.#timer)
+    await packed
+    const { size } = this.#waiting
+    if (size > 0) this.#log.warn({ dropped: size }, 'the last metrics could not be written')
+  }
+
+  #flushSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null
+      void this.#flush()
+    }, this.#flushDelay).unref()
+  }
+
+  #flush(): Promise<void> {
+    return this.#writes.run(() => this.#writeWaiting())
+  }
+
+  /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
+  async #writeWaiting(): Promise<void> {
+    const waiting = this.#waiting
+    const { dropped } = waiting
+    if (dropped > 0)
+      this.#log.warn({ dropped }, 'metrics history could not be written for too long; samples dropped')
+    waiting.dropped = 0
+    try {
+      for (let batch = waiting.first(largestBatch); batch.length > 0; batch = waiting.first(largestBatch)) {
+        await appendSamples(this.#database, batch)
+        for (const entry of batch) waiting.remove(entry)
+      }
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) this.#log.warn({ err: error }, 'cannot write metrics history; trying again')
+      this.#isFailing = true
+      this.#flushSoon()
+    }
+  }
+}

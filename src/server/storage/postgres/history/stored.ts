@@ -1,0 +1,92 @@
+import type { Age } from '../../../../disk/agreed-clock.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import { keptFor } from '../../ports/presence.ts'
+import { parseSample, type Sample, sampleOf } from '../../samples/sample-line.ts'
+import type { WaitingSample } from '../../samples/waiting-samples.ts'
+import { withBriefLocks } from '../connection/brief-locks.ts'
+import type { Database } from '../connection/database.ts'
+import { unpackSamples } from './pack.ts'
+
+const dayLength = 24 * 3600_000
+/** Days of which there may be samples, and as many again. */
+const mostDays = 20
+
+/** The UTC day of a time, as `YYYY-MM-DD`. */
+export const dayOf = (at: number): string => isoTime(at).slice(0, 10)
+
+const appendStatement = { name: 'metrics_append', text: 'select rsm.metrics_append($1, $2, $3)' }
+const daysStatement = {
+  name: 'metrics_days',
+  text: `select at / ${dayLength} as day from rsm.metrics_fresh where host_id = $1 and at between $2 and $3
+    union select first / ${dayLength} from rsm.metrics_packed where host_id = $1 and last >= $2 and first <= $3`,
+}
+/** One statement, as a sample that is packed meanwhile stands in one of the two. */
+const readStatement = {
+  name: 'metrics_read',
+  text: `select line, null::bytea as data from rsm.metrics_fresh where host_id = $1 and at between $2 and $3
+    union all
+    select null, data from rsm.metrics_packed where day = $4::date and host_id = $1 and last >= $2 and first <= $3`,
+}
+
+interface Stored {
+  readonly line: string | null
+  readonly data: Buffer | null
+}
+
+export async function appendSamples(database: Database, samples: readonly WaitingSample[]): Promise<void> {
+  await database.ask('write', appendStatement, [
+    samples.map(({ hostId }) => hostId),
+    samples.map(({ at }) => at),
+    samples.map(({ line }) => line).join('\n'),
+  ])
+}
+
+async function samplesOf({ line, data }: Stored): Promise<Sample[]> {
+  const rows = data ? await unpackSamples(data) : [parseSample(line ?? '')]
+  return rows.flatMap((row) => (row ? [sampleOf(row)] : []))
+}
+
+/** Day by day, so that no host's history has to be in memory at once. Both times are included. */
+export async function* readSamples(
+  database: Database,
+  hostId: number,
+  from: number,
+  to: number,
+): AsyncGenerator<Sample> {
+  const days = await database.ask<{ day: number }>('api', daysStatement, [hostId, from, to])
+  for (const { day } of days) {
+    const start = Math.max(from, day * dayLength)
+    const end = Math.min(to, (day + 1) * dayLength - 1)
+    for (const stored of await database.ask<Stored>('api', readStatement, [hostId, start, end, dayOf(start)]))
+      for (const sample of await samplesOf(stored)) if (sample.at >= start && sample.at <= end) yield sample
+  }
+}
+
+export async function removeHost(database: Database, hostId: number): Promise<void> {
+  for (const table of ['metrics_fresh', 'metrics_packed'])
+    await database.ask('write', `delete from rsm.${table} where host_id = $1`, [hostId])
+}
+
+/** A clock that was behind may have written into it at any hour of its day. */
+const isOver = (age: Age, start: number) => age(start, start + dayLength) >= keptFor
+
+/** Removes days that ended more than `keptFor` ago. */
+export async function removeDays(database: Database, age: Age): Promise<void> {
+  const partitions = await database.ask<{ name: string }>(
+    'write',
+    `select relname as name from pg_inherits join pg_class on oid = inhrelid where inhparent = 'rsm.metrics_packed'::regclass`,
+  )
+  for (const { name } of partitions)
+    if (isOver(age, Date.parse(name.replace('metrics_', '').replaceAll('_', '-'))))
+      await withBriefLocks(database, 'write', (ask) => ask(`drop table if exists rsm.${name}`))
+  const end = endOfLastOver(age)
+  if (end !== null) await database.ask('write', 'delete from rsm.metrics_fresh where at < $1', [end])
+}
+
+/** The end of the newest day that is over; null where there is none among those that a sample may be of. */
+function endOfLastOver(age: Age): number | null {
+  const today = Math.floor(age(0) / dayLength)
+  for (let day = today; day > today - mostDays; day--)
+    if (isOver(age, day * dayLength)) return (day + 1) * dayLength
+  return null
+}

@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { RsmError } from '../../../../core/errors.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { lease } from '../../ports/cluster.ts'
+import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
+import { type Ask, askOf, createDatabase, type Database } from '../connection/database.ts'
+import { isAway, unavailable } from '../connection/failure.ts'
+import { refusePooler } from '../connection/pooler.ts'
+import { isLocked } from '../ownership/lives.ts'
+import { knownSchema, migrate } from '../schema/migrations.ts'
+import { closedOf, closeStore, lockForMove, refuseNoted } from './closed.ts'
+
+/** A store that a migration has to itself, as long as its connection stands. */
+export interface MovingStore {
+  readonly database: Database
+  /** Over the connection that has the lock; statements take as long as they take. */
+  readonly ask: Ask
+  close(): Promise<void>
+}
+
+/** Milliseconds between looks at servers whose sessions have ended. */
+const pause = 500
+
+async function connect(address: StoreAddress, log: Log): Promise<MovingStore> {
+  const database = createDatabase(address, 'migrate', log)
+  try {
+    await refusePooler(database)
+    const client = await database.connect(true)
+    const plain = askOf(client)
+    return {
+      database,
+      ask: (...asked) =>
+        plain<never>(...asked).catch((error: unknown) => {
+          throw isAway(error) ? unavailable(error) : error
+        }),
+      async close() {
+        await client.end()
+        await database.close()
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+/** A server that was killed lives until its lease is over. Errors: `conflict`. */
+async function refuseLiving({ ask, database }: MovingStore): Promise<void> {
+  for (let waited = 0; ; waited += pause) {
+    const servers = await ask<{ name: string; address: string | null; is_locked: boolean }>(
+      `select s.name, s.address, ${isLocked('s')} as is_locked from rsm.servers s where s.lease_until > rsm.now() order by name`,
+    )
+    const living = servers.find(({ is_locked }) => is_locked || waited > lease)
+    if (living) {
+      const where = living.address === null ? '' : ` at ${living.address}`
+      throw new RsmError(
+        'conflict',
+        `server ${living.name}${where} is running on ${shownAddress(database.address)}`,
+        { hint: 'stop all servers of the store first' },
+      )
+    }
+    if (servers.length === 0) return
+    await delay(pause)
+  }
+}
+
+async function hasSchema({ ask }: MovingStore): Promise<boolean> {
+  const [row] = await ask<{ is_there: boolean }>(`select to_regclass('rsm.cluster') is not null as is_there`)
+  return row?.is_there === true
+}
+
+const storeIdOf = async ({ ask }: MovingStore): Promise<string | null> =>
+  (await ask<{ store_id: string | null }>('select store_id from rsm.cluster'))[0]?.store_id ?? null
+
+/** What a migration that was cut off has left is removed. Errors: `conflict` where there is anything else. */
+async function refuseFilled(store: MovingStore): Promise<void> {
+  if (!(await hasSchema(store))) return
+  const { ask, database } = store
+  const closed = await closedOf(ask)
+  if (closed?.is_partial === true) {
+    await ask('drop schema rsm cascade')
+    return
+  }
+  await refuseLiving(store)
+  const storeId = await storeIdOf(store)
+  if (storeId === null) return
+  const [found] = await ask<{ hosts: number; users: number; tasks: number }>(
+    `select (select count(*) from rsm.hosts) as hosts, (select count(*) from rsm.users) as users,
+      (select count(*) from rsm.tasks) as tasks`,
+  )
+  const { hosts = 0, users = 0, tasks = 0 } = found ?? {}
+  throw new RsmError(
+    'conflict',
+    `${shownAddress(database.address)} is not empty: it has the store ${storeId} with ${hosts} hosts, ${users} users and ${tasks} tasks`,
+    { hint: 'name an empty database; if this store may go: drop schema rsm cascade' },
+  )
+}
+
+async function opened(
+  address: StoreAddress,
+  log: Log,
+  check: (store: MovingStore) => Promise<void>,
+): Promise<MovingStore> {
+  const store = await connect(address, log)
+  try {
+    await lockForMove(store.ask)
+    await check(store)
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+/**
+ * An empty store, on which no server starts before `openStore`; `from`: what is to move there. What is written need not be on disk
+ * at once: the last statement sees to it.
+ * Errors: `conflict` where it is in use or not empty, `unavailable` as for a server.
+ */
+export const openTarget = (address: StoreAddress, from: string, log: Log): Promise<MovingStore> =>
+  opened(address, log, async (store) => {
+    await refuseFilled(store)
+    await migrate(store.database)
+    await closeStore(store.ask, `the migration of ${from} to this store has not ended: it is not whole`, true)
+    await store.ask('set synchronous_commit = off')
+  })
+
+/** A store on which no server lives, and none starts. Errors: as of `openTarget`. */
+export const openSource = (address: StoreAddress, log: Log): Promise<MovingStore & { storeId: string }> =>
+  opened(address, log, async (store) => {
+    const refuse = (message: string, hint: string) => {
+      throw refusedStore(address, message, hint)
+    }
+    if (!(await hasSchema(store)) || (await storeIdOf(store)) === null)
+      refuse('there is no store of rsm', 'name the database that servers have as --store')
+    await refuseNoted(store.ask, address)
+    const [found] = await store.ask<{ schema: number }>('select schema from rsm.cluster')
+    if (found?.schema !== knownSchema())
+      refuse(
+        `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
+        'use the rsm of its servers, or start a server of this version on it once',
+      )
+    await refuseLiving(store)
+    const [cancel] = await store.ask('select from rsm.cancels limit 1')
+    if (cancel)
+      refuse(
+        'a server has ended in the middle of a cancel',
+        'start a server once: it carries it out in 15 s; then stop it',
+      )
+  }).then(async (store) => ({ ...store, storeId: (await storeIdOf(store)) ?? '' }))

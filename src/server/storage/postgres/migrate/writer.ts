@@ -1,0 +1,269 @@
+import { phases } from '../../../../core/tasks/gates.ts'
+import { fitJson } from '../../jsonb-safe.ts'
+import { writeFiles } from '../../migrate/files.ts'
+import { grouped } from '../../migrate/grouped.ts'
+import type { Items, LastKnown, OutputPiece, Writer } from '../../migrate/kinds.ts'
+import type { AnyRecord, Noun } from '../../records/records.ts'
+import { parseSample } from '../../samples/sample-line.ts'
+import type { Ask, Database } from '../connection/database.ts'
+import { createFiles } from '../files.ts'
+import { packSamples } from '../history/pack.ts'
+import { pieceBytes } from '../outputs/append.ts'
+import { makeTable, tableOf as outputTableOf } from '../outputs/days.ts'
+import type { Signs } from '../presence/signs.ts'
+import { putText, putValues } from '../store/send.ts'
+import { isNumbered, tableOf } from '../store/tables.ts'
+import { type AuditRow, auditRows } from './audit-rows.ts'
+
+/** Rows of one statement, and bytes of one, about. */
+const mostRows = 2000
+const mostBytes = 2 * 1024 * 1024
+/** Bytes of a chunk of a recording. */
+const chunkBytes = 256 * 1024
+
+async function writeIdentity(ask: Ask, { storeId, lastIds }: Items['identity']): Promise<void> {
+  await ask('update rsm.cluster set store_id = $1', [storeId])
+  for (const [noun, last] of Object.entries(lastIds))
+    if (isNumbered(noun as Noun) && last > 0) await ask(`select setval('rsm.${noun}_ids', $1)`, [last])
+}
+
+async function writeRecords(ask: Ask, group: readonly Items['records'][]): Promise<void> {
+  const byNoun = new Map<Noun, AnyRecord[]>()
+  for (const { noun, record } of group) byNoun.set(noun, [...(byNoun.get(noun) ?? []), record])
+  for (const [noun, records] of byNoun)
+    await ask(`insert into ${putText(tableOf(noun))}`, putValues(tableOf(noun), records))
+}
+
+const executionsText = `insert into rsm.executions(
+    task_id, host_id, position, over_ssh, rec, out_seq, stdout_bytes, stderr_bytes, frames)
+  select * from jsonb_to_recordset($1::jsonb) as e(
+    t text, h bigint, p int, s bool, r jsonb, q bigint, o bigint, x bigint, n bigint)`
+
+async function writeExecutions(ask: Ask, group: readonly Items['executions'][]): Promise<void> {
+  const rows = group.map(({ execution, progress }) => ({
+    t: execution.taskId,
+    h: execution.hostId,
+    p: execution.position,
+    s: execution.overSsh === true,
+    r: execution,
+    q: progress?.lastSequence ?? -1,
+    o: progress?.stdoutBytes ?? 0,
+    x: progress?.stderrBytes ?? 0,
+    n: progress?.frames ?? 0,
+  }))
+  await ask(executionsText, [fitJson(rows)])
+}
+
+async function writeResults(ask: Ask, group: readonly Items['results'][]): Promise<void> {
+  await ask(
+    'insert into rsm.remains(task_id, script, gates) select * from unnest($1::text[], $2::json[], $3::json[])',
+    [
+      group.map(({ taskId }) => taskId),
+      group.map(({ script }) => JSON.stringify(script)),
+      group.map(({ gates }) => (gates ? JSON.stringify(gates) : null)),
+    ],
+  )
+  const rows = group.flatMap(({ taskId, results }) =>
+    results.map((result, at) => ({ t: taskId, h: result.hostId, p: at + 1, r: result })),
+  )
+  for (let at = 0; at < rows.length; at += mostRows)
+    await ask(
+      `insert into rsm.results(task_id, host_id, position, rec)
+      select * from jsonb_to_recordset($1::jsonb) as r(t text, h bigint, p int, r jsonb)`,
+      [fitJson(rows.slice(at, at + mostRows))],
+    )
+}
+
+async function writeVersions(ask: Ask, group: readonly Items['versions'][]): Promise<void> {
+  await ask(
+    'insert into rsm.script_versions(script_id, version, rec) select * from unnest($1::bigint[], $2::int[], $3::json[])',
+    [
+      group.map(({ id }) => id),
+      group.map(({ version }) => version),
+      group.map((script) => JSON.stringify(script)),
+    ],
+  )
+}
+
+const piecesText = `insert into rsm.outputs(task_id, id, host_id, is_stderr, sequence, at, bytes, data, phase)
+  select t, id, h, is_stderr, sequence, at, bytes, substr($8::bytea, ends - length + 1, length), phase
+  from (select *, (sum(length) over (order by k))::int as ends
+    from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bool[], $5::bigint[], $6::bigint[], $7::int[], $9::int[], $10::smallint[])
+      with ordinality as p(t, id, h, is_stderr, sequence, at, length, bytes, phase, k)) placed`
+
+const headsText = `insert into rsm.output_heads as h(task_id, last, bytes)
+  select t, max(id), sum(bytes) from unnest($1::text[], $2::bigint[], $3::bigint[]) as p(t, id, bytes) group by t
+  on conflict (task_id) do update set last = excluded.last, bytes = h.bytes + excluded.bytes`
+
+const textBytes = (json: Uint8Array) =>
+  Buffer.byteLength(JSON.parse(Buffer.from(json).toString('utf8')) as string)
+
+async function writePieces(ask: Ask, group: readonly OutputPiece[]): Promise<void> {
+  const taskIds = group.map(({ taskId }) => taskId)
+  const ids = group.map(({ id }) => id)
+  await ask(piecesText, [
+    taskIds,
+    ids,
+    group.map(({ hostId }) => hostId),
+    group.map(({ stream }) => stream === 'stderr'),
+    group.map(({ sequence }) => sequence),
+    group.map(({ at }) => at),
+    group.map(({ json }) => json.length),
+    Buffer.concat(group.map(({ json }) => json)),
+    group.map(({ json }) => textBytes(json)),
+    group.map(({ phase }) => phases.indexOf(phase ?? 'SCRIPT')),
+  ])
+  await ask(headsText, [taskIds, ids, group.map(({ json }) => json.length + pieceBytes)])
+}
+
+async function beginRecording(ask: Ask, { id, bytes }: { id: string; bytes: number }): Promise<number> {
+  const [row] = await ask<{ key: number }>(
+    `insert into rsm.recordings(id, writer, bytes, packed, changed_at)
+    values ($1, nextval('rsm.epochs'), $2, $2, rsm.now()) returning key`,
+    [id, bytes],
+  )
+  return row?.key ?? 0
+}
+
+async function writeRecordings(ask: Ask, items: AsyncIterable<Items['recordings']>): Promise<void> {
+  let key = 0
+  let start = 0
+  for await (const item of items)
+    if (item instanceof Uint8Array)
+      for (let at = 0; at < item.length; at += chunkBytes) {
+        const data = item.subarray(at, at + chunkBytes)
+        await ask('insert into rsm.recording_chunks(recording, start, data) values ($1, $2, $3)', [
+          key,
+          start,
+          data,
+        ])
+        start += data.length
+      }
+    else {
+      key = await beginRecording(ask, item)
+      start = 0
+    }
+}
+
+async function writeAudit(ask: Ask, group: readonly AuditRow[]): Promise<void> {
+  await ask(
+    'insert into rsm.audit(id, line, damaged) select * from unnest($1::bigint[], $2::text[], $3::bytea[])',
+    [group.map(({ id }) => id), group.map(({ line }) => line), group.map(({ damaged }) => damaged)],
+  )
+}
+
+async function writeHeads(ask: Ask, { head, noted }: Items['heads']): Promise<void> {
+  await ask('update rsm.audit_head set id = $1, hash = $2', [head.id, head.hash])
+  if (noted)
+    await ask(`insert into rsm.audit_noted(id, hash, at, server) values ($1, $2, rsm.now(), 'migrate')`, [
+      noted.id,
+      noted.hash,
+    ])
+}
+
+/** No server has a link of these: the next one to come is newer. */
+function signsOf({
+  lastHeartbeatAt,
+  agentStatus,
+  says,
+  linkLostAt,
+  warns,
+  revoked,
+  greeting,
+}: LastKnown): Signs {
+  const timeOf = (text: string | null) => (text === null ? null : Date.parse(text))
+  return {
+    beat: { at: timeOf(lastHeartbeatAt), agentStatus, uptime: null, says, clockOffset: null },
+    link: linkLostAt === null ? null : { epoch: 0, server: 0, isUp: false, lostAt: timeOf(linkLostAt) },
+    load: { warns, high: [], highFor: {} },
+    marks: { duplicate: false, revoked },
+    greeting,
+  }
+}
+
+async function writePresence(ask: Ask, group: readonly LastKnown[]): Promise<void> {
+  await ask(
+    `insert into rsm.presence(host_id, at, status, reason, signs)
+    select id, rsm.now(), status, reason, signs
+    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) as p(id, status, reason, signs)`,
+    [
+      group.map(({ hostId }) => hostId),
+      group.map(({ status }) => status),
+      group.map(({ reason }) => reason),
+      group.map((known) => JSON.stringify(signsOf(known))),
+    ],
+  )
+}
+
+async function writeSamples(ask: Ask, group: readonly Items['metrics'][]): Promise<void> {
+  const packed = await Promise.all(
+    group.map(async ({ lines }) => {
+      const rows = lines.flatMap((line) => parseSample(line) ?? [])
+      const times = rows.map(({ numbers }) => numbers[0] ?? 0).sort((a, b) => a - b)
+      return { first: times[0] ?? 0, last: times.at(-1) ?? 0, data: await packSamples(rows) }
+    }),
+  )
+  await ask(
+    `insert into rsm.metrics_packed(day, host_id, first, last, data)
+    select * from unnest($1::date[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])`,
+    [
+      group.map(({ day }) => day),
+      group.map(({ hostId }) => hostId),
+      packed.map(({ first }) => first),
+      packed.map(({ last }) => last),
+      packed.map(({ data }) => data),
+    ],
+  )
+}
+
+/** Fills the empty tables of a store; `ask` waits for nothing but its statement. */
+export function createPostgresWriter(database: Database, ask: Ask): Writer {
+  /** Days of output, or of samples, that have a table. */
+  const days = new Set<string>()
+  const once = async (day: string, make: () => Promise<unknown>) => {
+    if (days.has(day)) return
+    await make()
+    days.add(day)
+  }
+  return {
+    async identity(items) {
+      for await (const item of items) await writeIdentity(ask, item)
+    },
+    async records(items) {
+      for await (const group of grouped(items, mostRows)) await writeRecords(ask, group)
+    },
+    async executions(items) {
+      for await (const group of grouped(items, mostRows)) await writeExecutions(ask, group)
+    },
+    async results(items) {
+      const groups = grouped(items, mostRows, ({ results }) => results.length + 1)
+      for await (const group of groups) await writeResults(ask, group)
+    },
+    async versions(items) {
+      for await (const group of grouped(items, mostRows / 10)) await writeVersions(ask, group)
+    },
+    async output(items) {
+      for await (const group of grouped(items, mostBytes, ({ json }) => json.length + pieceBytes)) {
+        for (const { taskId } of group) await once(outputTableOf(taskId), () => makeTable(database, taskId))
+        await writePieces(ask, group)
+      }
+    },
+    recordings: (items) => writeRecordings(ask, items),
+    files: (items) => writeFiles(createFiles(database), items),
+    async audit(items) {
+      for await (const group of grouped(auditRows(items), mostRows)) await writeAudit(ask, group)
+    },
+    async heads(items) {
+      for await (const item of items) await writeHeads(ask, item)
+    },
+    async presence(items) {
+      for await (const group of grouped(items, mostRows)) await writePresence(ask, group)
+    },
+    async metrics(items) {
+      for await (const group of grouped(items, mostRows * 10, ({ lines }) => lines.length)) {
+        for (const { day } of group) await once(day, () => ask('select rsm.metrics_day($1)', [day]))
+        await writeSamples(ask, group)
+      }
+    },
+  }
+}

@@ -1,0 +1,235 @@
+import { join } from 'node:path'
+import type { AuditDetail } from '../../../core/audit.ts'
+import { RsmError } from '../../../core/errors.ts'
+import { AgreedClock, sinceBoot } from '../../../disk/agreed-clock.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
+import { serverVersion } from '../../../disk/version.ts'
+import { recordForSystem } from '../audit/actor.ts'
+import { tellDoubt } from '../clock-doubt.ts'
+import { ascendFrom } from '../ids.ts'
+import { loadKeys } from '../keys/key-files.ts'
+import { noteElsewhere, refuseOther, refuseStoreInside } from '../moved-store.ts'
+import type { AuditLog } from '../ports/audit-log.ts'
+import type { Data, DataOptions, OpenData } from '../ports/data.ts'
+import type { Keep } from '../ports/keep.ts'
+import { openAuditLog } from './audit/audit-log.ts'
+import { createNotedHead } from './audit/noted-head.ts'
+import { createStoreClock } from './clock.ts'
+import { createCluster, createServerTurns } from './cluster.ts'
+import { shownAddress } from './connection/address.ts'
+import { createDatabase, type Database } from './connection/database.ts'
+import { refusePooler } from './connection/pooler.ts'
+import { openPostgresExecutions } from './executions/executions.ts'
+import { createFiles } from './files.ts'
+import { openChannel } from './hints/channel.ts'
+import { createHints } from './hints/hints.ts'
+import { createHistory } from './history/history.ts'
+import { refuseClosed } from './migrate/closed.ts'
+import { openDaysAhead } from './outputs/days-ahead.ts'
+import { createPostgresOutputs } from './outputs/outputs.ts'
+import { openOwnership } from './ownership/ownership.ts'
+import type { Place } from './place.ts'
+import { openPresence } from './presence/presence.ts'
+import { createRecordings } from './recordings/recordings.ts'
+import { createPostgresResults } from './results.ts'
+import { beginRun } from './runs.ts'
+import { migrate } from './schema/migrations.ts'
+import { createScriptVersions } from './script-versions.ts'
+import { createShortLived } from './short-lived.ts'
+import { withReplica } from './store/replica.ts'
+import { openPostgresStore } from './store/store.ts'
+
+/** What is opened, to be closed in the opposite order. */
+class Opened {
+  readonly #ends: (() => Promise<void> | void)[] = []
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  add<T extends { close(): Promise<void> | void }>(part: T): T {
+    this.#ends.unshift(() => part.close())
+    return part
+  }
+
+  /** PostgreSQL may be away: what can't be written down then keeps nothing else from ending. */
+  async close(): Promise<void> {
+    for (const end of this.#ends.splice(0))
+      try {
+        await end()
+      } catch (error) {
+        this.#log.warn({ err: error }, 'a part of the store did not close in order')
+      }
+  }
+}
+
+interface Opening extends Omit<DataOptions, 'onFatal'> {
+  readonly path: string
+  readonly database: Database
+  readonly opened: Opened
+  readonly onFatal: (error: unknown) => void
+}
+
+/** Opens what servers share in PostgreSQL; `path` has what is local to this one. Errors: `unavailable`, `conflict`. */
+export function openPostgres({ address, serverName }: Place): OpenData {
+  return async (path, options) => {
+    await refuseStoreInside(path)
+    const opened = new Opened(options.log)
+    const database = opened.add(createDatabase(address, serverName, options.log))
+    try {
+      await refusePooler(database)
+      await migrate(database)
+      await refuseClosed((...asked) => database.ask('api', ...asked), address)
+      return await openAll({ ...options, path, database, opened, onFatal: (error) => options.onFatal(error) })
+    } catch (error) {
+      await opened.close()
+      throw error
+    }
+  }
+}
+
+/** The store, and how its servers hear of each other. */
+async function openGround({ path, database, opened, clock: system, log }: Opening) {
+  const clock = await createStoreClock(database, system)
+  const channel = opened.add(await openChannel({ database, clock, log }))
+  const hints = opened.add(createHints(channel, log))
+  const store = opened.add(await withReplica(await openPostgresStore({ database, log })))
+  hints.lookFirst(() => store.refresh())
+  await refuseOther(path, { store: shownAddress(database.address), storeId: store.storeId })
+  for (const noun of ['tasks', 'terminals'] as const) {
+    const [newest] = (await store.query(noun, { limit: 1, order: 'desc' })).items
+    if (newest) ascendFrom(newest.id)
+  }
+  return { clock, channel, hints, store }
+}
+
+type Ground = Awaited<ReturnType<typeof openGround>>
+
+/** Tells the audit log what the store has lost, and ends this server then. */
+async function endRewound(
+  { log, onFatal }: Opening,
+  audit: AuditLog,
+  fault: unknown,
+  lost: AuditDetail,
+): Promise<void> {
+  try {
+    await recordForSystem(audit, 'store.rewound', lost, 'FAILED')
+  } catch (err) {
+    log.warn({ err }, 'the audit log does not say that the store has lost something')
+  }
+  onFatal(fault)
+}
+
+/** What this server is among the others: its start, its keys, and the names and leases of all. */
+async function openStanding(opening: Opening, { clock, hints, store }: Ground, audit: AuditLog) {
+  const { database, opened, keysDirectory, newKeys, log } = opening
+  const serverRuns = opened.add(
+    await beginRun({
+      database,
+      store,
+      clock,
+      log,
+      onFatal: (fault, lost) => void endRewound(opening, audit, fault, lost),
+    }),
+  )
+  const version = serverVersion()
+  const ownership = opened.add(await openOwnership({ database, hints, clock, log, version }))
+  const living = (await ownership.servers()).filter(({ isLiving }) => isLiving).map(({ name }) => name)
+  if (newKeys && living.length > 0)
+    throw new RsmError(
+      'conflict',
+      '--new-keys replaces the keys of all servers of the store, and others live',
+      {
+        hint: 'stop them first; or leave it out, and copy their keys',
+      },
+    )
+  const others = living.filter((name) => name !== database.name)
+  const turns = createServerTurns(database)
+  const at = isoTime(clock.now())
+  const loaded = await turns.inTurn(() => loadKeys(keysDirectory, { store, newKeys, at, others }))
+  return { serverRuns, ownership, turns, keys: loaded.keys, replacedKeys: loaded.replaced }
+}
+
+async function openAll(opening: Opening): Promise<Data> {
+  const { path, database, opened, heartbeatInterval, warnAfter, log } = opening
+  const ground = await openGround(opening)
+  const { clock, channel, hints, store } = ground
+  const audit = opened.add(await openAuditLog({ database, storeId: store.storeId, clock, log }))
+  const agreed = opened.add(await openAgreed(path, { audit, clock, log }))
+  const { turns, ...standing } = await openStanding(opening, ground, audit)
+  const { ownership, keys } = standing
+  const presence = opened.add(
+    await openPresence({
+      database,
+      channel,
+      hints,
+      neighbours: ownership.neighbours,
+      heartbeatInterval,
+      warnAfter,
+      version: serverVersion(),
+      clock,
+      log,
+    }),
+  )
+  opened.add(await openDaysAhead({ database, clock, log }))
+  const outputs = opened.add(createPostgresOutputs(database, hints))
+  const address = shownAddress(database.address)
+  const cluster = opened.add(createCluster({ database, channel, ownership, turns, hints, keys, clock, log }))
+  return {
+    ...cluster,
+    clock,
+    store,
+    ...standing,
+    hints,
+    shortLived: createShortLived(database),
+    audit,
+    notedHead: createNotedHead(database, audit),
+    executions: opened.add(await openPostgresExecutions({ database, store, outputs, hints, clock, log })),
+    presence,
+    history: opened.add(createHistory({ database, clock, log })),
+    outputs,
+    results: createPostgresResults(database, outputs),
+    versions: createScriptVersions(database),
+    recordings: createRecordings(database),
+    files: createFiles(database),
+    agreed,
+    keep: keepOf(address),
+    waitingWrites: () => store.queueLength,
+    markUsed: () => noteElsewhere(path, { store: address, storeId: store.storeId }),
+    close: () => opened.close(),
+  }
+}
+
+/** What this server has seen of the store's clock: housekeeping asks it how old something is. */
+function openAgreed(
+  path: string,
+  { audit, clock, log }: Pick<Data, 'audit' | 'clock'> & Pick<DataOptions, 'log'>,
+): Promise<AgreedClock> {
+  return AgreedClock.open({
+    path: join(path, 'clock.json'),
+    clocks: { now: () => clock.now(), sinceBoot: clock.sinceBoot?.bind(clock) ?? sinceBoot },
+    async newest() {
+      const [entry] = (await audit.list({ size: 1 })).content
+      return entry === undefined ? null : Date.parse(entry.at)
+    },
+    changed: tellDoubt({ audit, log }),
+    log: (message, fields) => log.warn(fields, message),
+  })
+}
+
+/** Refusals: PostgreSQL has tools for both. `address`: of the store, for people. */
+function keepOf(address: string): Keep {
+  const refuse = (what: string, hint: string) =>
+    Promise.reject(new RsmError('conflict', `the store of this server is ${address}: ${what}`, { hint }))
+  return {
+    backup: () =>
+      refuse(
+        'it is backed up with the tools of PostgreSQL',
+        'use pg_basebackup, or pg_dump -Fc, and keep a copy of the keys apart from it',
+      ),
+    compact: () =>
+      refuse('there is nothing to compact', 'PostgreSQL does that by itself; see its autovacuum'),
+  }
+}

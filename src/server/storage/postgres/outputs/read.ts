@@ -1,0 +1,178 @@
+import { phases } from '../../../../core/tasks/gates.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import { gateOf, lineBegin } from '../../output-line.ts'
+import type {
+  NewEntry,
+  Outputs,
+  ReadBackQuery,
+  ReadQuery,
+  StoredEntry,
+  StoredLine,
+} from '../../ports/outputs.ts'
+import type { Database } from '../connection/database.ts'
+import { pieceBytes } from './append.ts'
+import { isWithoutTable, tableOf } from './days.ts'
+import { backwards, countingBack, forwards, lastId, progress, readBudget } from './statements.ts'
+
+/** An entry; all null where the statement found none. */
+interface Row {
+  id: number | null
+  host_id: number
+  is_stderr: boolean
+  sequence: number
+  at: number
+  /** Place in `phases`. */
+  phase: number
+  data: Buffer
+}
+type Entry = Row & { id: number }
+
+type Selection = Pick<ReadQuery, 'hostId' | 'stream'>
+
+const selectionOf = ({ hostId, stream }: Selection) => [
+  hostId ?? null,
+  stream === undefined ? null : stream === 'stderr',
+]
+
+const entriesOf = (rows: readonly Row[]) => rows.filter((row): row is Entry => row.id !== null)
+
+/** Whether a statement has left out entries that it would have answered but for its bounds. */
+function isCut(entries: readonly Entry[], limit: number): boolean {
+  const bytes = entries.reduce((sum, { data }) => sum + data.length + pieceBytes, 0)
+  return entries.length >= limit || bytes >= readBudget
+}
+
+const headOf = ({ host_id: hostId, is_stderr, sequence, at, phase }: Entry) => ({
+  hostId,
+  stream: is_stderr ? ('stderr' as const) : ('stdout' as const),
+  sequence,
+  timestamp: isoTime(at),
+  ...phaseAt(phase),
+})
+
+/** As an entry has it. */
+export function phaseAt(place: number): Pick<NewEntry, 'phase'> {
+  const phase = gateOf(phases[place])
+  return phase === undefined ? {} : { phase }
+}
+
+function lineOf(row: Entry): StoredLine {
+  const begin = Buffer.from(lineBegin(headOf(row)))
+  return { id: row.id, hostId: row.host_id, json: Buffer.concat([begin, row.data, Buffer.from('}')]) }
+}
+
+function decoded(row: Entry): StoredEntry {
+  return { id: row.id, ...headOf(row), data: JSON.parse(row.data.toString('utf8')) as NewEntry['data'] }
+}
+
+/** Reads what is stored; of a task without output, or of a day that is gone, there is nothing. */
+export function createReads(
+  database: Database,
+): Pick<Outputs, 'read' | 'readBefore' | 'readLines' | 'cursorBeforeLast' | 'progress'> {
+  async function ask<R extends object>(
+    name: string,
+    taskId: string,
+    textOf: (table: string) => string,
+    values: readonly unknown[],
+  ): Promise<R[]> {
+    const table = tableOf(taskId)
+    const statement = { name: `output ${name} ${table}`, text: textOf(table) }
+    return database.ask<R>('api', statement, [taskId, ...values]).catch((error: unknown) => {
+      if (isWithoutTable(error)) return []
+      throw error
+    })
+  }
+
+  /** The entries after a cursor; where none is wanted, the search goes on to the end. */
+  async function after(
+    taskId: string,
+    query: ReadQuery,
+  ): Promise<{ entries: readonly Entry[]; next: number }> {
+    const isFiltered = query.hostId !== undefined || query.stream !== undefined
+    for (let from = query.after; ; ) {
+      const rows = await ask<Row & { last: number; until: number }>(
+        isFiltered ? 'search' : 'read',
+        taskId,
+        (table) => forwards(table, isFiltered),
+        [from, ...selectionOf(query), query.limit],
+      )
+      const [first] = rows
+      if (!first) return { entries: [], next: from }
+      const entries = entriesOf(rows)
+      const end = Math.max(from, first.until)
+      if (entries.length > 0)
+        return { entries, next: isCut(entries, query.limit) ? (entries.at(-1)?.id ?? end) : end }
+      if (end >= first.last) return { entries, next: end }
+      from = end
+    }
+  }
+
+  async function before(taskId: string, query: ReadBackQuery) {
+    const values = [query.before, ...selectionOf(query), query.limit]
+    const rows = await ask<Row & { first: number; low: number; high: number }>(
+      'back',
+      taskId,
+      backwards,
+      values,
+    )
+    const [window] = rows
+    if (!window) return { entries: [], next: 0, previous: 0 }
+    const entries = entriesOf(rows)
+    const lowest = isCut(entries, query.limit) ? (entries[0]?.id ?? 0) : window.low
+    return {
+      entries: entries.map(decoded),
+      next: window.high,
+      previous: lowest <= window.first ? 0 : lowest,
+    }
+  }
+
+  return {
+    async read(taskId, query) {
+      const { entries, next } = await after(taskId, query)
+      return { entries: entries.map(decoded), next }
+    },
+    readBefore: (taskId, query) => before(taskId, query),
+    async readLines(taskId, query) {
+      const { entries, next } = await after(taskId, query)
+      return { lines: entries.map(lineOf), next }
+    },
+    async cursorBeforeLast(taskId, count, query) {
+      if (count <= 0) return (await ask<{ last: number }>('end', taskId, () => lastId, []))[0]?.last ?? 0
+      let left = count
+      for (let below = Number.MAX_SAFE_INTEGER; ; ) {
+        const values = [below, ...selectionOf(query), left - 1]
+        const [row] = await ask<{ low: number; at: number | null; found: number }>(
+          'count',
+          taskId,
+          countingBack,
+          values,
+        )
+        if (!row) return 0
+        if (row.at !== null) return row.at - 1
+        if (row.low === 0) return 0
+        left -= row.found
+        below = row.low
+      }
+    },
+    async progress(taskId) {
+      const rows = await ask<{
+        host_id: number
+        sequence: number
+        frames: number
+        stdout: string
+        stderr: string
+      }>('progress', taskId, progress, [])
+      return new Map(
+        rows.map(({ host_id, sequence, frames, stdout, stderr }) => [
+          host_id,
+          {
+            lastSequence: sequence,
+            stdoutBytes: Number(stdout),
+            stderrBytes: Number(stderr),
+            frames,
+          },
+        ]),
+      )
+    },
+  }
+}

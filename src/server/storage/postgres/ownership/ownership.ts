@@ -1,0 +1,182 @@
+import type { Log } from '../../../../disk/log.ts'
+import { lease, type Member, type Ownership, type ServerSeen } from '../../ports/cluster.ts'
+import type { Hints } from '../../ports/hints.ts'
+import { type StoreClock, storeTime } from '../clock.ts'
+import type { Ask, Database } from '../connection/database.ts'
+import { openSession } from '../connection/session.ts'
+import { refuseClosed } from '../migrate/closed.ts'
+import { type Present, refuseNewer } from '../schema/migrations.ts'
+import { lockLifeAgain, takeName, unlockLife } from './join.ts'
+import { milliseconds } from './lives.ts'
+import { createTaskOwners } from './tasks.ts'
+import { createWatch } from './watch.ts'
+
+export interface StoreOwnership extends Ownership {
+  /** Which servers lived when that was last looked at, half a second ago. */
+  readonly neighbours: Neighbours
+  /**
+   * Whether the lease of a member of this process runs, by the monotonic clock and counted from before each renewal was
+   * asked for. False for those of other processes.
+   */
+  holdsLease(member: Member): boolean
+  /** Why others may take this server for dead, though its lease runs; null where they see it. */
+  readonly fault: string | null
+  servers(): Promise<ServerSeen[]>
+  listensAt(address: string): void
+  close(): Promise<void>
+}
+
+/** Servers by the epochs of their lives, as one of them sees them. */
+export interface Neighbours {
+  /** That of this server; null before it has joined, and after it has left. */
+  own(): number | null
+  /** Those of the others that live. */
+  others(): ReadonlySet<number>
+  /** Hears when other servers live. Answers the way to unsubscribe. */
+  changed(listener: () => void): () => void
+}
+
+interface Parts {
+  database: Database
+  hints: Hints
+  clock: StoreClock
+  log: Log
+  version: string
+}
+
+interface Life {
+  member: Member
+  /** Monotonic. */
+  renewedAt: number
+}
+
+/** Milliseconds: an answer that comes later would leave no time to renew the lease over another connection. */
+const patience = 3_000
+
+const renewal = {
+  name: 'servers.renew',
+  text: `update rsm.servers set lease_until = rsm.now() + ${milliseconds('$3')} from rsm.cluster
+    where name = $1 and epoch = $2 returning ${storeTime} as time, schema, oldest_server`,
+}
+
+const shown = {
+  name: 'servers.shown',
+  text: `select s.name, s.version, s.joined_at as "startedAt", s.address, s.lease_until as "leaseUntil",
+      s.lease_until > rsm.now() as "isLiving", coalesce(l.links, 0) as links, coalesce(t.tasks, 0) as tasks
+    from rsm.servers s
+    left join (select server, server_epoch, count(*) as links from rsm.links where server is not null group by 1, 2) l
+      on l.server = s.name and l.server_epoch = s.epoch
+    left join (select o.server, o.epoch, count(*) as tasks from rsm.task_owners o
+      join rsm.tasks r on r.id = o.task_id and r.status = 'RUNNING' group by 1, 2) t
+      on t.server = s.name and t.epoch = s.epoch
+    order by s.name`,
+}
+
+/**
+ * Servers as rows of rsm.servers. A server lives until its lease is over. A lock that its session holds falls with its process:
+ * others end the lease then, so that the lease itself is for lost machines only. Rules: docs/inside/living-servers.md.
+ */
+export async function openOwnership({
+  database,
+  hints,
+  clock,
+  log,
+  version,
+}: Parts): Promise<StoreOwnership> {
+  const lives = new Map<number, Life>()
+  let address: string | null = null
+
+  async function renew(ask: Ask, { name, epoch }: Member): Promise<Present | undefined> {
+    const asked = clock.monotonic()
+    const [row] = await ask<Present & { time: number }>(renewal, [name, epoch, lease])
+    if (row) clock.learn(row.time, asked, clock.monotonic())
+    const life = lives.get(epoch)
+    if (!row) lives.delete(epoch)
+    else if (life) life.renewedAt = asked
+    return row
+  }
+
+  const session = await openSession({
+    database,
+    clock,
+    log,
+    patience,
+    async begin(ask) {
+      // PostgreSQL notices by these that a machine is gone.
+      await ask('set tcp_keepalives_idle = 3; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3')
+      for (const { member } of lives.values()) {
+        await lockLifeAgain(ask, member)
+        await renew(ask, member)
+      }
+    },
+  })
+  const watch = createWatch(session, hints, log)
+  let others: ReadonlySet<number> = new Set()
+  const lookForOthers = () => {
+    others = new Set([...watch.living()].filter((epoch) => !lives.has(epoch)))
+  }
+  watch.changed(lookForOthers)
+  await watch.look()
+
+  return {
+    ...createTaskOwners(database),
+    neighbours: {
+      own: () => [...lives.keys()].at(-1) ?? null,
+      others: () => others,
+      changed: (listener) => watch.changed(listener),
+    },
+    get fault() {
+      return session.age() > 0 ? null : 'the connection by which others see that this server lives is broken'
+    },
+    holdsLease({ epoch }) {
+      const life = lives.get(epoch)
+      return life !== undefined && clock.monotonic() - life.renewedAt < lease
+    },
+    async join(name) {
+      for (const { member } of lives.values())
+        if (member.name === name) {
+          lives.delete(member.epoch)
+          await unlockLife(session.ask, member)
+        }
+      const asked = clock.monotonic()
+      const member = await takeName(session.ask, name, { version, address })
+      await refuseClosed(session.ask, database.address)
+      lives.set(member.epoch, { member, renewedAt: asked })
+      await watch.look()
+      return member
+    },
+    async renew(member) {
+      const present = await renew(session.ask, member)
+      // Its lease is renewed all the same: nobody takes over what it hands over.
+      if (present) refuseNewer(database.address, present)
+      return present !== undefined
+    },
+    renewedAt: ({ epoch }) => lives.get(epoch)?.renewedAt ?? null,
+    async leave(member) {
+      if (!lives.delete(member.epoch)) return
+      const { name, epoch } = member
+      try {
+        await session.ask('delete from rsm.servers where name = $1 and epoch = $2', [name, epoch])
+        await unlockLife(session.ask, member)
+        hints.publish('server', { id: name })
+      } catch (error) {
+        log.warn(
+          { err: error },
+          'this server could not say that it leaves: others see it when its lock falls',
+        )
+      }
+    },
+    servers: () => database.ask<ServerSeen>('api', shown),
+    listensAt(at) {
+      address = at
+      const epochs = [...lives.keys()]
+      database
+        .ask('api', 'update rsm.servers set address = $1 where epoch = any($2)', [at, epochs])
+        .catch((error: unknown) => log.warn({ err: error }, 'the address of this server could not be told'))
+    },
+    async close() {
+      await watch.close()
+      await session.close()
+    },
+  }
+}

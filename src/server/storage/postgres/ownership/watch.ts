@@ -1,0 +1,95 @@
+import { Mutex } from '../../../../core/mutex.ts'
+import type { Log } from '../../../../disk/log.ts'
+import { repeat } from '../../../../disk/repeat.ts'
+import type { Hints } from '../../ports/hints.ts'
+import type { Session } from '../connection/session.ts'
+import { settleTime } from './join.ts'
+import { isLocked } from './lives.ts'
+
+/** Milliseconds. A lock counts as fallen when it was missing in two looks: a connection that broke is back sooner. */
+const lookEvery = 300
+
+interface Seen {
+  name: string
+  epoch: number
+  is_leased: boolean
+  is_locked: boolean
+}
+
+const look = {
+  name: 'servers.look',
+  text: `select s.name, s.epoch, s.lease_until > rsm.now() as is_leased, ${isLocked('s')} as is_locked from rsm.servers s`,
+}
+
+/** It may have come back since it was looked at. */
+const endLeases = {
+  name: 'servers.end-leases',
+  text: `update rsm.servers s set lease_until = rsm.now()
+    where s.epoch = any($1) and s.lease_until > rsm.now() and not ${isLocked('s')} returning s.name`,
+}
+
+/** Sees which servers live, and ends the leases of those whose locks have fallen: docs/inside/living-servers.md has the rules. */
+export interface Watch {
+  /** Epochs of those that lived when it was last looked. */
+  living(): ReadonlySet<number>
+  /** Hears when they are others. Answers the way to unsubscribe. */
+  changed(listener: () => void): () => void
+  /** Looks now. */
+  look(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createWatch(session: Session, hints: Hints, log: Log): Watch {
+  let living = new Map<number, string>()
+  let epochs = new Set<number>()
+  const listeners = new Set<() => void>()
+  let fallen = new Set<number>()
+  const looks = new Mutex()
+
+  async function lookOnce(): Promise<void> {
+    const all = await session.ask<Seen>(look)
+    const missing = all.filter(({ is_leased, is_locked }) => is_leased && !is_locked)
+    const mayJudge = session.age() >= settleTime
+    const dead = missing.filter(({ epoch }) => mayJudge && fallen.has(epoch)).map(({ epoch }) => epoch)
+    fallen = new Set(missing.map(({ epoch }) => epoch))
+    if (dead.length > 0)
+      for (const { name } of await session.ask<{ name: string }>(endLeases, [dead]))
+        log.warn({ name }, 'a server has died: others take over what it owned')
+    const leased = all.filter(({ epoch, is_leased }) => is_leased && !dead.includes(epoch))
+    note(new Map(leased.map(({ epoch, name }) => [epoch, name])))
+  }
+
+  function note(now: Map<number, string>): void {
+    const former = living
+    living = now
+    epochs = new Set(now.keys())
+    const gone = [...former].filter(([epoch]) => !now.has(epoch))
+    const come = [...now].filter(([epoch]) => !former.has(epoch))
+    if (gone.length + come.length === 0) return
+    for (const listener of listeners) listener()
+    for (const name of new Set([...gone, ...come].map(([, of]) => of))) hints.publish('server', { id: name })
+  }
+
+  /** One after the other: the one under way may have seen less. */
+  function lookNow(): Promise<void> {
+    return looks.run(lookOnce)
+  }
+
+  // The session reports its own faults.
+  const polling = repeat(lookEvery, lookNow, (error) =>
+    log.debug({ err: error }, 'could not see which servers live'),
+  )
+
+  return {
+    living: () => epochs,
+    changed(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    look: lookNow,
+    async close() {
+      await polling.stop()
+      await looks.idle()
+    },
+  }
+}

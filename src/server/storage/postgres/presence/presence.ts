@@ -1,0 +1,103 @@
+import type { Log } from '../../../../disk/log.ts'
+import type { Presence } from '../../ports/presence.ts'
+import { createKnownHosts, type JudgingOptions } from '../../presence/known-hosts.ts'
+import type { Database } from '../connection/database.ts'
+import type { Channel } from '../hints/channel.ts'
+import type { StoreHints } from '../hints/hints.ts'
+import type { Neighbours } from '../ownership/ownership.ts'
+import { createDeafness } from './deafness.ts'
+import { createElsewhere } from './elsewhere.ts'
+import { createFeed } from './feed.ts'
+import { type Fleet, keptOf, reportOf, toldOf } from './fleet.ts'
+import { createHere } from './here.ts'
+import { HostLinks } from './host-links.ts'
+import { createKeeper } from './keeper.ts'
+import { createReports } from './reports.ts'
+import { readListeningSince } from './table.ts'
+
+interface PresenceOptions extends JudgingOptions {
+  database: Database
+  channel: Channel
+  hints: Pick<StoreHints, 'local'>
+  neighbours: Neighbours
+  log: Log
+}
+
+/** Lists of who was heard are kept until each server has judged, and written, who has fallen silent since. */
+const keptIntervals = 4
+const keptAtLeast = 600_000
+
+/**
+ * All hosts in the memory of each server, which judges them by its own monotonic clock. Servers tell each other who was heard
+ * and what has changed; tables keep it for those that start, and for those that did not hear the others for a while.
+ */
+export async function openPresence(options: PresenceOptions): Promise<Presence> {
+  const { database, channel, neighbours, clock, log } = options
+  // Each server sees by itself what follows, and tells it within.
+  const hints = options.hints.local
+  const hosts = createKnownHosts({
+    ...options,
+    hints,
+    changed: (hostId) => elsewhere.isTaking || keeper.changed(hostId),
+    deafTime: () => deafness.time(),
+    isCutOff: () => database.fault !== null,
+  })
+  const fleet: Fleet = {
+    options,
+    neighbours,
+    hosts,
+    links: new HostLinks(neighbours),
+    listeningSince: await readListeningSince(database),
+    elsewhere: new Set(),
+    changedAt: new Map(),
+  }
+  const elsewhere = createElsewhere(fleet, hints, {
+    unread: () => keeper.readTwice(),
+    changed: (hostId) => keeper.changed(hostId),
+  })
+  const feed = createFeed(
+    { channel, neighbours, clock, signs: (hostId, of) => toldOf(fleet, hostId, of) },
+    elsewhere,
+  )
+  const keeper = createKeeper(
+    {
+      database,
+      clock,
+      log,
+      keepHeard: Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000),
+      server: () => neighbours.own() ?? 0,
+      keptOf: (hostId) => keptOf(fleet, hostId),
+      reportOf: (hostId) => reportOf(fleet, hostId),
+      links: () => fleet.links.all(),
+      isDeaf: () => deafness.isDeaf(),
+    },
+    elsewhere,
+  )
+  const deafness = createDeafness(clock, { heardTo: () => feed.heardTo(), readTo: () => keeper.readTo() })
+  const reports = createReports(fleet, database, log)
+  const end = channel.missed(() => keeper.readTwice())
+  await keeper.read()
+  elsewhere.begun()
+
+  return {
+    ...createHere(fleet, feed, keeper),
+    get revision() {
+      return hosts.revision
+    },
+    get isReturning() {
+      return hosts.isReturning
+    },
+    async views(hostIds) {
+      await reports.read(hostIds)
+      return hosts.views(hostIds)
+    },
+    standings: (hostIds) => hosts.standings(hostIds),
+    async close() {
+      hosts.close()
+      feed.close()
+      elsewhere.close()
+      end()
+      await keeper.close()
+    },
+  }
+}

@@ -1,0 +1,106 @@
+import { Readable } from 'node:stream'
+import { RsmError } from '../../../../core/errors.ts'
+import { Mutex } from '../../../../core/mutex.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import type { Orphans } from '../../ports/outputs.ts'
+import type { Recordings } from '../../ports/recordings.ts'
+import { batched } from '../connection/batched.ts'
+import type { Database } from '../connection/database.ts'
+import { readChunks, verifyChunks } from './chunks.ts'
+import { appendAll, createWriter, type Held, type Shared } from './writer.ts'
+
+/** Appends of one statement, each of what an agent sends before it waits at most. */
+const largestBatch = 64
+const day = 24 * 3600_000
+
+const makeStatement = `with made as (
+    insert into rsm.recordings(id, writer, bytes, changed_at)
+    values ($1, nextval('rsm.epochs'), length($2::bytea), rsm.now()) on conflict do nothing returning key, writer, packed),
+  header as (insert into rsm.recording_chunks(recording, start, data) select key, 0, $2::bytea from made)
+  select * from made`
+
+const gone = (id: string) =>
+  new RsmError('gone', `The recording of terminal session ${id} is no longer kept`, {
+    hint: 'the server keeps recordings for --recording-retention days',
+  })
+
+/** Recordings as rows: durable with each append, for several servers, of which the last that has reopened one writes it. */
+export function createRecordings(database: Database): Recordings {
+  const shared: Shared = {
+    database,
+    append: batched(
+      (additions: Parameters<typeof appendAll>[1]) => appendAll(database, additions),
+      largestBatch,
+    ),
+    packs: new Mutex(),
+  }
+
+  async function find(id: string): Promise<{ key: number; bytes: number } | undefined> {
+    const text = 'select key, bytes from rsm.recordings where id = $1 and aside is null'
+    const [row] = await database.ask<{ key: number; bytes: number }>('api', text, [id])
+    return row
+  }
+
+  return {
+    async create(id, header) {
+      const [held] = await database.ask<Held>('api', makeStatement, [id, header])
+      if (!held) throw new RsmError('conflict', `terminal session ${id} has a recording already`)
+      return createWriter(shared, held, header.length)
+    },
+    async *content(id) {
+      const found = await find(id)
+      if (!found) throw gone(id)
+      yield* readChunks(database, { key: found.key, session: id })
+    },
+    async reopen(id, size) {
+      const text = 'select key, writer, packed from rsm.recording_reopen($1, $2)'
+      const [held] = await database.ask<Held>('api', text, [id, size])
+      if (!held) throw gone(id)
+      return createWriter(shared, held, size)
+    },
+    async read(id, bytes) {
+      const found = await find(id)
+      if (!found) throw gone(id)
+      const place = { key: found.key, session: id }
+      const size = bytes ?? found.bytes
+      await verifyChunks(database, place, size)
+      return Readable.from(readChunks(database, place, size), { objectMode: false })
+    },
+    async forget(id) {
+      await remove(database, 'id = $1 and aside is null', id)
+    },
+    async list() {
+      const text = 'select id, changed_at from rsm.recordings where aside is null'
+      const rows = await database.ask<{ id: string; changed_at: string }>('api', text)
+      return rows.map(({ id, changed_at }) => ({ id, changedAt: Date.parse(changed_at) }))
+    },
+    async moveAside(ids, now) {
+      const at = isoTime(now)
+      const text = 'update rsm.recordings set aside = $2 where id = any($1) and aside is null'
+      await database.ask('api', text, [ids, at])
+      return `rsm.recordings with aside = '${at}'`
+    },
+    orphans: createOrphans(database),
+  }
+}
+
+function createOrphans(database: Database): Pick<Orphans, 'sweep'> {
+  return {
+    async sweep(days, age) {
+      if (days === 0) return
+      const text = 'select distinct aside from rsm.recordings where aside is not null'
+      for (const { aside } of await database.ask<{ aside: string }>('api', text))
+        if (age(Date.parse(aside)) >= days * day) await remove(database, 'aside = $1', aside)
+    },
+  }
+}
+
+/** `which`: a condition on one value. */
+async function remove(database: Database, which: string, value: string): Promise<void> {
+  await database.ask(
+    'api',
+    `with removed as (delete from rsm.recordings where ${which} returning key)
+     delete from rsm.recording_chunks c using removed r where c.recording = r.key`,
+    [value],
+  )
+}

@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { RsmError } from '../../../../core/errors.ts'
+import type { Mutex } from '../../../../core/mutex.ts'
+import type { RecordingWriter } from '../../ports/recordings.ts'
+import type { Database } from '../connection/database.ts'
+import { isAway, isToBeRepeated } from '../connection/failure.ts'
+
+/** What a writer holds: its recording until another one reopens it. */
+export interface Held {
+  readonly key: number
+  readonly writer: number
+  /** How far chunks are joined. */
+  readonly packed: number
+}
+
+/** Bytes to add at `start`, where the recording ends as far as its writer knows. */
+interface Addition {
+  readonly held: Held
+  readonly start: number
+  readonly bytes: Uint8Array
+}
+
+/** Adds to several recordings in one statement; answers for each whether it stands. */
+export type Append = (addition: Addition) => Promise<boolean>
+
+/** Milliseconds for which an append waits for PostgreSQL: as long as a terminal waits for its host (contract §7). */
+const longestWait = 60_000
+const pauseBetween = 250
+/** Bytes of small chunks that are joined to one: large ones are compressed, and cost a row each. */
+const packBytes = 256 * 1024
+
+const appendStatement = {
+  name: 'recordings_append',
+  text: 'select key, stands from rsm.recordings_append($1, $2, $3, $4, $5, $6)',
+}
+
+export async function appendAll(database: Database, additions: readonly Addition[]): Promise<boolean[]> {
+  const ends: number[] = []
+  for (const { bytes } of additions) ends.push((ends.at(-1) ?? 0) + bytes.length)
+  const column = (of: (addition: Addition, at: number) => number) => additions.map(of)
+  const rows = await untilBack(() =>
+    database.ask<{ key: number; stands: boolean }>('write', appendStatement, [
+      column(({ held }) => held.key),
+      column(({ held }) => held.writer),
+      column(({ start }) => start),
+      column(({ bytes }, at) => (ends[at] ?? 0) - bytes.length + 1),
+      column(({ bytes }) => bytes.length),
+      Buffer.concat(additions.map(({ bytes }) => bytes)),
+    ]),
+  )
+  const standing = new Set(rows.filter(({ stands }) => stands).map(({ key }) => key))
+  return additions.map(({ held }) => standing.has(held.key))
+}
+
+/** Asks again while PostgreSQL is away: what was carried out already is seen by its place. */
+async function untilBack<T>(ask: () => Promise<T>): Promise<T> {
+  const until = performance.now() + longestWait
+  for (;;)
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(isAway(error) || isToBeRepeated(error)) || performance.now() >= until) throw error
+      await delay(pauseBetween)
+    }
+}
+
+/** What the writers of a server share. */
+export interface Shared {
+  readonly database: Database
+  readonly append: Append
+  /** One after the other, so that joining chunks keeps no connection from what is more urgent. */
+  readonly packs: Mutex
+}
+
+/** Grows a recording from `start` on. */
+export function createWriter(
+  { database, append, packs }: Shared,
+  held: Held,
+  start: number,
+): RecordingWriter {
+  let end = start
+  let { packed } = held
+
+  /** What fails here is done with the next pack, or never: only its room is at stake. */
+  async function pack(): Promise<void> {
+    if (packed === end) return
+    const to = end
+    await database
+      .ask('write', 'select rsm.recording_pack($1, $2, $3, $4)', [held.key, held.writer, packed, to])
+      .then(() => {
+        packed = to
+      })
+      .catch(() => undefined)
+  }
+
+  return {
+    async append(pieces) {
+      const bytes = Buffer.concat(pieces)
+      if (bytes.length === 0) return
+      if (!(await append({ held, start: end, bytes })))
+        throw new RsmError('conflict', 'another server continues this recording')
+      end += bytes.length
+      if (end - packed >= packBytes) await packs.run(pack)
+    },
+    end: () => packs.run(pack),
+  }
+}

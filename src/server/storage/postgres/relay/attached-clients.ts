@@ -1,0 +1,148 @@
+import { httpStatus, type RsmError } from '../../../../core/errors.ts'
+import { closeCodes } from '../../../../core/protocol/close-codes.ts'
+import type { Attachment, AttachOptions, TerminalClient } from '../../ports/terminal-client.ts'
+import type { ToClient, ToSite } from './messages.ts'
+import { OnItsWay } from './on-its-way.ts'
+import { sentCaller } from './sent-caller.ts'
+import { errorOf } from './sent-error.ts'
+
+/** Milliseconds in which outputs that a socket has taken are told together. */
+const writtenDelay = 10
+
+export type SendToSite = (message: ToSite, taken?: () => void) => void
+
+/** A client of this server, attached to a terminal of another. */
+class AttachedClient {
+  readonly peer: number
+  readonly #id: number
+  readonly #client: TerminalClient
+  readonly #send: SendToSite
+  readonly #onItsWay = new OnItsWay((isFull) => this.#hold('way', isFull))
+  /** Who wants that its client waits. */
+  readonly #holding = new Set<'way' | 'site'>()
+  #written = 0
+  #isGone = false
+  #timer: NodeJS.Timeout | null = null
+  /** Who acknowledges outputs need not tell that its socket took them. */
+  readonly #tellsWritten: boolean
+
+  constructor(peer: number, id: number, client: TerminalClient, watch: boolean, send: SendToSite) {
+    this.peer = peer
+    this.#id = id
+    this.#client = client
+    this.#send = send
+    this.#tellsWritten = watch || !client.acknowledges
+  }
+
+  attachment(): Attachment {
+    const id = this.#id
+    const send = this.#send
+    return {
+      input: (data, frameId, place) =>
+        send({ t: 'input', id, data, frameId, place }, this.#onItsWay.add(data.length + frameId.length)),
+      resize: (cols, rows) => send({ t: 'resize', id, cols, rows }, this.#onItsWay.add(0)),
+      acknowledge: (sequence) => send({ t: 'acknowledge', id, sequence }, this.#onItsWay.add(0)),
+      leave: () => send({ t: 'leave', id }),
+      gone: () => {
+        if (this.#timer) clearTimeout(this.#timer)
+        this.#isGone = true
+        send({ t: 'gone', id })
+      },
+      parted: () => send({ t: 'parted', id }),
+    }
+  }
+
+  heard(message: ToClient, body: Buffer): void {
+    const client = this.#client
+    switch (message.t) {
+      case 'output':
+        return client.output(message.sequence, body, () => this.#took())
+      case 'tell':
+        return client.tell(message.notice)
+      case 'send':
+        return client.send(message.type, message.payload)
+      case 'close':
+        return client.close(message.code, message.reason)
+      case 'hold':
+      case 'release':
+        return this.#hold('site', message.t === 'hold')
+      case 'refused':
+        return this.#refuse(errorOf(message.error))
+      case 'answer':
+      case 'failed':
+      case 'done':
+    }
+  }
+
+  /** As a socket of this server does that is attached here. */
+  #refuse(error: RsmError): void {
+    this.#client.send('ERROR', { code: httpStatus(error), message: error.message, refId: null })
+    this.#client.close(closeCodes.overloaded, 'the session cannot be attached')
+  }
+
+  /** It comes back, with `after`. */
+  lost(): void {
+    if (!this.#isGone)
+      this.#client.close(closeCodes.shuttingDown, 'the way to the server of the session was lost')
+  }
+
+  #took(): void {
+    this.#written++
+    if (!this.#tellsWritten || this.#isGone || this.#timer) return
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#send({ t: 'written', id: this.#id, count: this.#written })
+    }, writtenDelay)
+  }
+
+  #hold(who: 'way' | 'site', isHeld: boolean): void {
+    const was = this.#holding.size > 0
+    if (isHeld) this.#holding.add(who)
+    else this.#holding.delete(who)
+    const is = this.#holding.size > 0
+    if (is && !was) this.#client.hold()
+    else if (was && !is) this.#client.release()
+  }
+}
+
+/** The clients of this server that are attached to terminals of others. */
+export class AttachedClients {
+  readonly #clients = new Map<number, AttachedClient>()
+  #last = 0
+
+  attach(
+    at: { peer: number; site: number; sessionId: string },
+    client: TerminalClient,
+    { after, watch }: AttachOptions,
+    send: SendToSite,
+  ): Attachment {
+    const id = ++this.#last
+    const { peer, site, sessionId } = at
+    const attached = new AttachedClient(peer, id, client, watch, send)
+    this.#clients.set(id, attached)
+    const { ip, acknowledges } = client
+    const caller = sentCaller(client.caller)
+    send({ t: 'attach', id, site, sessionId, caller, ip, acknowledges, after, watch })
+    return attached.attachment()
+  }
+
+  heard(peer: number, message: ToClient, body: Buffer): void {
+    const client = this.#clients.get(message.id)
+    if (client?.peer !== peer) return
+    if (message.t === 'done' || message.t === 'refused') this.#clients.delete(message.id)
+    client.heard(message, body)
+  }
+
+  /** Null: all of them are. */
+  lost(peer: number | null): void {
+    for (const [id, client] of this.#clients) {
+      if (peer !== null && client.peer !== peer) continue
+      this.#clients.delete(id)
+      client.lost()
+    }
+  }
+
+  get peers(): number[] {
+    return [...this.#clients.values()].map(({ peer }) => peer)
+  }
+}

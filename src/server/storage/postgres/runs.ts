@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import type { AuditDetail } from '../../../core/audit.ts'
+import type { RunMark } from '../../../core/protocol/messages.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { Runs } from '../ports/cluster.ts'
+import type { RunRecord } from '../records/run.ts'
+import { batched } from './connection/batched.ts'
+import type { Database } from './connection/database.ts'
+import { plainText } from './store/plain-text.ts'
+import type { PostgresStore } from './store/store.ts'
+
+/** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */
+const remembered = 10_000
+/** Seconds whose marks are remembered, to tell when what was lost began. */
+const longestMemory = 3600
+/** Milliseconds between two marks that nothing asks for. */
+const markEvery = 1000
+
+interface RunParts {
+  readonly database: Database
+  readonly store: PostgresStore
+  readonly clock: Clock
+  readonly log: Log
+  /** PostgreSQL has lost what it had acknowledged: all that this server knows is void. `lost`: as the audit log tells it. */
+  readonly onFatal: (error: unknown, lost: AuditDetail) => void
+}
+
+export interface PostgresRuns extends Runs {
+  close(): void
+}
+
+/**
+ * Notes a new start of a server. Its marks are numbers of its own, one after the other, in its own row: a mark is handed out when
+ * its number has been committed, after all that was acknowledged before. So a PostgreSQL that lost some of that lost the number too,
+ * and never has it again: the next number is only written over the last one. Then this server must end, and agents that know
+ * the lost number prove to the next start what was lost.
+ */
+export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
+  const { database, clock, log } = parts
+  const id = randomBytes(15).toString('base64url')
+  const startedAt = isoTime(clock.now())
+  await note(parts.store, { id, startedAt, first: 0, last: null })
+  const progress = createProgress(id, parts)
+  const known = new Map<string, number>()
+
+  const numberOf = batched(async (ids: readonly string[]) => {
+    const found = await database.ask<{ id: string; number: number }>(
+      'api',
+      {
+        name: 'runs known',
+        // A run of a server that had the store to itself says where it ended.
+        text: `select id, greatest(progress, coalesce((rec->>'last')::bigint, 0)) as number from rsm.runs where id = any($1::text[])`,
+      },
+      [ids.map(plainText)],
+    )
+    const numbers = new Map(found.map((row) => [row.id, row.number]))
+    return ids.map((one) => numbers.get(plainText(one)))
+  })
+
+  async function looksUp({ run, sequence }: RunMark): Promise<boolean> {
+    const number = await numberOf(run)
+    if (number !== undefined) known.set(run, number)
+    return number !== undefined && sequence <= number
+  }
+
+  const timer = setInterval(() => {
+    progress
+      .next(undefined)
+      .catch((error: unknown) => log.debug({ err: error }, 'could not note how far the store has come'))
+  }, markEvery).unref()
+  return {
+    id,
+    startedAt,
+    get sequence() {
+      return progress.noted
+    },
+    mark: async () => ({ run: id, sequence: await progress.next(undefined) }),
+    recent: () => ({ run: id, sequence: progress.noted }),
+    knows(mark) {
+      if (mark.run === id && mark.sequence <= progress.noted) return true
+      return mark.sequence <= (known.get(mark.run) ?? -1) || looksUp(mark)
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** How far PostgreSQL's own log had come, and in which of its histories: a standby that is promoted begins a new one. */
+interface Reached {
+  readonly number: number | null
+  readonly lsn: string
+  readonly timeline: string
+}
+
+interface Noted extends Reached {
+  readonly at: string
+}
+
+const reached = `pg_current_wal_lsn()::text as lsn, substring(pg_walfile_name(pg_current_wal_lsn()) for 8) as timeline`
+
+/** The numbers of this start. */
+function createProgress(id: string, { database, clock, onFatal }: RunParts) {
+  /** The last that is known to be committed, and the last that may be. */
+  let noted = 0
+  let tried = 0
+  /** One of each second. */
+  const recent: Noted[] = []
+
+  function remember(now: Reached): void {
+    const at = isoTime(clock.now())
+    const last = recent.at(-1)
+    if (last && Date.parse(at) - Date.parse(last.at) < markEvery) return
+    recent.push({ ...now, at })
+    if (recent.length > longestMemory) recent.shift()
+  }
+
+  /** What the store has lost only those know who have lived through it. */
+  async function lostAfter(from: number): Promise<AuditDetail> {
+    const [now] = await database.ask<Reached>(
+      'api',
+      `select (select progress from rsm.runs where id = $1) as number, ${reached}`,
+      [id],
+    )
+    const last = recent.at(-1)
+    const kept = recent.findLast(({ number }) => (number ?? 0) <= (now?.number ?? 0))
+    return {
+      message: `what was acknowledged after ${kept?.at ?? 'the start of this server'} may be gone`,
+      server: database.name,
+      mark: from,
+      markNow: now?.number ?? null,
+      lsn: last?.lsn ?? null,
+      lsnNow: now?.lsn ?? null,
+      timeline: last?.timeline ?? null,
+      timelineNow: now?.timeline ?? null,
+    }
+  }
+
+  const next = batched(async (asking: readonly undefined[]) => {
+    const number = tried + 1
+    const [from, to] = [noted, tried]
+    tried = number
+    const [row] = await database.ask<Omit<Reached, 'number'>>(
+      'write',
+      {
+        name: 'runs progress',
+        text: `update rsm.runs set progress = $2 where id = $1 and progress between $3 and $4 returning ${reached}`,
+      },
+      [id, number, from, to],
+    )
+    if (row === undefined) {
+      const error = new Error(
+        `PostgreSQL has lost what it had acknowledged: this start is not there up to its mark ${from}; it was restored, or a standby has taken over that was behind`,
+      )
+      onFatal(error, await lostAfter(from))
+      throw error
+    }
+    noted = number
+    remember({ number, ...row })
+    return asking.map(() => number)
+  })
+  return {
+    next,
+    get noted() {
+      return noted
+    },
+  }
+}
+
+async function note(store: PostgresStore, run: RunRecord): Promise<void> {
+  await store.transactAsk(async (tx, ask) => {
+    const former = await ask<{ rec: RunRecord; progress: number }>('select rec, progress from rsm.runs')
+    for (const one of forgotten(former)) tx.remove('runs', one.rec.id)
+    tx.put('runs', run)
+  })
+}
+
+/** One with a restore is kept: work may be held by it. Those that were never remembered by an agent go first. */
+function forgotten(former: readonly { rec: RunRecord; progress: number }[]): { rec: RunRecord }[] {
+  const rest = former
+    .filter(({ rec }) => !rec.restore)
+    .toSorted((a, b) => (a.rec.startedAt < b.rec.startedAt ? -1 : 1))
+  const isIdle = ({ rec, progress }: { rec: RunRecord; progress: number }) =>
+    progress === 0 && (rec.last ?? 0) - rec.first <= 1
+  const inOrder = [...rest.filter(isIdle), ...rest.filter((one) => !isIdle(one))]
+  return inOrder.slice(0, Math.max(0, former.length + 1 - remembered))
+}

@@ -1,0 +1,102 @@
+import { type AnyRecord, type Id, indexList, type Key, type Noun, nouns } from '../../records/records.ts'
+import type { Open } from './open.ts'
+import { createReads } from './reads.ts'
+import { sendChanges } from './send.ts'
+import { tableOf, uniqueOf } from './tables.ts'
+
+/** By id: the record that was put, or null where it was removed. */
+type ById = Map<Id, AnyRecord | null>
+
+/** What one transaction, or a part of it, has put and removed; it goes to PostgreSQL when it has to. */
+export class Changes {
+  readonly #below: Changes | null
+  readonly #all = new Map<Noun, ById>()
+  readonly #unsent = new Map<Noun, ById>()
+  #isSent = false
+
+  /** `below`: earlier changes of the same transaction, which these lie over. */
+  constructor(below: Changes | null = null) {
+    this.#below = below
+  }
+
+  /** Whether any of these, apart from those below, has gone to PostgreSQL. */
+  get isSent(): boolean {
+    return this.#isSent
+  }
+
+  set(noun: Noun, id: Id, record: AnyRecord | null): void {
+    for (const map of [this.#all, this.#unsent]) {
+      const byId = map.get(noun) ?? new Map<Id, AnyRecord | null>()
+      map.set(noun, byId.set(id, record))
+    }
+  }
+
+  /** Undefined where this transaction has not changed it. */
+  held(noun: Noun, id: Id): AnyRecord | null | undefined {
+    const held = this.#all.get(noun)?.get(id)
+    return held === undefined ? this.#below?.held(noun, id) : held
+  }
+
+  /** Without those below. */
+  own(noun: Noun): ReadonlyMap<Id, AnyRecord | null> {
+    return this.#all.get(noun) ?? new Map()
+  }
+
+  of(noun: Noun): ById {
+    return new Map([...(this.#below?.of(noun) ?? []), ...(this.#all.get(noun) ?? [])])
+  }
+
+  /** What is found by a key, seen through these changes. */
+  through(noun: Noun, index: string, key: Key, found: AnyRecord[]): AnyRecord[] {
+    const changes = this.of(noun)
+    if (changes.size === 0) return found
+    const indexed = indexList[noun].find(({ name }) => name === index)
+    const ours = [...changes.values()].filter((record) => record !== null && indexed?.key(record) === key)
+    const others = found.filter(({ id }) => !changes.has(id))
+    return [...others, ...(ours as AnyRecord[])].sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** Makes them a part of those below. */
+  merge(): void {
+    const below = this.#below
+    if (!below) return
+    for (const [noun, byId] of this.#all) {
+      const unsent = this.#unsent.get(noun)
+      for (const [id, record] of byId)
+        if (unsent?.has(id)) below.set(noun, id, record)
+        else below.#note(noun, id, record)
+    }
+  }
+
+  /** Reads how what PostgreSQL does not have yet was before, where unique indexes have to know it. */
+  async see({ ask, seen }: Open, only?: Noun): Promise<void> {
+    for (const [noun, byId] of this.#unsent) {
+      if (uniqueOf(noun).length === 0 || (only !== undefined && noun !== only)) continue
+      const unread = [...byId.keys()].filter((id) => !seen.has(noun, id))
+      const read = unread.length === 0 ? [] : await createReads(ask).getMany(noun, unread)
+      for (const [at, id] of unread.entries()) seen.note(noun, id, read[at])
+    }
+  }
+
+  /** Sends what PostgreSQL does not have yet, of this noun or of all. */
+  async send(open: Open, only?: Noun): Promise<void> {
+    if (this.#below) {
+      // Where works share a transaction each is told apart from what the others have changed.
+      await this.#below.see(open, only)
+      await this.see(open, only)
+      await this.#below.send(open, only)
+    }
+    for (const noun of nouns) {
+      const byId = this.#unsent.get(noun)
+      if (!byId || (only !== undefined && noun !== only)) continue
+      this.#unsent.delete(noun)
+      this.#isSent = true
+      await sendChanges(tableOf(noun), byId, open)
+    }
+  }
+
+  #note(noun: Noun, id: Id, record: AnyRecord | null): void {
+    const byId = this.#all.get(noun) ?? new Map<Id, AnyRecord | null>()
+    this.#all.set(noun, byId.set(id, record))
+  }
+}

@@ -1,0 +1,155 @@
+import {
+  type AnyRecord,
+  type AskedOf,
+  asked,
+  type Id,
+  type Index,
+  type IndexOf,
+  indexList,
+  type Noun,
+  nouns,
+  orders,
+} from '../../records/records.ts'
+import { blocksOfSet } from './id-blocks.ts'
+import { plainJson, plainText } from './plain-text.ts'
+
+/** What this store holds; executions have tables of their own. */
+export type StoredNoun = Exclude<Noun, 'executions'>
+type ColumnType = 'text' | 'bigint' | 'boolean' | 'jsonb' | 'bigint[]'
+type Asking = 'value' | 'text' | 'time' | 'list' | 'map' | 'set'
+type OrderColumn<N extends Noun> = N extends keyof typeof orders
+  ? `${Extract<keyof (typeof orders)[N], string>}Order`
+  : never
+
+/** The types of the columns beside `id` and `rec`. */
+const types = {
+  hosts: {
+    hostname: 'text',
+    agentId: 'text',
+    agentToken: 'text',
+    ip: 'text',
+    tags: 'jsonb',
+    hostnameOrder: 'text',
+  },
+  scripts: { name: 'text', description: 'text', type: 'text', category: 'text', tags: 'jsonb' },
+  clusters: { name: 'text', description: 'text', hostIds: 'jsonb' },
+  users: { username: 'text', email: 'text', role: 'text', enabled: 'boolean' },
+  tokens: { tokenHash: 'text', userId: 'bigint', name: 'text', kind: 'text', expiresAt: 'text' },
+  enrollments: { tokenHash: 'text', name: 'text', expiresAt: 'text' },
+  tombstones: {},
+  tasks: {
+    status: 'text',
+    scriptId: 'bigint',
+    clusterId: 'bigint',
+    createdBy: 'text',
+    hostSet: 'bigint[]',
+    completedAt: 'text',
+    scheduleId: 'bigint',
+    fileId: 'text',
+  },
+  idempotency: { createdAt: 'text' },
+  terminals: { status: 'text', hostId: 'bigint', user: 'text', userId: 'bigint', endedAt: 'text' },
+  files: { expiresAt: 'text' },
+  runs: {},
+  keys: {},
+  webhooks: { name: 'text' },
+  deliveries: { webhookId: 'bigint', queue: 'text', endedAt: 'text' },
+  schedules: { name: 'text', ownerId: 'bigint', fileId: 'text', dueAtOrder: 'text' },
+  slots: { scheduleId: 'bigint' },
+} satisfies {
+  [N in StoredNoun]: Record<IndexOf<N> | AskedOf<N, Asking> | OrderColumn<N>, ColumnType>
+}
+
+/** What is asked of records, beside the record. */
+interface Column {
+  readonly name: string
+  readonly type: ColumnType
+  /** As a parameter of the type, or as text of it; null is not asked for. */
+  value(record: AnyRecord): unknown
+}
+
+export interface Table {
+  readonly noun: StoredNoun
+  readonly idType: 'text' | 'bigint'
+  readonly columns: readonly Column[]
+}
+
+/** Nouns whose ids are numbers that are given out. */
+export const numbered = [
+  'hosts',
+  'scripts',
+  'clusters',
+  'users',
+  'tokens',
+  'enrollments',
+  'webhooks',
+  'schedules',
+] as const
+export type Numbered = (typeof numbered)[number]
+
+export const isNumbered = (noun: Noun): noun is Numbered => (numbered as readonly Noun[]).includes(noun)
+
+const fieldOf = (record: AnyRecord, field: string): unknown =>
+  (record as unknown as Record<string, unknown>)[field]
+
+/** A value as a parameter of a type; undefined where no value of the type is the same. */
+export function parameterOf(type: ColumnType, value: unknown): unknown {
+  switch (type) {
+    case 'text':
+      return typeof value === 'string' ? plainText(value) : undefined
+    case 'bigint':
+      return Number.isSafeInteger(value) ? value : undefined
+    case 'boolean':
+      return typeof value === 'boolean' ? value : undefined
+    case 'jsonb':
+      return JSON.stringify(plainJson(value))
+    case 'bigint[]':
+      return typeof value === 'string' ? `{${blocksOfSet(value).join(',')}}` : undefined
+  }
+}
+
+/** What stands in the column of a field that is asked like this. */
+const askedValue = (how: Asking, value: unknown): unknown =>
+  how === 'text' && typeof value === 'string' ? value.toLowerCase() : (value ?? null)
+
+function columnsOf(noun: StoredNoun): Column[] {
+  const column = (name: string, type: ColumnType, value: (record: AnyRecord) => unknown): Column => ({
+    name,
+    type,
+    value(record) {
+      const held = value(record)
+      return held === null ? null : (parameterOf(type, held) ?? null)
+    },
+  })
+  const fields: Readonly<Record<string, Asking>> = asked[noun]
+  const ordered: Readonly<Partial<Record<Noun, Record<string, { key: unknown }>>>> = orders
+  return Object.entries<ColumnType>(types[noun]).map(([name, type]) => {
+    const index = indexList[noun].find((one) => one.name === name)
+    if (index) return column(name, type, (record) => index.key(record))
+    const how = fields[name]
+    if (how) return column(name, type, (record) => askedValue(how, fieldOf(record, name)))
+    const order = ordered[noun]?.[name.replace(/Order$/, '')]
+    return column(name, type, order?.key as (record: AnyRecord) => string)
+  })
+}
+
+const isStored = (noun: Noun): noun is StoredNoun => noun !== 'executions'
+
+const tables = new Map<Noun, Table>(
+  nouns
+    .filter(isStored)
+    .map((noun) => [noun, { noun, idType: isNumbered(noun) ? 'bigint' : 'text', columns: columnsOf(noun) }]),
+)
+
+/** Where records of this noun are. */
+export function tableOf(noun: Noun): Table {
+  const table = tables.get(noun)
+  if (!table) throw new Error(`${noun} are not in the tables of the store`)
+  return table
+}
+
+/** The indexes of a noun in which no two records have one key. */
+export const uniqueOf = (noun: Noun): readonly Index[] => indexList[noun].filter(({ unique }) => unique)
+
+/** An id as a parameter; undefined for one that no record of the table can have. */
+export const idOf = ({ idType }: Table, id: Id): unknown => parameterOf(idType, id)

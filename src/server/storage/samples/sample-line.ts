@@ -1,0 +1,104 @@
+import type { Metrics } from '../../../core/hosts/host.ts'
+import { isoTime } from '../../../disk/clock.ts'
+
+/** What a host did at a time, in milliseconds since the epoch. */
+export interface Sample {
+  readonly at: number
+  readonly metrics: Metrics
+}
+
+export type DiskRow = [mountPoint: string, totalGB: number, usedGB: number, usagePercent: number]
+
+/** What stands in a line: numbers, of which the first is the time, and disks. */
+export interface SampleRow {
+  readonly numbers: number[]
+  readonly disks: DiskRow[]
+}
+
+const disksAt = 12
+/** Characters that the disks of one sample may take: 256 of them with usual names. */
+const mostOfDisks = 16 * 1024
+
+/**
+ * One sample as a compact JSON array of about 100 bytes and 30 for each disk:
+ * `[time, cpu %, load 1m, 5m, 15m, memory total MB, used MB, available MB, %, rx B/s, tx B/s, connections,
+ * [[mount point, total GB, used GB, %], …]]`, `time` in milliseconds since the epoch. It holds no line feed.
+ */
+export function encodeSample(at: number, { cpu, memory, disk, network }: Metrics): string {
+  return JSON.stringify([
+    at,
+    cpu.usagePercent,
+    cpu.loadAvg1m,
+    cpu.loadAvg5m,
+    cpu.loadAvg15m,
+    memory.totalMB,
+    memory.usedMB,
+    memory.availableMB,
+    memory.usagePercent,
+    network.rxBytesPerSec,
+    network.txBytesPerSec,
+    network.connections,
+    rowsOf(disk),
+  ])
+}
+
+/** The first disks, as far as there is room for them. */
+function rowsOf(disk: Metrics['disk']) {
+  const rows = disk.map(
+    ({ mountPoint, totalGB, usedGB, usagePercent }): DiskRow => [mountPoint, totalGB, usedGB, usagePercent],
+  )
+  let left = mostOfDisks
+  return rows.filter((row) => {
+    left -= JSON.stringify(row).length
+    return left >= 0
+  })
+}
+
+/** Null for a line that is no sample: torn by a crash, or by a disk that was full. */
+export function decodeSample(line: string): Sample | null {
+  const row = parseSample(line)
+  return row && sampleOf(row)
+}
+
+/** The same, as it stands in the line. */
+export function parseSample(line: string): SampleRow | null {
+  const row = parse(line)
+  if (!Array.isArray(row) || row.length !== disksAt + 1) return null
+  const numbers: unknown[] = row.slice(0, disksAt)
+  const disks: unknown = row[disksAt]
+  return areNumbers(numbers) && Array.isArray(disks) ? { numbers, disks: disks.filter(isDisk) } : null
+}
+
+export function sampleOf({ numbers, disks }: SampleRow): Sample {
+  const [at = 0, cpu = 0, load1 = 0, load5 = 0, load15 = 0, ...rest] = numbers
+  const [totalMB = 0, usedMB = 0, availableMB = 0, memory = 0, rx = 0, tx = 0, connections = 0] = rest
+  return {
+    at,
+    metrics: {
+      timestamp: isoTime(at),
+      cpu: { usagePercent: cpu, loadAvg1m: load1, loadAvg5m: load5, loadAvg15m: load15 },
+      memory: { totalMB, usedMB, availableMB, usagePercent: memory },
+      disk: disks.map(([mountPoint, totalGB, usedGB, usagePercent]) => ({
+        mountPoint,
+        totalGB,
+        usedGB,
+        usagePercent,
+      })),
+      network: { rxBytesPerSec: rx, txBytesPerSec: tx, connections },
+    },
+  }
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const areNumbers = (values: unknown[]): values is number[] => values.every(Number.isFinite)
+
+function isDisk(row: unknown): row is DiskRow {
+  return Array.isArray(row) && typeof row[0] === 'string' && row.length === 4 && areNumbers(row.slice(1))
+}

@@ -1,0 +1,63 @@
+import type { Server } from '../../../core/protocol/http/servers.ts'
+import { serverVersion } from '../../../disk/version.ts'
+import type { Member, ServerSeen } from '../ports/cluster.ts'
+import type { Data } from '../ports/data.ts'
+
+interface Parts {
+  data: Pick<Data, 'shared' | 'serverRuns' | 'clock' | 'store' | 'audit'>
+  member: Member
+  /** How this one is reached; null before it listens. */
+  address: () => string | null
+  load: () => { links: number; tasks: Promise<number> }
+}
+
+/** What is wrong with this very server. */
+function ownFaults({ shared, store, audit }: Parts['data']): string[] {
+  const away = shared?.fault ?? null
+  // Any user may list the servers; `rsm server status` on the machine shows the address of PostgreSQL too.
+  if (away !== null) return [store.readOnlyReason ?? away]
+  const reasons = {
+    'it takes no writes': store.readOnlyReason,
+    'its audit log takes no entries': audit.refusal,
+  }
+  return Object.entries(reasons).flatMap(([what, why]) => (why === null ? [] : [`${what}: ${why}`]))
+}
+
+function lapsed({ isLiving, leaseUntil }: ServerSeen, now: number): string[] {
+  if (isLiving) return []
+  const seconds = Math.max(0, Math.round((now - Date.parse(leaseUntil)) / 1000))
+  return [
+    `it has not been heard of since its lease ended ${seconds} s ago: others take over its tasks and links`,
+  ]
+}
+
+/** The servers of the store, this one among them, in the order of their names (contract §12). */
+export async function listServers(parts: Parts): Promise<Server[]> {
+  const { data, member, address, load } = parts
+  const { shared, clock } = data
+  if (shared === null) {
+    const { links, tasks } = load()
+    return [
+      {
+        name: member.name,
+        version: serverVersion(),
+        address: address(),
+        startedAt: data.serverRuns.startedAt,
+        leaseUntil: null,
+        links,
+        tasks: await tasks,
+        isThis: true,
+        faults: ownFaults(data),
+      },
+    ]
+  }
+  return (await shared.servers()).map((seen) => {
+    const isThis = seen.name === member.name
+    const { isLiving: _, ...rest } = seen
+    return {
+      ...rest,
+      isThis,
+      faults: [...(isThis ? ownFaults(data) : []), ...lapsed(seen, clock.now())],
+    }
+  })
+}

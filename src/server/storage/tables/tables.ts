@@ -1,0 +1,202 @@
+import {
+  type AnyRecord,
+  type Id,
+  type Index,
+  indexList,
+  type Key,
+  type Noun,
+  nouns,
+} from '../records/records.ts'
+import { orderOf } from './order-of.ts'
+import { byId, OrderedRecords } from './ordered-records.ts'
+import { type AnyFound, type AnyQuery, type Condition, conditionsOf, hasMember, windowOf } from './query.ts'
+
+/** One record put (`record`) or removed (null). */
+export interface Change {
+  readonly noun: Noun
+  readonly id: Id
+  readonly record: AnyRecord | null
+}
+
+class Table {
+  readonly records = new Map<Id, AnyRecord>()
+  readonly ordered = new OrderedRecords<AnyRecord>()
+  /** By index and key: the record of a unique index itself, as a bucket for each would take more room than the record. */
+  readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord> | AnyRecord>>
+  /** The records in another order than that by id, from when it is first asked for. */
+  private readonly orders = new Map<string, OrderedRecords<AnyRecord>>()
+  private readonly noun: Noun
+  private readonly indexes: readonly Index[]
+
+  constructor(noun: Noun) {
+    this.noun = noun
+    this.indexes = indexList[noun]
+    this.buckets = new Map(this.indexes.map((index) => [index.name, new Map()]))
+  }
+
+  apply(id: Id, record: AnyRecord | null): void {
+    const before = this.records.get(id)
+    for (const index of this.indexes) this.move(index, before, record)
+    for (const [name, ordered] of this.orders) {
+      const isMoved = before && record && orderOf(this.noun, name)(before, record) !== 0
+      if (before && (isMoved || !record)) ordered.remove(before)
+      if (record) ordered.put(record)
+    }
+    if (record !== null) {
+      this.records.set(id, record)
+      this.ordered.put(record)
+    } else if (before !== undefined) {
+      this.records.delete(id)
+      this.ordered.remove(before)
+    }
+  }
+
+  query(query: AnyQuery): AnyFound {
+    const { where = {}, order = 'asc' } = query
+    const conditions = conditionsOf(this.noun, where)
+    const whole = [this.inOrder(order)]
+    let sets = whole
+    let rest = conditions
+    // The index that leaves least is read; what it does not answer is asked of each record.
+    for (const condition of conditions) {
+      const found = this.indexed(condition)
+      if (found === null || sizeOf(found) > sizeOf(sets)) continue
+      sets = found
+      rest = conditions.filter((other) => other !== condition)
+    }
+    const compare = orderOf(this.noun, order)
+    const isInOrder = sets === whole || compare === byId
+    if (rest.length === 0 && isInOrder) return firstOf(sets, query)
+    const matching = sets
+      .flatMap((set) => set.slice())
+      .filter((record) => rest.every(({ test }) => test(record)))
+    return windowOf(isInOrder && sets.length < 2 ? matching : matching.sort(compare), query)
+  }
+
+  private inOrder(order: string): OrderedRecords<AnyRecord> {
+    const compare = orderOf(this.noun, order)
+    if (compare === byId) return this.ordered
+    let ordered = this.orders.get(order)
+    if (ordered === undefined) {
+      ordered = new OrderedRecords(compare)
+      for (const record of this.records.values()) ordered.put(record)
+      this.orders.set(order, ordered)
+    }
+    return ordered
+  }
+
+  /** What fulfils a condition, in sets ordered by id; null where no index knows. */
+  private indexed(condition: Condition): OrderedRecords<AnyRecord>[] | null {
+    if (condition.kind === 'ids') {
+      const found = new OrderedRecords<AnyRecord>()
+      for (const id of condition.ids) {
+        const record = this.records.get(id)
+        if (record) found.put(record)
+      }
+      return [found]
+    }
+    if (condition.kind !== 'equals' && condition.kind !== 'has') return null
+    const buckets = condition.index && this.buckets.get(condition.index.name)
+    if (!buckets) return null
+    if (condition.kind === 'has')
+      return [...buckets].flatMap(([key, bucket]) =>
+        condition.members.every((member) => hasMember(key, member)) ? [asList(bucket)] : [],
+      )
+    const { value } = condition
+    if (value === null || typeof value === 'boolean') return null
+    const bucket = buckets.get(value)
+    return bucket ? [asList(bucket)] : []
+  }
+
+  private move(index: Index, before: AnyRecord | undefined, record: AnyRecord | null): void {
+    const buckets = this.buckets.get(index.name)
+    const old = before === undefined ? null : index.key(before)
+    const key = record === null ? null : index.key(record)
+    if (buckets === undefined || (old === null && key === null)) return
+    if (before !== undefined && old !== null && old !== key) removeFrom(buckets, old, before)
+    if (key === null || record === null) return
+    const bucket = buckets.get(key)
+    if (index.unique) buckets.set(key, record)
+    else if (bucket instanceof OrderedRecords) bucket.put(record)
+    else buckets.set(key, asList(record))
+  }
+}
+
+function asList(held: OrderedRecords<AnyRecord> | AnyRecord): OrderedRecords<AnyRecord> {
+  if (held instanceof OrderedRecords) return held
+  const list = new OrderedRecords<AnyRecord>()
+  list.put(held)
+  return list
+}
+
+function removeFrom(
+  buckets: Map<Key, OrderedRecords<AnyRecord> | AnyRecord>,
+  key: Key,
+  record: AnyRecord,
+): void {
+  const found = buckets.get(key)
+  if (found instanceof OrderedRecords) {
+    found.remove(record)
+    if (found.size === 0) buckets.delete(key)
+    // Another record of the same transaction may have taken the key already.
+  } else if (found?.id === record.id) buckets.delete(key)
+}
+
+const sizeOf = (sets: readonly OrderedRecords<AnyRecord>[]) => sets.reduce((sum, { size }) => sum + size, 0)
+
+/** The part of sets ordered by the order of the query that it shows: of each only what may be in there is read. */
+function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): AnyFound {
+  const { order, offset = 0, limit = Number.POSITIVE_INFINITY } = query
+  const skipped = sets.length === 1 ? offset : 0
+  const read = sets.flatMap((set) =>
+    order === 'desc'
+      ? set.slice(Math.max(0, set.size - offset - limit), Math.max(0, set.size - skipped))
+      : set.slice(skipped, offset + limit),
+  )
+  if (sets.length > 1) read.sort(byId)
+  const { items } = windowOf(read, { ...query, offset: offset - skipped })
+  return { items, total: sizeOf(sets) }
+}
+
+/** All records in memory: the model that lowdb holds, and exactly what the disk holds up to `sequence`. */
+export class Tables {
+  /** The last transaction that is in here. */
+  sequence = 0
+  /** The highest id ever given out, by noun. */
+  readonly lastIds: Partial<Record<Noun, number>> = {}
+  private readonly tables = Object.fromEntries(nouns.map((noun) => [noun, new Table(noun)])) as Record<
+    Noun,
+    Table
+  >
+
+  apply({ noun, id, record }: Change): void {
+    this.tables[noun].apply(id, record)
+    if (typeof id === 'number') this.raiseId(noun, id)
+  }
+
+  /** No id at or below this one is given out again. */
+  raiseId(noun: Noun, id: number): void {
+    this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
+  }
+
+  get(noun: Noun, id: Id): AnyRecord | undefined {
+    return this.tables[noun].records.get(id)
+  }
+
+  find(noun: Noun, index: string, key: Key): AnyRecord[] {
+    const found = this.tables[noun].buckets.get(index)?.get(key)
+    return found instanceof OrderedRecords ? found.slice() : found === undefined ? [] : [found]
+  }
+
+  query(noun: Noun, query: AnyQuery): AnyFound {
+    return this.tables[noun].query(query)
+  }
+
+  count(noun: Noun): number {
+    return this.tables[noun].records.size
+  }
+
+  slice(noun: Noun): AnyRecord[] {
+    return this.tables[noun].ordered.slice()
+  }
+}

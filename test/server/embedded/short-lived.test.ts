@@ -1,5 +1,0 @@
-import test from 'ava'
-import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
-import { shortLivedContract } from '../../contracts/short-lived.ts'
-
-shortLivedContract(test, async (clock) => createShortLived(clock))

@@ -1,0 +1,37 @@
+import test from 'ava'
+import { createCluster } from '../../../../src/server/storage/files/cluster.ts'
+import { lease } from '../../../../src/server/storage/ports/cluster.ts'
+import { linksContract } from '../../../contracts/links.ts'
+import { ownershipContract } from '../../../contracts/ownership.ts'
+import { relayContract } from '../../../contracts/relay.ts'
+
+function timed() {
+  let now = 0
+  const cluster = createCluster({ now: () => Date.now(), monotonic: () => now })
+  return { ...cluster, forward: (time: number) => void (now += time) }
+}
+
+ownershipContract(test, async () => timed())
+linksContract(test, async () => timed())
+relayContract(test, async () => {
+  const { ownership, relay } = timed()
+  return { relay, join: (name) => ownership.join(name) }
+})
+
+test('F13 nobody lapses in a process that stood still', async (t) => {
+  const { ownership, forward } = timed()
+  const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+  await ownership.claim(a, ['t1'])
+  forward(100 * lease)
+  t.deepEqual(await ownership.owner('t1'), a)
+  t.deepEqual(await ownership.claim(b, ['t1']), [])
+  t.true(ownership.isLiving(a))
+})
+
+test('a process that starts anew finds no members, and all tasks free', async (t) => {
+  const former = timed().ownership
+  await former.claim(await former.join('server'), ['t1'])
+  const { ownership } = timed()
+  t.is(await ownership.owner('t1'), null)
+  t.deepEqual(await ownership.claim(await ownership.join('server'), ['t1']), ['t1'])
+})

@@ -1,0 +1,39 @@
+import test from 'ava'
+import { openDirectoryFiles } from '../../../../src/server/storage/files/directory-files.ts'
+import { readFiles, writeFiles } from '../../../../src/server/storage/migrate/files.ts'
+import type { FileRecord } from '../../../../src/server/storage/records/file.ts'
+import { temporaryDirectory } from '../../../fixtures/rsm.ts'
+import { sha256Of } from '../../../helpers/clients/files.ts'
+
+async function* of(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text)
+}
+
+const fileOf = (id: string, text: string): FileRecord => ({
+  id,
+  userId: 1,
+  size: text.length,
+  sha256: sha256Of(Buffer.from(text)),
+  isComplete: true,
+  sealedKey: null,
+  createdAt: '',
+  expiresAt: '',
+  taskId: null,
+})
+
+test('a store moves without the bytes that a backup has left out, and not with such as are damaged', async (t) => {
+  const [from, to] = [temporaryDirectory(t), temporaryDirectory(t)]
+  const files = await openDirectoryFiles(from)
+  await files.append('here', 0, of('some text'))
+  await files.finish('here', sha256Of(Buffer.from('some text')))
+  const moved = await openDirectoryFiles(to)
+  await writeFiles(moved, readFiles(files, [fileOf('gone', 'other text'), fileOf('here', 'some text')]))
+  t.deepEqual(await moved.ids(), ['here'])
+  t.is(await moved.size('here'), 9)
+  await t.throwsAsync(
+    async () => {
+      for await (const _ of readFiles(files, [fileOf('here', 'SOME TEXT')]));
+    },
+    { message: /file here is damaged/ },
+  )
+})

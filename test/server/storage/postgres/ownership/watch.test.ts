@@ -1,0 +1,176 @@
+import type { ExecutionContext } from 'ava'
+import { createLog } from '../../../../../src/disk/log.ts'
+import { createLocalHints } from '../../../../../src/server/storage/local-hints.ts'
+import type { Database } from '../../../../../src/server/storage/postgres/connection/database.ts'
+import type { Session } from '../../../../../src/server/storage/postgres/connection/session.ts'
+import {
+  lockLife,
+  lockLifeAgain,
+  settleTime,
+} from '../../../../../src/server/storage/postgres/ownership/join.ts'
+import { createWatch } from '../../../../../src/server/storage/postgres/ownership/watch.ts'
+import { sharedPostgres, postgresTest as test } from '../../../../helpers/servers/postgres.ts'
+import { sharedStore } from '../../../../helpers/servers/shared-store.ts'
+import { until } from '../../../../helpers/until.ts'
+
+const epoch = 7
+
+/** A server with a lease of a minute and a lock, and a watch whose looks a test asks for. */
+async function watched(t: ExecutionContext, { age = settleTime } = {}) {
+  const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
+  const { database } = await store.server('watching')
+  const life = await connected(t, database)
+  t.true(await lockLife(life.ask, { epoch }))
+  await store.ask(
+    'api',
+    `insert into rsm.servers (name, epoch, lease_until, joined_at, version)
+      values ('a', ${epoch}, rsm.now() + interval '1 minute', rsm.now(), '0.1.0')`,
+  )
+  const own = await connected(t, database)
+  const standing = { age }
+  let beforeEnd = async () => undefined as unknown
+  const session: Session = {
+    async ask(statement, values) {
+      if (typeof statement !== 'string' && statement.name === 'servers.end-leases') await beforeEnd()
+      return own.ask(statement, values)
+    },
+    age: () => standing.age,
+    drop: () => undefined,
+    close: async () => undefined,
+  }
+  const watch = createWatch(session, createLocalHints(), createLog('ERROR'))
+  // Only the looks that a test asks for.
+  await watch.close()
+  const isLeased = async () =>
+    (await store.ask('api', 'select from rsm.servers where lease_until > rsm.now()')).length === 1
+  await watch.look()
+  return {
+    watch,
+    life,
+    standing,
+    isLeased,
+    forward: (time: number) => store.forward(time),
+    whenEnding: (work: () => Promise<unknown>) => {
+      beforeEnd = work
+    },
+  }
+}
+
+/** A session of PostgreSQL in the hands of a test. */
+async function connected(t: ExecutionContext, database: Database) {
+  const client = await database.connect(true)
+  let hasEnded = false
+  client.on('error', () => undefined)
+  client.once('end', () => {
+    hasEnded = true
+  })
+  const end = async () => {
+    if (!hasEnded) await client.end()
+  }
+  t.teardown(end)
+  const ask = async (statement: any, values: any = []) => {
+    const given = typeof statement === 'string' ? { text: statement } : statement
+    return (await client.query({ ...given, values })).rows
+  }
+  return { ask, end, ended: () => hasEnded, unlock: () => ask('select pg_advisory_unlock_all()') }
+}
+
+test('a server whose lock is missing in two looks is dead: its lease is over, and it does not count as living', async (t) => {
+  const { watch, life, isLeased } = await watched(t)
+  let changes = 0
+  watch.changed(() => changes++)
+  t.deepEqual([...watch.living()], [epoch])
+  await life.end()
+  await until('PostgreSQL has let go of the lock', async () => {
+    await watch.look()
+    return !(await isLeased())
+  })
+  t.deepEqual([...watch.living()], [])
+  t.is(changes, 1)
+})
+
+test('one look without the lock proves nothing, and neither do two that are not in a row', async (t) => {
+  const { watch, life, isLeased } = await watched(t)
+  for (let times = 0; times < 3; times++) {
+    await life.unlock()
+    await watch.look()
+    t.true(await isLeased())
+    t.true(await lockLife(life.ask, { epoch }))
+    await watch.look()
+  }
+  t.true(await isLeased())
+  t.deepEqual([...watch.living()], [epoch])
+})
+
+test('a server whose own session has stood for less than the time to settle ends no lease', async (t) => {
+  const { watch, life, standing, isLeased } = await watched(t, { age: settleTime - 1 })
+  await life.unlock()
+  for (let looks = 0; looks < 3; looks++) await watch.look()
+  t.true(await isLeased())
+  t.deepEqual([...watch.living()], [epoch])
+  standing.age = settleTime
+  await watch.look()
+  t.false(await isLeased())
+})
+
+test('a lock that is back when the lease is to be ended keeps it', async (t) => {
+  const { watch, life, isLeased, whenEnding } = await watched(t)
+  whenEnding(() => lockLife(life.ask, { epoch }))
+  await life.unlock()
+  await watch.look()
+  await watch.look()
+  t.true(await isLeased())
+  await watch.look()
+  t.deepEqual([...watch.living()], [epoch])
+})
+
+test('a server whose lease is over does not live, whoever looks and whatever its lock', async (t) => {
+  const { watch, forward } = await watched(t, { age: 0 })
+  await forward(61_000)
+  await watch.look()
+  t.deepEqual([...watch.living()], [])
+})
+
+test('a look that fails changes nothing, and of two looks the later one decides', async (t) => {
+  const rows = (...names: string[]) =>
+    names.map((name, at) => ({ name, epoch: at + 1, is_leased: true, is_locked: true }))
+  const answers: (() => Promise<object[]>)[] = []
+  const session: Session = {
+    ask: async () => ((await answers.shift()?.()) ?? []) as never,
+    age: () => settleTime,
+    drop: () => undefined,
+    close: async () => undefined,
+  }
+  const watch = createWatch(session, createLocalHints(), createLog('ERROR'))
+  await watch.close()
+  answers.push(async () => rows('a', 'b'))
+  await watch.look()
+  let changes = 0
+  watch.changed(() => changes++)
+  answers.push(() => Promise.reject(new Error('away')))
+  await t.throwsAsync(watch.look(), { message: 'away' })
+  t.deepEqual([[...watch.living()], changes], [[1, 2], 0])
+  const slow: { answer?: (found: object[]) => void } = {}
+  const answered = new Promise<object[]>((resolve) => {
+    slow.answer = resolve
+  })
+  answers.push(
+    () => answered,
+    async () => rows('a'),
+  )
+  const both = [watch.look(), watch.look()]
+  slow.answer?.(rows('a', 'b', 'c'))
+  await Promise.all(both)
+  t.deepEqual([...watch.living()], [1])
+})
+
+test('a server takes its lock again from a session of its own that PostgreSQL still believes in', async (t) => {
+  const store = await sharedStore(await sharedPostgres(), (end) => t.teardown(end))
+  const { database } = await store.server('a')
+  const [former, next] = [await connected(t, database), await connected(t, database)]
+  t.true(await lockLife(former.ask, { epoch }))
+  t.false(await lockLife(next.ask, { epoch }))
+  await lockLifeAgain(next.ask, { epoch })
+  await until('the former session has ended', () => former.ended())
+  t.false(await lockLife((await connected(t, database)).ask, { epoch }))
+})

@@ -1,0 +1,161 @@
+import type { ExecutionContext } from 'ava'
+import { lease } from '../../../../../src/server/storage/ports/cluster.ts'
+import {
+  atExit,
+  sharedPostgres,
+  startPostgres,
+  postgresTest as test,
+} from '../../../../helpers/servers/postgres.ts'
+import { type PresenceServer, presenceServer, shows } from '../../../../helpers/servers/presence-servers.ts'
+import { sharedStore } from '../../../../helpers/servers/shared-store.ts'
+import { until } from '../../../../helpers/until.ts'
+
+const greeting = { runAs: 'deploy', runsAsRoot: false, sandbox: 'none', containment: 'cgroup' } as const
+const day = 86_400_000
+
+const opened = async (t: ExecutionContext, postgres = sharedPostgres()) =>
+  sharedStore(await postgres, (end) => t.teardown(end))
+
+/** The agent of host 1 registers and links. */
+function linked(server: PresenceServer) {
+  server.presence.registered(1)
+  server.presence.greeted(1, greeting)
+  return server.link(1)
+}
+
+test('a server that starts knows the links that others told before it listened and have not flushed yet', async (t) => {
+  const store = await opened(t)
+  const [a, witness] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'witness')]
+  await linked(a)
+  await shows(witness, 1, { connected: true })
+  const b = await presenceServer(t, store, 'b')
+  t.like(await b.view(1), { connected: true, reachable: true, linkLostAt: null })
+})
+
+test('a server that starts takes no link of a server that is gone, nor one that was released', async (t) => {
+  const store = await opened(t)
+  const [a, gone] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'gone')]
+  await linked(gone)
+  a.presence.registered(2)
+  const released = await a.link(2)
+  a.presence.connected(2, false, undefined, released)
+  await a.links.release(released)
+  await gone.stop()
+  const b = await presenceServer(t, store, 'b')
+  t.like(await b.view(1), { connected: false, reachable: false })
+  t.like(await b.view(2), { connected: false })
+})
+
+test('a server that has just got a link takes nothing from what others know of its host', async (t) => {
+  const store = await opened(t)
+  const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
+  const claimed = await b.links.claim(1, { server: b.member, agentId: 'agent' }, () => undefined)
+  a.presence.registered(1)
+  b.presence.connected(1, true, undefined, claimed?.claim)
+  await shows(a, 1, { connected: true })
+  await shows(b, 1, { agentStatus: 'HEALTHY' })
+  t.like(await a.view(1), { status: 'ONLINE', agentStatus: 'HEALTHY' })
+})
+
+test('F28 a server whose hints were lost takes links that opened, moved and closed from rsm.links', async (t) => {
+  const store = await opened(t)
+  const a = await presenceServer(t, store, 'a')
+  const b = await presenceServer(t, store, 'b', { isLost: (kind) => kind === 'presence' })
+  a.presence.registered(1)
+  b.presence.registered(1)
+  const claim = await a.link(1)
+  t.like(await b.view(1), { connected: false })
+  b.channel.miss()
+  await shows(b, 1, { connected: true })
+  a.presence.connected(1, false, undefined, claim)
+  await a.links.release(claim)
+  t.like(await b.view(1), { connected: true })
+  b.channel.miss()
+  await shows(b, 1, { connected: false })
+  await b.link(1)
+  await shows(a, 1, { connected: true })
+  const moved = await a.link(1)
+  b.channel.miss()
+  a.presence.connected(1, false, undefined, moved)
+  await a.links.release(moved)
+  b.channel.miss()
+  await shows(b, 1, { connected: false })
+})
+
+test('a link that is closed stays closed while its row is still to be released', async (t) => {
+  const store = await opened(t)
+  const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
+  const claim = await linked(a)
+  await shows(b, 1, { connected: true })
+  a.presence.connected(1, false, undefined, claim)
+  await shows(b, 1, { connected: false })
+  // What the look that follows takes up as well shows that it has been.
+  b.presence.registered(2)
+  await store.ask('api', `update rsm.links set ready = true where host_id = 1`)
+  await store.ask(
+    'api',
+    `insert into rsm.links (host_id, agent_id, server, server_epoch, epoch, since, ready)
+      select 2, 'agent', server, server_epoch, nextval('rsm.epochs'), since, true from rsm.links where host_id = 1`,
+  )
+  b.channel.miss()
+  await shows(b, 2, { connected: true })
+  t.like(await b.view(1), { connected: false, reachable: false })
+})
+
+test('what a server told and did not flush before it died is written by those that heard it', async (t) => {
+  const store = await opened(t)
+  const [a, b] = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
+  await linked(a)
+  await shows(b, 1, { status: 'ONLINE' })
+  a.lapse()
+  await store.forward(lease)
+  t.true(await b.ownership.renew(b.member))
+  await until('its lease is over', () => b.ownership.neighbours.others().size === 0)
+  await b.stop()
+  const c = await presenceServer(t, store, 'c')
+  t.like(await c.view(1), { status: 'ONLINE', greeting, connected: false })
+})
+
+test('when all servers were away, each that starts has the last known status', async (t) => {
+  const store = await opened(t)
+  const former = await presenceServer(t, store, 'a')
+  for (const hostId of [1, 2]) former.presence.registered(hostId)
+  former.presence.revoked(2)
+  await former.stop()
+  await store.forward(day)
+  const servers = [await presenceServer(t, store, 'a'), await presenceServer(t, store, 'b')]
+  for (const { presence, view } of servers) {
+    presence.duplicate(1, false)
+    t.like(await view(1), { status: 'ONLINE', statusReason: null, reachable: false })
+    t.like(await view(2), { status: 'OFFLINE', statusReason: 'its agent token was revoked' })
+    t.like(await view(3), { status: 'OFFLINE', statusReason: 'never heard' })
+  }
+})
+
+test('a server that starts when the store was away keeps the status of hosts that no other server calls OFFLINE', async (t) => {
+  const store = await opened(t)
+  const a = await presenceServer(t, store, 'a')
+  const former = await presenceServer(t, store, 'former')
+  former.presence.registered(1)
+  former.presence.heartbeat(1, { status: 'UNHEALTHY' })
+  await former.stop()
+  await store.forward(100_000)
+  t.true(await a.ownership.renew(a.member))
+  const b = await presenceServer(t, store, 'b')
+  b.presence.duplicate(1, false)
+  t.like(await b.view(1), { status: 'WARNING', statusReason: 'the agent reports UNHEALTHY' })
+})
+
+test('F23 after a crash of PostgreSQL with all servers the last known status is there', async (t) => {
+  const postgres = await startPostgres(atExit)
+  const store = await opened(t, Promise.resolve(postgres))
+  const former = await presenceServer(t, store, 'a')
+  former.presence.registered(1)
+  former.presence.heartbeat(1, { status: 'UNHEALTHY' })
+  await former.stop()
+  postgres.stop('immediate')
+  postgres.start()
+  const { view } = await presenceServer(t, store, 'a')
+  t.like(await view(1), { status: 'WARNING', statusReason: 'the agent reports UNHEALTHY' })
+  t.like(await view(2), { status: 'OFFLINE', statusReason: 'never heard' })
+})
