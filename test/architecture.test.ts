@@ -104,26 +104,26 @@ function screenBreaches(file: string, text: string): string[] {
 }
 
 /**
- * Each kind of store is a folder: what is behind the seams only `main.ts` knows, which opens it for a server, and `offline.ts`
- * and `migrate.ts`, which open it for commands where no server runs; `server install` asks whether a place can be one. Neither
- * kind knows the other.
+ * Each kind of store is a folder. Only `main.ts` opens one for a server, and `app/offline.ts` and `app/migrate.ts` for commands where
+ * no server runs; `server install` asks whether a place can be one. Everything else reaches a store through its ports.
  */
 const kinds = ['server/storage/files/', 'server/storage/postgres/']
 const openers = new Set([
   'server/main.ts',
-  'server/offline.ts',
-  'server/migrate.ts',
+  'server/app/offline.ts',
+  'server/app/migrate.ts',
   'commands/server/install.ts',
 ])
+const typesOnly = /^server\/storage\/(?:ports|records)\//
 
-function seamBreaches(file: string, text: string): string[] {
+function portBreaches(file: string, text: string): string[] {
   return importsOf(text).flatMap(({ from, how }) => {
     const target = path.posix.join(path.posix.dirname(file), from)
-    if (file.startsWith('server/storage/ports/') && how !== 'type' && !target.startsWith('core/'))
-      return [`${file} imports ${from}: beyond core a seam takes types only`]
+    if (typesOnly.test(file) && how !== 'type' && !target.startsWith('core/') && !typesOnly.test(target))
+      return [`${file} imports ${from}: beyond core a port takes types only`]
     const kind = kinds.find((folder) => target.startsWith(folder))
     if (kind === undefined || file.startsWith(kind)) return []
-    return openers.has(file) ? [] : [`${file} imports ${from}: reach it by its seam`]
+    return openers.has(file) ? [] : [`${file} imports ${from}: reach it through its port`]
   })
 }
 
@@ -156,24 +156,78 @@ test('only cli/tui/screen knows blessed, and only rsm tui loads the screen, when
   for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
 })
 
-test('what is behind the seams only main.ts, offline.ts, migrate.ts and the command server install know', (t) => {
-  const found = sources().flatMap((file) => seamBreaches(file, readFileSync(path.join(src, file), 'utf8')))
+test('only main.ts, app/offline.ts, app/migrate.ts and server install know the kinds of store', (t) => {
+  const found = sources().flatMap((file) => portBreaches(file, readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(found, [])
   const refused: readonly (readonly [file: string, text: string])[] = [
-    ['server/services/x.ts', `import type { JsonStore } from '../embedded/store/store.ts'`],
-    ['server/services/hosts/x.ts', `const { createCluster } = await import('../../embedded/cluster.ts')`],
-    ['server/services/x.ts', `import { createRelay } from '../postgres/relay/relay.ts'`],
-    ['server/postgres/x.ts', `import type { JsonStore } from '../embedded/store/store.ts'`],
-    ['server/embedded/x.ts', `const { beginRun } = await import('../postgres/runs.ts')`],
-    ['server/seams/x.ts', `import type { KeptStatus } from '../embedded/presence/kept-status.ts'`],
-    ['server/seams/x.ts', `import { isoTime } from '../clock.ts'`],
+    ['server/services/x.ts', `import type { JsonStore } from '../storage/files/store/store.ts'`],
+    ['server/services/hosts/x.ts', `const { createRelay } = await import('../../storage/files/relay.ts')`],
+    ['server/services/x.ts', `import { createRelay } from '../storage/postgres/relay/relay.ts'`],
+    ['server/storage/postgres/x.ts', `import type { JsonStore } from '../files/store/store.ts'`],
+    ['server/storage/files/x.ts', `const { beginRun } = await import('../postgres/runs.ts')`],
+    ['server/storage/ports/x.ts', `import type { KeptStatus } from '../files/presence/kept-status.ts'`],
+    ['server/storage/records/x.ts', `import { isoTime } from '../../../disk/clock.ts'`],
   ]
-  for (const [file, text] of refused) t.is(seamBreaches(file, text).length, 1, text)
+  for (const [file, text] of refused) t.is(portBreaches(file, text).length, 1, text)
   for (const file of openers) {
-    const server = file.startsWith('server/') ? '.' : '../../server'
-    t.deepEqual(seamBreaches(file, `import { openEmbedded } from '${server}/embedded/open.ts'`), [])
-    t.deepEqual(seamBreaches(file, `const { openPostgres } = await import('${server}/postgres/open.ts')`), [])
+    const open = path.posix.relative(path.posix.dirname(file), 'server/storage/files/open.ts')
+    t.deepEqual(portBreaches(file, `import { openFiles } from './${open}'`), [])
+    t.deepEqual(portBreaches(file, `const { openFiles } = await import('./${open}')`), [])
   }
+})
+
+/** Rooms of a folder, by the floor on which they stand: one above the highest room that they import. Null where rooms import each other in a circle. */
+function floors(imports: ReadonlyMap<string, ReadonlySet<string>>): Map<string, number> | null {
+  const floor = new Map<string, number>()
+  for (let before = -1; before !== floor.size; ) {
+    before = floor.size
+    for (const [room, others] of imports) {
+      const below = [...others].map((other) => floor.get(other))
+      if (!floor.has(room) && !below.includes(undefined))
+        floor.set(room, 1 + Math.max(0, ...below.map((one) => one ?? 0)))
+    }
+  }
+  return floor.size === imports.size ? floor : null
+}
+
+test('rooms of the server import downwards only, on at most eight floors', (t) => {
+  const room = (file: string) => /^server\/([^/]+)/.exec(file)?.[1]
+  const imports = new Map<string, Set<string>>()
+  for (const file of sources()) {
+    const own = room(file)
+    if (own === undefined) continue
+    const others = imports.get(own) ?? new Set()
+    imports.set(own, others)
+    for (const { from } of importsOf(readFileSync(path.join(src, file), 'utf8'))) {
+      const other = from.startsWith('.') ? room(path.posix.join(path.posix.dirname(file), from)) : undefined
+      if (other !== undefined && other !== own) others.add(other)
+    }
+  }
+  t.deepEqual(
+    [...imports.keys()].filter((name) => name.endsWith('.ts')),
+    ['main.ts'],
+  )
+  const found = floors(imports)
+  t.not(found, null, 'no rooms import each other in a circle')
+  t.true(Math.max(...(found?.values() ?? [])) <= 8, JSON.stringify([...(found ?? [])]))
+  t.is(
+    floors(
+      new Map([
+        ['a', new Set(['b'])],
+        ['b', new Set(['a'])],
+      ]),
+    ),
+    null,
+  )
+  t.deepEqual(
+    floors(
+      new Map([
+        ['a', new Set(['b'])],
+        ['b', new Set<string>()],
+      ]),
+    )?.get('a'),
+    2,
+  )
 })
 
 /** The files that import each other in circles, types included: taken away are, again and again, all without imports or importers. */
@@ -212,9 +266,9 @@ test('few files ask where they or Node are: once bundled they lie elsewhere, or 
   t.deepEqual(asking.sort(), [
     'agent/processes/own-process.ts',
     'cli.ts',
+    'cli/command/own-command.ts',
     'disk/own-files.ts',
     'install/program.ts',
-    'cli/command/own-command.ts',
   ])
 })
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ExecutionContext, TestFn } from 'ava'
 import { seal, open as unseal } from '../../src/core/sealing.ts'
-import { type Contents, createContents } from '../../src/server/files/contents.ts'
+import { type Contents, createContents } from '../../src/server/files/blob-codec.ts'
 import { type Files, WrongOffset } from '../../src/server/storage/ports/files.ts'
 import type { FileRecord } from '../../src/server/storage/records/file.ts'
 

@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { ServerOptions } from '../../src/server/options.ts'
+import type { ServerOptions } from '../../src/server/app/options.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { scrape } from '../helpers/metrics/scrape.ts'
 import type { TestServer } from '../helpers/servers/server.ts'

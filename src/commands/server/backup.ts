@@ -65,7 +65,7 @@ export default class ServerBackup extends LocalCommand {
     const place = existsSync(keys) ? shellWord(keys) : "the server's keys"
     const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
-    const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
+    const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/app/offline.ts')
     const backup = await controlStream(dataDir, 'backup', options).catch(async (error: unknown) => {
       if (!isWithoutServer(error)) throw error
       return (await backupAlone(dataDir, flags.keys, options)).stream

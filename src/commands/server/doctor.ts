@@ -41,7 +41,7 @@ export default class ServerDoctor extends LocalCommand {
       if (isWithoutServer(error)) return null
       throw error
     })
-    const { examine } = await import('../../server/offline.ts')
+    const { examine } = await import('../../server/app/offline.ts')
     const { findings, well } = await examine(dataDir, flags.keys, {
       running,
       host: flags.host,

@@ -73,7 +73,7 @@ export default class ServerInstall extends LocalCommand {
       selfSigned: isOn('RSM_TLS_SELF_SIGNED'),
       hsts: isOn('RSM_HSTS'),
     }
-    const { refuseOpenHttp } = await import('../../server/options.ts')
+    const { refuseOpenHttp } = await import('../../server/app/options.ts')
     const { placeOf } = await import('../../server/storage/postgres/place.ts')
     placeOf({
       store: all.get('RSM_STORE'),

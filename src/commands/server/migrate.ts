@@ -62,7 +62,7 @@ export default class ServerMigrate extends LocalCommand {
   async run() {
     const { flags } = await this.parse(ServerMigrate)
     const { isBack, store, directory } = endsOf(flags)
-    const { migrateToDirectory, migrateToPostgres } = await import('../../server/migrate.ts')
+    const { migrateToDirectory, migrateToPostgres } = await import('../../server/app/migrate.ts')
     const { keysDir, ...migrated } = await (isBack ? migrateToDirectory : migrateToPostgres)({
       store,
       storePasswordFile: flags['store-password-file'],

@@ -49,7 +49,7 @@ export default class ServerRestore extends LocalCommand {
     const given = flags['passphrase-file']
     const passphrase = given === undefined ? undefined : readSecretFile(given, '--passphrase-file')
     const dataDir = dataDirectory('server', flags['data-dir'])
-    const { restore, restoreKeys } = await import('../../server/offline.ts')
+    const { restore, restoreKeys } = await import('../../server/app/offline.ts')
     const isKeysOnly = flags['keys-only'] && passphrase !== undefined
     const { header, end, directory, hasKeys } = isKeysOnly
       ? await restoreKeys(bytesOf(args.file), dataDir, passphrase)

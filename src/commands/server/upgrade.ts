@@ -144,7 +144,7 @@ export default class ServerUpgrade extends LocalCommand {
   async #backUp(dataDir: string, given: string | undefined, from: string): Promise<string> {
     const at = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
     const file = given ?? join(backupsIn(dataDir), `before-upgrade-of-${from}-${at}.backup`)
-    const { writeCheckedFile } = await import('../../server/offline.ts')
+    const { writeCheckedFile } = await import('../../server/app/offline.ts')
     const stream = await controlStream(dataDir, 'backup', { withOutput: false })
     const { bytes } = await writeCheckedFile(file, stream)
     if (given === undefined) {

@@ -1,9 +1,9 @@
 import type { Clock } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import type { Engine } from '../engine/engine.ts'
-import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Fleet } from '../hosts/fleet.ts'
 import type { Hints } from '../storage/ports/hints.ts'
 import type { Store } from '../storage/ports/store.ts'
+import type { Engine } from '../tasks/engine.ts'
 
 export interface EventsDependencies {
   store: Store

@@ -1,5 +1,5 @@
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
-import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Fleet } from '../hosts/fleet.ts'
 import type { Store } from '../storage/ports/store.ts'
 
 /** Notices when hosts enter or leave a dynamic cluster: nobody writes to the cluster then. */

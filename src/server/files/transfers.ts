@@ -8,9 +8,9 @@ import type { Executions } from '../storage/ports/executions.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
+import { type Arrival, fetchBound, tooLarge } from './append-upload.ts'
 import type { Carried } from './carried.ts'
 import type { FileKeeper } from './files.ts'
-import { type Arrival, fetchBound, tooLarge } from './growing.ts'
 import { createRate, type Rate } from './rate.ts'
 
 /** Tasks whose bytes are bounded at once; an evicted one starts again, with its burst. */

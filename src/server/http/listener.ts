@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import { type Clients, createClients } from '../access/client-address.ts'
 import type { Certificate } from '../tls/certificate.ts'
-import { type Clients, createClients } from './client-address.ts'
 import { takePreambles } from './proxy-preamble.ts'
 import { limitSockets } from './socket-limit.ts'
 

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Clients, canonicalAddress } from './client-address.ts'
+import { type Clients, canonicalAddress } from '../access/client-address.ts'
 import { answerRaw } from './raw-answer.ts'
 
 const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')

@@ -11,11 +11,11 @@ import {
 } from '../../core/protocol/http/agent.ts'
 import { FetchedPart, FetchedPartQuery } from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
+import { fileIdOf, taskIdOf } from '../http/operation/path.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
+import { bodyOf, sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { bodyOf, sendBytes } from './operation/bytes.ts'
-import { operation } from './operation/operation.ts'
-import { fileIdOf, taskIdOf } from './operation/path.ts'
 
 const allow = { agent: true } as const
 const tag = 'agents' as const

@@ -3,8 +3,8 @@ import { invalid } from '../../core/errors.ts'
 import { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { PageOf } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 const ndjson = 'application/x-ndjson'
 /** What one way to read the log takes, and the other does not. */

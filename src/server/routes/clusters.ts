@@ -2,10 +2,10 @@ import { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from '../../core/p
 import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import { ClusterExecute, ExecutionAnswer } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
+import { idOf } from '../http/operation/path.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
-import { idOf } from './operation/path.ts'
-import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './starting.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
-import { operation } from './operation/operation.ts'
 
 const allow = { open: true } as const
 const tag = 'server' as const
@@ -51,8 +51,8 @@ export function docsRoutes(app: AppInstance): void {
 /** Loaded when first asked for: starting the server costs nothing more for the page. */
 async function loaded() {
   const [{ docsFile, page }, { contentSecurityPolicy }] = await Promise.all([
-    import('../docs/files.ts'),
-    import('../docs/page.ts'),
+    import('../http/docs/files.ts'),
+    import('../http/docs/page.ts'),
   ])
   return { docsFile, page, contentSecurityPolicy }
 }

@@ -8,9 +8,9 @@ import {
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { sendEvents } from './operation/event-stream.ts'
-import { operation } from './operation/operation.ts'
+import { sendEvents } from './event-stream.ts'
 
 export function eventRoutes(app: AppInstance, { events, context }: RouteDependencies): void {
   app.get(

@@ -9,10 +9,10 @@ import {
 } from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
+import { fileIdOf } from '../http/operation/path.ts'
+import { bodyOf } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { bodyOf } from './operation/bytes.ts'
-import { operation } from './operation/operation.ts'
-import { fileIdOf } from './operation/path.ts'
 
 const execute = { users: 'execute' } as const
 const tag = 'files' as const

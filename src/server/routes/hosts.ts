@@ -12,11 +12,11 @@ import {
 import { ExecutionAnswer, HostInstall } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
+import { idOf } from '../http/operation/path.ts'
 import { demand } from '../storage/ports/standing.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
-import { idOf } from './operation/path.ts'
-import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './starting.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const

@@ -3,14 +3,14 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import { sourceOf } from '../access/source.ts'
+import { createPlaces } from '../agents/releases/places.ts'
+import { rangeOf } from '../agents/releases/ranges.ts'
+import type { HandedFile } from '../agents/releases/releases.ts'
 import type { AppInstance } from '../http/app.ts'
 import { bearer } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
-import { createPlaces } from '../releases/places.ts'
-import { rangeOf } from '../releases/ranges.ts'
-import type { HandedFile } from '../releases/releases.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 /** Downloads at once, and of one network: more would take the line of the agents. */
 const mostDownloads = 24

@@ -1,7 +1,7 @@
 import { prometheusContentType } from 'prom-client'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(

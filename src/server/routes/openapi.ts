@@ -1,9 +1,9 @@
 import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
 import { serverVersion } from '../../disk/version.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RoutedOperation } from '../http/openapi/operations.ts'
+import { operation } from '../http/operation/operation.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
-import type { RoutedOperation } from '../openapi/operations.ts'
-import { operation } from './operation/operation.ts'
 
 /**
  * The API's own document: all operations that are registered after this one. It is made when it is first asked for, so
@@ -18,7 +18,7 @@ export function openapiRoutes(app: AppInstance): void {
   })
   let file: Promise<UnchangingFile> | undefined
   const written = async () => {
-    const { apiDocument } = await import('../openapi/document.ts')
+    const { apiDocument } = await import('../http/openapi/document.ts')
     const text = JSON.stringify(apiDocument(operations, serverVersion()))
     return unchangingFile('application/json; charset=utf-8', Buffer.from(text))
   }

@@ -12,10 +12,10 @@ import {
 import { Started } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
+import { idOf } from '../http/operation/path.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
-import { idOf } from './operation/path.ts'
-import { starterOf } from './operation/starting.ts'
+import { starterOf } from './starting.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const

@@ -2,9 +2,9 @@ import { PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { BackupQuery, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import { Server } from '../../core/protocol/http/servers.ts'
 import type { AppInstance } from '../http/app.ts'
+import { operation } from '../http/operation/operation.ts'
 import { pageOf, slicePage } from '../storage/paging.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 const gzip = 'application/gzip'
 

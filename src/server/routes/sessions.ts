@@ -2,8 +2,8 @@ import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { Session, SessionsEnded } from '../../core/protocol/http/sessions.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 const session = { session: true } as const
 const tag = 'authentication' as const

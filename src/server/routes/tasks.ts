@@ -15,15 +15,15 @@ import {
 } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
+import { hostIdOf, taskIdOf } from '../http/operation/path.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
+import { sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { sendBytes } from './operation/bytes.ts'
-import { sendEvents } from './operation/event-stream.ts'
-import { operation } from './operation/operation.ts'
-import { hostIdOf, taskIdOf } from './operation/path.ts'
-import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
+import { sendEvents } from './event-stream.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './starting.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const

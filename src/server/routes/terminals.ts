@@ -10,9 +10,9 @@ import {
 } from '../../core/protocol/http/terminals.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
+import { sessionIdOf } from '../http/operation/path.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
-import { sessionIdOf } from './operation/path.ts'
 
 const execute = { users: 'execute' } as const
 const exists = 'terminals' as const

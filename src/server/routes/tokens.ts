@@ -2,8 +2,8 @@ import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
 import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 const own = { anyUser: true } as const
 const session = { session: true } as const

@@ -2,8 +2,8 @@ import { Nothing } from '../../core/protocol/http/common.ts'
 import { TotpConfirm, TotpConfirmed, TotpCreate, TotpCreated } from '../../core/protocol/http/totp.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import { operation } from '../http/operation/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { operation } from './operation/operation.ts'
 
 const session = { session: true } as const
 const tag = 'authentication' as const

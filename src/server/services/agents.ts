@@ -13,10 +13,10 @@ import type {
 import { isoTime } from '../../disk/clock.ts'
 import { sha256 } from '../../disk/digest.ts'
 import { newToken } from '../access/tokens.ts'
+import { heardBeat, shownFacts, shownMetrics } from '../hosts/reported.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import { type Context, tellTokenEnded } from './context.ts'
 import { register, takeFacts } from './registration.ts'
-import { heardBeat, shownFacts, shownMetrics } from './reported.ts'
 
 export interface AgentSettings {
   heartbeatInterval: number

@@ -3,12 +3,12 @@ import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { isoTime } from '../../disk/clock.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
 import { newToken } from '../access/tokens.ts'
 import { storePage } from '../storage/paging.ts'
 import type { EnrollmentRecord } from '../storage/records/enrollment.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { checkedAddress } from './server-address.ts'
-import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
 const defaultUses = 1

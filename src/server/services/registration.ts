@@ -5,14 +5,14 @@ import { RsmError } from '../../core/errors.ts'
 import type { SystemInfo } from '../../core/hosts/host.ts'
 import { duplicateReason } from '../../core/hosts/host-status.ts'
 import type { RegisterRequest, SystemFacts } from '../../core/protocol/http/agent.ts'
-import { canonicalAddress } from '../http/client-address.ts'
+import { canonicalAddress } from '../access/client-address.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { EnrollmentRecord } from '../storage/records/enrollment.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { bury, liftTombstone } from '../storage/tombstones.ts'
 import type { Context } from './context.ts'
-import { stillAllowed } from './still-allowed.ts'
 
 interface Registered {
   hostId: number

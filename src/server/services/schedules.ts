@@ -3,6 +3,7 @@ import type { Schedule, SchedulePatch, ScheduleSummary } from '../../core/protoc
 import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedules/timing.ts'
 import type { ScheduleService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
 import { storePage } from '../storage/paging.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { ScheduleRecord, SlotRecord } from '../storage/records/schedule.ts'
@@ -30,7 +31,6 @@ import {
   sealSecrets,
   taskOf,
 } from './schedules/task-of.ts'
-import { stillAllowed } from './still-allowed.ts'
 import { resolveTarget } from './tasks/new-task.ts'
 import { createStart } from './tasks/start-task.ts'
 import type { Starter } from './tasks.ts'

@@ -1,13 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
 import { storePage } from '../storage/paging.ts'
 import { demandSession } from '../storage/ports/standing.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { UserRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
   const { id, username, role, rights = [], email, enabled, lastLoginAt, createdAt, updatedAt } = record

@@ -5,7 +5,8 @@ import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { WebhookService } from '../../core/services.ts'
 import { webhookEvents as knownEvents, secretFault } from '../../core/webhooks/webhook.ts'
-import { inTurns } from '../slices.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
+import { inTurns } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
 import { only } from '../storage/pick.ts'
 import type { DeliveryRecord, WebhookRecord } from '../storage/records/webhook.ts'
@@ -16,7 +17,6 @@ import { secretContext } from '../webhooks/sender.ts'
 import { newSecret } from '../webhooks/sign.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { stillAllowed } from './still-allowed.ts'
 
 /** Each has a queue of its own, and may take one connection at a time. */
 const mostWebhooks = 100

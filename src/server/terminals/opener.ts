@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { stillAllowed } from '../services/still-allowed.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
 import { signatureLife } from '../storage/keys/keys.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { NewTerminal } from '../storage/ports/terminal-client.ts'

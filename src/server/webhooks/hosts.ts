@@ -4,7 +4,7 @@ import { foldIds, unfoldIds } from '../../core/tasks/id-set.ts'
 import { toldTogether } from '../../core/webhooks/told-together.ts'
 import type { EventData } from '../../core/webhooks/webhook.ts'
 import type { Clock } from '../../disk/clock.ts'
-import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Fleet } from '../hosts/fleet.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { Reach, Webhook, WebhookEvents } from './events.ts'
 

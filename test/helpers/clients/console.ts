@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import type { Browser, Page } from 'playwright-core'
-import type { ServerOptions } from '../../../src/server/options.ts'
+import type { ServerOptions } from '../../../src/server/app/options.ts'
 import { realAgent } from '../agents/real-agent.ts'
 import { startTestServer, type TestServer } from '../servers/server.ts'
 import { plainShell } from '../terminals/plain-shell.ts'

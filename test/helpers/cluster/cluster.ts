@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestFn } from 'ava'
-import type { ServerOptions } from '../../../src/server/options.ts'
+import type { ServerOptions } from '../../../src/server/app/options.ts'
 import { type Ending, temporaryDirectory } from '../agents/agent.ts'
 import {
   type Postgres,

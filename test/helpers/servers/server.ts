@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import type { ServerOptions } from '../../../src/server/options.ts'
+import type { ServerOptions } from '../../../src/server/app/options.ts'
 import { type RunningServer, startServer } from '../../fixtures/server-main.ts'
 import { onSteadyPort } from './steady-port.ts'
 

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { extract, type Headers, pack } from 'tar-stream'
-import { backupAlone, restore } from '../../../src/server/offline.ts'
+import { backupAlone, restore } from '../../../src/server/app/offline.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Connection as Accepted, ServerChannel, Server as SshServer } from 'ssh2'
 import ssh2 from 'ssh2'
-import { type Connection, connect } from '../../../src/server/installs/connection.ts'
-import { Conversation, type Patience } from '../../../src/server/installs/conversation.ts'
+import { type Connection, connect } from '../../../src/server/agents/installs/connection.ts'
+import { Conversation, type Patience } from '../../../src/server/agents/installs/conversation.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 /** Milliseconds: that a test waits for, and that none would. */

@@ -1,5 +1,5 @@
 import { createLog } from '../../../src/disk/log.ts'
-import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
+import { createFleet } from '../../../src/server/hosts/fleet.ts'
 import type { Views } from '../../../src/server/storage/ports/presence.ts'
 import type { Store } from '../../../src/server/storage/ports/store.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import test from 'ava'
 import ssh2 from 'ssh2'
-import { connect } from '../../../src/server/installs/connection.ts'
+import { connect } from '../../../src/server/agents/installs/connection.ts'
 
 test('a host is given 3 s to let us in, however many kinds of host keys are tried', async (t) => {
   const { private: key } = ssh2.utils.generateKeyPairSync('ed25519')

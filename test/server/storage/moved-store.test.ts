@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { backupAlone, examine } from '../../../src/server/offline.ts'
+import { backupAlone, examine } from '../../../src/server/app/offline.ts'
 import {
   noteElsewhere,
   refuseElsewhere,

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import type { ServerOptions } from '../../../src/server/options.ts'
+import type { ServerOptions } from '../../../src/server/app/options.ts'
 import { createTerminalRetention } from '../../../src/server/terminals/retention.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { believed } from '../../helpers/faults/believed-clock.ts'

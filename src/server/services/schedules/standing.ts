@@ -1,9 +1,9 @@
 import { may, reaches } from '../../../core/permissions.ts'
+import { stillAllowed } from '../../access/still-allowed.ts'
 import type { UserCaller } from '../../storage/ports/caller.ts'
 import { refusal } from '../../storage/ports/standing.ts'
 import type { Reads, Transaction } from '../../storage/ports/store.ts'
 import type { ScheduleRecord } from '../../storage/records/schedule.ts'
-import { stillAllowed } from '../still-allowed.ts'
 
 /** Whose rights a schedule has that this caller writes. */
 export function ownedBy(caller: UserCaller): Pick<ScheduleRecord, 'ownerId' | 'owner' | 'tokenId' | 'role'> {

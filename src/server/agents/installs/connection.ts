@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto'
+import type { Client, ClientChannel, ConnectConfig } from 'ssh2'
+import { printable } from '../../../core/text/printable.ts'
+import type { Access } from './access.ts'
+import { InstallFault } from './install-fault.ts'
+
+/** Characters of what the library says, in which may stand what a host has said. */
+const longestMessage = 300
+/** Milliseconds between two signs of life, and how many may stay without an answer. */
+const signEvery = 15_000
+const mostMissed = 4
+
+/** The kinds of host keys, by what signs with them: a host has one of each, and the pinned one may be of any. */
+const kinds = [
+  ['ssh-ed25519'],
+  ['ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'],
+  ['rsa-sha2-512', 'rsa-sha2-256'],
+] as const
+type Kind = (typeof kinds)[number]
+
+/** A host that has let us in. */
+export interface Connection {
+  /** Runs a line in the login shell there, without a terminal; nothing is forwarded. Errors: InstallFault, after `within` milliseconds too. */
+  run(line: string, within: number): Promise<ClientChannel>
+  close(): void
+}
+
+/** Judges the key that a host shows, before anything of ours is sent; answers why it is not the one, or null. */
+export type JudgeKey = (key: string) => Promise<string | null>
+
+interface Attempt {
+  readonly access: Access
+  readonly judge: JudgeKey
+  /** Milliseconds until it has let us in, whatever it is asked for until then. */
+  readonly within: number
+  readonly signal: AbortSignal
+}
+
+/** As `ssh-keygen -l` shows it. */
+export const fingerprintOf = (key: Buffer): string =>
+  `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
+
+const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
+
+type SshError = Error & { level?: string; code?: string | number }
+
+function explained(error: SshError, { ip, port, username, login }: Access): InstallFault {
+  const place = `${ip}:${port}`
+  const { level, code } = error
+  if (level === 'client-authentication')
+    return new InstallFault(
+      `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
+    )
+  if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
+  return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
+}
+
+/** What a host that has no key of this kind is told by the library. */
+const hasNone = (error: SshError) =>
+  error.level === 'handshake' && /no matching host key/i.test(error.message)
+
+function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
+  const { ip, port, username, login } = access
+  const isPassword = 'password' in login
+  return {
+    host: ip,
+    port,
+    username,
+    ...login,
+    // Some hosts ask for the same password in this way only.
+    tryKeyboard: isPassword,
+    authHandler: isPassword ? ['password', 'keyboard-interactive'] : ['publickey'],
+    // Ours ends it, over all attempts.
+    readyTimeout: 0,
+    keepaliveInterval: signEvery,
+    keepaliveCountMax: mostMissed,
+    ...(kind !== null && { algorithms: { serverHostKey: [...kind] } }),
+  }
+}
+
+type Outcome = { client: Client } | { refused: string } | { error: SshError }
+
+/** Given up when `ended` aborts. */
+async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Promise<Outcome> {
+  const { default: ssh2 } = await import('ssh2')
+  const { access, judge } = one
+  const client = new ssh2.Client()
+  let refused: string | null = null
+  const outcome = await new Promise<Outcome>((resolve) => {
+    const abort = () => resolve({ error: new Error('it was given up') })
+    if (ended.aborted) return abort()
+    ended.addEventListener('abort', abort, { once: true })
+    client
+      .on('ready', () => resolve({ client }))
+      .on('error', (error) => resolve(refused === null ? { error } : { refused }))
+      .on('close', () => resolve({ error: new Error('the host closed it') }))
+      .on('keyboard-interactive', (_name, _instructions, _language, prompts, answer) => {
+        const isPassword = prompts.length === 1 && prompts[0]?.echo !== true && access.password !== null
+        answer(isPassword ? [access.password ?? ''] : [])
+      })
+    const hostVerifier = (key: Buffer, verify: (isTaken: boolean) => void) => {
+      judge(fingerprintOf(key)).then(
+        (why) => {
+          refused = why
+          verify(why === null)
+        },
+        (error: Error) => {
+          resolve({ error })
+          verify(false)
+        },
+      )
+    }
+    try {
+      client.connect({ ...settings(one, kind), hostVerifier })
+    } catch (error) {
+      // Of the key of ours, which it reads before it connects.
+      resolve({ error: new Error(`the stored key cannot be used: ${(error as Error).message}`) })
+    }
+  })
+  if (!('client' in outcome)) client.destroy()
+  return outcome
+}
+
+/**
+ * Logs in to a host with its stored credentials. One whose key is not the judged one is asked for its keys of other kinds: the
+ * pinned one may be of any. Errors: InstallFault.
+ */
+export async function connect(one: Attempt): Promise<Connection> {
+  const { access, within, signal } = one
+  const place = `${access.ip}:${access.port}`
+  const late = AbortSignal.timeout(within)
+  const ended = AbortSignal.any([signal, late])
+  const first = await attempt(one, null, ended)
+  let outcome = first
+  for (const kind of kinds) {
+    if (!('refused' in outcome)) break
+    const next = await attempt(one, kind, ended)
+    if (!('error' in next && hasNone(next.error))) outcome = next
+  }
+  if ('refused' in outcome) throw new InstallFault('refused' in first ? first.refused : outcome.refused)
+  if ('error' in outcome && late.aborted)
+    throw new InstallFault(`${place} did not let us in within ${within / 1000} s`)
+  if ('error' in outcome) throw explained(outcome.error, access)
+  const { client } = outcome
+  // How its channels end says all.
+  client.on('error', () => undefined)
+  return {
+    run: (line, within) =>
+      new Promise((resolve, reject) => {
+        const fail = (why: string) => reject(new InstallFault(why))
+        const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
+        AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
+        client.exec(line, { allowHalfOpen: true }, (error, channel) => {
+          if (error) fail(`the host starts no command: ${saidIn(error)}`)
+          else resolve(channel)
+        })
+      }),
+    close: () => client.destroy(),
+  }
+}

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Joined } from '../../../core/join/installed.ts'
+import { printable } from '../../../core/text/printable.ts'
+import type { Links } from '../../storage/ports/cluster.ts'
+import type { Store } from '../../storage/ports/store.ts'
+import type { HostRecord } from '../../storage/records/host.ts'
+import { InstallFault } from './install-fault.ts'
+
+interface Parts {
+  readonly store: Store
+  readonly links: Links
+}
+
+/** What an installation that ended well leaves to go by. */
+interface Traces {
+  /** The record of its token. */
+  readonly enrollmentId: number
+  /** Whose agent is linked, as the host says it. */
+  readonly joined: Joined | null
+}
+
+/** Milliseconds, after `rsm agent install` has said that the agent is linked. */
+const linkWithin = 30_000
+const lookEvery = 100
+
+/**
+ * The agent that was installed: the one that has registered with the token. Where none has, it had joined before, and only
+ * the host knows which it is: it may be another host than the one whose record led there.
+ */
+async function installedAgent(
+  { store }: Parts,
+  { id, hostname, ip, sshPort }: HostRecord,
+  { enrollmentId, joined }: Traces,
+): Promise<string> {
+  const agent = (await store.get('hosts', id))?.agent ?? null
+  if (agent?.enrollmentId === enrollmentId || (agent !== null && agent.agentId === joined?.agentId))
+    return agent.agentId
+  const place = `${ip}:${sshPort}`
+  if (joined === null)
+    throw new InstallFault(`rsm agent install on ${place} does not say whose agent is linked`, 1)
+  const there = `${printable(joined.hostname).slice(0, 64)} (@id:${joined.hostId})`
+  if (joined.hostId !== id)
+    throw new InstallFault(
+      `${place} is not ${hostname}: the agent there is that of ${there}. Mend the address: rsm hosts edit ${hostname} --ip ADDRESS`,
+      1,
+    )
+  throw new InstallFault(`the agent on ${place} is not the one that ${hostname} has now; install it again`, 1)
+}
+
+/** Until this server, or another on its store, has the link of the agent that was installed. Errors: InstallFault. */
+export async function untilLinked(
+  parts: Parts,
+  host: HostRecord,
+  traces: Traces,
+  signal: AbortSignal,
+): Promise<void> {
+  const agentId = await installedAgent(parts, host, traces)
+  for (const end = performance.now() + linkWithin; performance.now() < end; ) {
+    if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
+    await delay(lookEvery)
+    signal.throwIfAborted()
+  }
+  throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)
+}

@@ -1,0 +1,81 @@
+import type { Clock } from '../../../disk/clock.ts'
+
+/** Milliseconds over which the rate of a download is taken. */
+const window = 10_000
+/** Bytes a second that keep a place which others wait for. */
+const leastRate = 32 * 1024
+
+interface Download {
+  /** Bytes that it has taken by now. */
+  readonly bytes: () => number
+  /** Ends it, so that another has its place. */
+  readonly cut: () => void
+}
+
+interface Held extends Download {
+  readonly key: string
+  /** Where its rate is taken from, and where from next. */
+  from: { at: number; bytes: number }
+  last: { at: number; bytes: number }
+}
+
+interface PlacesOptions {
+  readonly most: number
+  /** Of those with one key. */
+  readonly mostOfKey: number
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
+/** Places for downloads. Where none is free, a newcomer gets the place of one that takes too little. */
+export interface Places {
+  /** Answers how to free it again; null where all are taken by downloads that go on. */
+  take(key: string, download: Download): (() => void) | null
+}
+
+export function createPlaces({ most, mostOfKey, clock }: PlacesOptions): Places {
+  const held = new Set<Held>()
+  let sampling: NodeJS.Timeout | undefined
+
+  function sample(): void {
+    const at = clock.monotonic()
+    for (const one of held)
+      if (at - one.last.at >= window) {
+        one.from = one.last
+        one.last = { at, bytes: one.bytes() }
+      }
+  }
+
+  function rateOf({ from, bytes }: Held): number {
+    const passed = clock.monotonic() - from.at
+    return passed < window ? Number.POSITIVE_INFINITY : ((bytes() - from.bytes) / passed) * 1000
+  }
+
+  /** Cuts the slowest, if it is too slow. */
+  function makeRoom(among: readonly Held[]): boolean {
+    const [slowest] = [...among].sort((a, b) => rateOf(a) - rateOf(b))
+    if (slowest === undefined || rateOf(slowest) >= leastRate) return false
+    free(slowest)
+    slowest.cut()
+    return true
+  }
+
+  function free(one: Held): void {
+    held.delete(one)
+    if (held.size > 0) return
+    clearInterval(sampling)
+    sampling = undefined
+  }
+
+  return {
+    take(key, download) {
+      const own = [...held].filter((one) => one.key === key)
+      const crowd = own.length >= mostOfKey ? own : held.size >= most ? [...held] : null
+      if (crowd !== null && !makeRoom(crowd)) return null
+      const begun = { at: clock.monotonic(), bytes: 0 }
+      const one: Held = { ...download, key, from: begun, last: begun }
+      held.add(one)
+      sampling ??= setInterval(sample, window).unref()
+      return () => free(one)
+    },
+  }
+}

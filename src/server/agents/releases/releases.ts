@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { RsmError } from '../../../core/errors.ts'
+import {
+  type Architecture,
+  architectures,
+  type Build,
+  buildName,
+  buildOf,
+} from '../../../core/join/builds.ts'
+import type { Release } from '../../../core/protocol/control.ts'
+import { type ReleaseSignature, readReleaseSignature } from '../../../core/release.ts'
+import { replaceDurably, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
+import type { Log } from '../../../disk/log.ts'
+import { ownExecutable } from '../../../disk/own-executable.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../../disk/release-key.ts'
+
+/** A file as `/dl` hands it out. */
+export interface HandedFile {
+  readonly path: string
+  readonly sha256: string
+  readonly size: number
+}
+
+/** An executable with what its maker says of it. */
+export interface SignedBuild extends Build {
+  readonly release: ReleaseSignature
+}
+
+/** The executables that this server hands out: its own, and those that were added (contract §10). */
+export interface Releases {
+  /** One for each architecture at most; an added one goes before the server's own. */
+  builds(): Promise<Build[]>
+  list(): Promise<Release[]>
+  /** By its name under `/dl`. Errors: `not_found`, which says which there are. */
+  find(file: string): Promise<HandedFile>
+  /** The text of `/dl/SHA256SUMS`. */
+  sums(): Promise<string>
+  /** The newest word of the release key on executables that are here: what agents may be upgraded to. */
+  signed(): Promise<SignedBuild[]>
+  /** Takes over a file that lies in `directory`, with the text of its `.sig`. Errors: `invalid`. */
+  add(incoming: string, name: string, signature?: string): Promise<Release>
+  /** Errors: `not_found`. */
+  remove(name: string): Promise<Release>
+}
+
+const sumsFile = 'SHA256SUMS'
+const elfMachines: Readonly<Record<Architecture, number>> = { x64: 62, arm64: 183 }
+
+async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+async function firstBytes(path: string): Promise<Buffer> {
+  const file = await open(path, 'r')
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(20), 0, 20, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** @throws RsmError `invalid` for what is no executable for this architecture. */
+function checkKind(head: Buffer, name: string, arch: Architecture, isXz: boolean): void {
+  const refuse = (why: string) => {
+    throw new RsmError('invalid', `${name} ${why}`, {
+      hint: 'add the file as the release has it: rsm-linux-x64 or rsm-linux-arm64, and its .xz after it',
+    })
+  }
+  if (isXz) {
+    if (!head.subarray(0, 6).equals(Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])))
+      refuse('is not an .xz file')
+    return
+  }
+  if (head.subarray(0, 2).toString('latin1') === '#!') return
+  if (head.subarray(0, 4).toString('latin1') !== '\u007fELF') refuse('is not a program')
+  const machine = head.length < 20 ? -1 : head.readUInt16LE(18)
+  if (machine !== elfMachines[arch]) refuse(`is a program for another machine than ${arch}`)
+}
+
+/** A file that is handed out, whose sum is made when it is first asked for: 120 MB take 0.3 s. */
+interface Held {
+  readonly name: string
+  readonly path: string
+  readonly size: number
+  /** Null for the server's own. */
+  readonly addedAt: string | null
+  readonly sha256: () => Promise<string>
+  /** Null also for one that is of another executable, as a crash may leave it. */
+  readonly release: () => Promise<ReleaseSignature | null>
+}
+
+async function hold(path: string, name: string, own: boolean): Promise<Held> {
+  const { size, mtime } = await stat(path)
+  let sum: Promise<string> | undefined
+  const sha256 = () => {
+    sum ??= sha256Of(path)
+    return sum
+  }
+  const release = async () => {
+    if (own) return null
+    const found = readReleaseSignature(await readFile(signatureOf(path), 'utf8').catch(() => ''))
+    return found?.sha256 === (await sha256()) ? found : null
+  }
+  return { name, path, size, addedAt: own ? null : mtime.toISOString(), sha256, release }
+}
+
+async function shown({ name, size, addedAt, sha256, release }: Held): Promise<Release> {
+  const found = await release()
+  return {
+    name,
+    size,
+    sha256: await sha256(),
+    addedAt,
+    version: found?.version ?? null,
+    signature: found === null ? null : ownReleaseKey() === null ? 'UNCHECKED' : 'VALID',
+  }
+}
+
+const signatureOf = (path: string) => `${path}.sig`
+
+/** @throws RsmError `invalid` for a signature that is none, is of another executable, or by another key than this build's. */
+function checkSignature(text: string, name: string, { arch, sha256 }: Pick<Build, 'arch' | 'sha256'>): void {
+  const refuse = (why: string, hint: string) => {
+    throw new RsmError('invalid', `${name}.sig ${why}`, { hint })
+  }
+  const release = readReleaseSignature(text)
+  const again = 'take both files from the same release'
+  if (release === null) return refuse('is not the signature of a release', again)
+  if (release.arch !== arch || release.sha256 !== sha256)
+    return refuse(`is of another executable, rsm ${release.version} for ${release.arch}`, again)
+  const key = ownReleaseKey()
+  if (key !== null && !isReleaseSigned(key, release))
+    refuse("is not by the release key of this server's build", 'agents of this build would refuse it too')
+}
+
+/** The server's own executable, and those in `releases/` of the data directory. */
+export async function openReleases(
+  dataDir: string,
+  log: Log,
+  own: string | undefined = ownExecutable(),
+): Promise<Releases> {
+  const directory = join(dataDir, 'releases')
+  const arch = architectures.find((each) => each === process.arch)
+  const mine = own === undefined || arch === undefined ? null : await hold(own, buildName(arch), true)
+  const added = new Map<string, Held>()
+
+  async function read(): Promise<void> {
+    // Here already, and the server's, when root copies the first file to it.
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(directory)) {
+      const path = join(directory, name)
+      // Of an `add` that was cut.
+      if (name.startsWith('.') || name.endsWith(temporarySuffix)) await rm(path, { force: true })
+      else if (buildOf(name)) added.set(name, await hold(path, name, false))
+    }
+  }
+
+  function all(): Held[] {
+    const files = [...added.values()]
+    if (mine !== null && !added.has(mine.name)) files.push(mine)
+    return files.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  async function drop(name: string): Promise<void> {
+    if (!added.delete(name)) return
+    await rm(join(directory, name), { force: true })
+    await rm(signatureOf(join(directory, name)), { force: true })
+  }
+
+  await read().catch((error: unknown) => {
+    log.error({ err: error, directory }, 'the added releases cannot be read: they are not handed out')
+  })
+  return {
+    async builds() {
+      const builds: Build[] = []
+      for (const { name, size, sha256 } of all()) {
+        const build = buildOf(name)
+        if (build?.isXz === false) builds.push({ name, arch: build.arch, size, sha256: await sha256() })
+      }
+      return builds
+    },
+    async signed() {
+      const builds: SignedBuild[] = []
+      for (const { name, size, sha256, release } of all()) {
+        const found = await release()
+        if (found !== null)
+          builds.push({ name, arch: found.arch, size, sha256: await sha256(), release: found })
+      }
+      return builds
+    },
+    list: () => Promise.all(all().map(shown)),
+    async find(file) {
+      const found = all().find(({ name }) => name === file)
+      if (found) return { path: found.path, size: found.size, sha256: await found.sha256() }
+      const names = all().map(({ name }) => name)
+      throw new RsmError(
+        'not_found',
+        names.length === 0
+          ? 'This server has no builds to hand out; add one on its machine: rsm server releases add FILE'
+          : `no such file: ${file}; there are: ${[...names, sumsFile].join(', ')}`,
+      )
+    },
+    async sums() {
+      const lines = await Promise.all(all().map(async ({ name, sha256 }) => `${await sha256()}  ${name}\n`))
+      return lines.join('')
+    },
+    async add(incoming, name, signature) {
+      const build = buildOf(name)
+      if (build === null)
+        throw new RsmError('invalid', `${name} is not the name of a build`, {
+          hint: 'name it rsm-linux-x64 or rsm-linux-arm64, with .xz where it is compressed',
+        })
+      const path = join(directory, basename(incoming))
+      checkKind(await firstBytes(path), name, build.arch, build.isXz)
+      const plain = buildName(build.arch)
+      if (build.isXz && !all().some((each) => each.name === plain))
+        throw new RsmError('invalid', `${name} is ${plain} compressed: add ${plain} first`)
+      if (signature !== undefined) {
+        if (build.isXz) throw new RsmError('invalid', `${name}.sig: only the executable itself is signed`)
+        checkSignature(signature, name, { arch: build.arch, sha256: await sha256Of(path) })
+      }
+      const target = join(directory, name)
+      // First: one that is left of the former executable says nothing of this one.
+      if (!build.isXz) await rm(signatureOf(target), { force: true })
+      await replaceDurably(path, target)
+      if (signature !== undefined) await writeFileDurably(signatureOf(target), signature)
+      // The compressed form of what was replaced is that of another program.
+      if (!build.isXz) await drop(`${name}.xz`)
+      const held = await hold(target, name, false)
+      added.set(name, held)
+      return shown(held)
+    },
+    async remove(name) {
+      const found = added.get(name)
+      if (!found) {
+        const names = [...added.keys()].join(', ')
+        throw new RsmError('not_found', `no release ${name} was added${names && `; there are: ${names}`}`)
+      }
+      const release = await shown(found)
+      await drop(name)
+      await drop(`${name}.xz`)
+      return release
+    },
+  }
+}

@@ -1,0 +1,202 @@
+import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import type { ServerStatus } from '../../core/protocol/http/server.ts'
+import { roomOf } from '../../disk/room.ts'
+import { serverVersion } from '../../disk/version.ts'
+import { buildApp } from '../http/app.ts'
+import { recordRequests } from '../http/audit/recorder.ts'
+import { createListener } from '../http/listener.ts'
+import { type Serving, serveCertificate } from '../http/tls-serving.ts'
+import { trackUnusedConnections } from '../http/unused-connections.ts'
+import { createHub, type Hub } from '../listeners/hub.ts'
+import { shedLinks } from '../listeners/shedding.ts'
+import { type Control, serveControl } from '../operations/control/control.ts'
+import { controlOperations } from '../operations/control/operations.ts'
+import type { RouteDependencies } from '../routes/dependencies.ts'
+import { registerRoutes } from '../routes/routes.ts'
+import { createServices } from '../services/services.ts'
+import { readinessOf, standingOf } from '../storage/servers/readiness.ts'
+import { listServers } from '../storage/servers/servers.ts'
+import { type Base, urlOf } from './base.ts'
+import { explainListen, type ServerOptions } from './options.ts'
+import type { Work } from './work.ts'
+
+/** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
+const listenBacklog = 8192
+/** Milliseconds: streams and requests under way get so long to end before their sockets are closed. */
+const drainTime = 5000
+const idleLook = 50
+
+/** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
+export interface Doors {
+  readonly serving: Serving
+  /** Answers a request without a connection, as Fastify's `inject` does. */
+  inject(request: InjectOptions): Promise<LightMyRequestResponse>
+  /** Listens; all but health and ready answers 503 until `accept`. Answers the port. Throws `unavailable`. */
+  open(): Promise<number>
+  /** `start`: what `rsm server status` says of it. */
+  accept(start: { madeFirstUser: boolean }): void
+  /** From here on requests and sockets are refused. */
+  refuse(): Promise<void>
+  /** Closes the sockets of agents and terminals with 1001. */
+  closeLinks(): void
+  /** Resolves when what is under way is answered, or its time is over, and nothing listens any more. */
+  close(): Promise<void>
+}
+
+export function createDoors(base: Base, work: Work, options: ServerOptions): Doors {
+  const { data, facts, clock, log } = base
+  let accepting = false
+  let madeFirstUser: boolean | null = null
+  let control: Control | undefined
+  const hub = createHub({
+    ...base,
+    ...work.context,
+    member: work.membership.member,
+    holdsLease: work.holdsLease,
+    links: data.links,
+    credentials: work.credentials,
+    wsIdleTimeout: options.wsIdleTimeout,
+    accepting: () => accepting,
+    refused: (request, caller, error) => work.events.refusedUpgrade(request, caller, error),
+    frameRefused: (socket, message) => work.events.refusedTerminalFrame(socket, message),
+  })
+  const stopShedding = data.shared === null ? () => undefined : shedLinks({ ...work, hub, clock })
+  const status = () => statusOf(base, work)
+  let address: string | null = null
+  const servers = () =>
+    listServers({
+      data,
+      member: work.membership.member,
+      address: () => address,
+      load: () => ({ links: hub.load().open, tasks: work.context.engine.load().then(({ tasks }) => tasks) }),
+    })
+  const readiness = () => readinessOf({ ...work, data, isAccepting: accepting })
+  const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
+  const app = buildApp(
+    {
+      ...base,
+      store: data.store,
+      credentials: work.credentials,
+      lastKnown: work.lastKnown,
+      listener,
+      hsts: options.tls?.hsts === true,
+      answered: base.metrics.answered,
+      accepting: () => accepting,
+      noLongerKept: work.noLongerKept,
+    },
+    (instance) => {
+      recordRequests(instance, { log: work.outbox, refusals: work.refusals, store: data.store })
+      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, readiness }))
+    },
+  )
+  const unused = trackUnusedConnections(app.server)
+
+  return {
+    serving: serveCertificate(base.tls, listener, log),
+    inject: (request) => app.inject(request),
+    async open() {
+      hub.attach(app.server)
+      await app
+        .listen({ host: options.host, port: options.port, backlog: listenBacklog })
+        .catch((error: NodeJS.ErrnoException) => {
+          throw explainListen(error, options)
+        })
+      const { port } = app.server.address() as AddressInfo
+      address = urlOf(base, isUnspecified(options.host) ? hostname() : options.host, port)
+      data.shared?.listensAt(address)
+      const parts = {
+        ...work.context,
+        ...data,
+        ...work,
+        clock,
+        log,
+        status,
+        servers,
+        ready: () => readiness().reasons.length === 0,
+        madeFirstUser: () => madeFirstUser,
+      }
+      const operations = controlOperations(parts)
+      control = await serveControl(base.path, operations, log)
+      return port
+    },
+    accept(start) {
+      madeFirstUser = start.madeFirstUser
+      accepting = true
+    },
+    async refuse() {
+      accepting = false
+      await control?.close()
+    },
+    closeLinks() {
+      stopShedding()
+      hub.close()
+    },
+    async close() {
+      facts.publish('stopping', { reason: 'the server is shutting down' })
+      const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
+      // An answer that waited for the disk may have been written as if its connection would stay.
+      const idling = setInterval(() => app.server.closeIdleConnections(), idleLook)
+      const closed = app.close()
+      unused.close()
+      await closed
+      clearTimeout(grace)
+      clearInterval(idling)
+    },
+  }
+}
+
+async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus> {
+  const { serverRuns, agreed } = data
+  return {
+    version: serverVersion(),
+    serverTime: context.time(),
+    startedAt: serverRuns.startedAt,
+    run: { run: serverRuns.id, sequence: serverRuns.sequence },
+    restore: await context.engine.restore(),
+    clock: agreed.doubt,
+  }
+}
+
+/** Such an address means every address of the machine, and leads nowhere. */
+const isUnspecified = (host: string) => host === '0.0.0.0' || host === '::'
+
+/** What the routes call. */
+function behindRoutes(
+  { data, metrics, path }: Base,
+  { context, credentials, deliveries, fleetEvents, backup, membership }: Work,
+  options: ServerOptions,
+  { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
+): RouteDependencies {
+  const { store, audit, serverRuns, shared } = data
+  const { engine, fleet, terminals, passwords } = context
+  const { heartbeatInterval, metricsInterval } = options
+  const { startedAt } = serverRuns
+  const version = serverVersion()
+  return {
+    services: createServices(context, options),
+    context,
+    audit,
+    events: fleetEvents,
+    credentials,
+    info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
+    ...asked,
+    backup,
+    scrape: metrics.exposition({
+      version,
+      hosts: () => fleet.countByStatus(),
+      work: () => engine.load(),
+      links: () => hub.load(),
+      terminals: () => terminals.load(),
+      journalQueue: () => data.waitingWrites(),
+      loginQueue: () => passwords.queueLength,
+      room: () => roomOf(path),
+      readOnly: () => store.readOnlyReason !== null,
+      auditRefused: () => audit.refusal !== null,
+      deliveries: () => deliveries.waiting(),
+      shared: () => shared && { ...standingOf(shared, membership), hasFault: shared.fault !== null },
+    }),
+    metricsOpen: options.metricsOpen === true,
+  }
+}

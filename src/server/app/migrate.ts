@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { createLog } from '../../disk/log.ts'
+import { becomeOwner, openAlone } from '../storage/files/backup/alone.ts'
+import { fillDirectory } from '../storage/files/backup/fill-directory.ts'
+import { readDirectory } from '../storage/files/migrate/reader.ts'
+import { createDirectoryWriter } from '../storage/files/migrate/writer.ts'
+import { keyFault, keyNames } from '../storage/keys/key-files.ts'
+import type { Kind, Reader } from '../storage/migrate/kinds.ts'
+import { copyStore, differing, type Sum, type Sums, sumsOf } from '../storage/migrate/sums.ts'
+import { noteElsewhere } from '../storage/moved-store.ts'
+import { readStoreAddress, type StoreAddress, shownAddress } from '../storage/postgres/connection/address.ts'
+import { closeStore, openStore } from '../storage/postgres/migrate/closed.ts'
+import { readPostgres } from '../storage/postgres/migrate/reader.ts'
+import { openSource, openTarget } from '../storage/postgres/migrate/store.ts'
+import { createPostgresWriter } from '../storage/postgres/migrate/writer.ts'
+import type { KeyRecord } from '../storage/records/run.ts'
+
+/** What `rsm server migrate` does: it moves the store of a stopped server to another place, and compares all of it there. */
+
+export type Stage = 'moved' | 'compared'
+export type Told = (stage: Stage, kind: Kind, sum: Sum) => void
+
+interface Options {
+  /** `postgres://USER@HOST[,HOST…]/DATABASE`. */
+  readonly store: string
+  readonly storePasswordFile: string | undefined
+  readonly insecureStore: boolean
+  /** The data directory. */
+  readonly directory: string
+  /** Where the keys are; `keys` in the data directory by default. */
+  readonly keysDir: string | undefined
+  readonly told: Told
+}
+
+export interface Migrated {
+  readonly from: string
+  readonly to: string
+  readonly storeId: string
+  /** How much has moved, by what it is; `bytes` of output, recordings and audit log. */
+  readonly moved: Readonly<Record<string, number>>
+  readonly keysDir: string
+}
+
+const log = createLog('WARN')
+
+function countsOf(sums: Sums): Record<string, number> {
+  const { output, recordings, audit, identity: _, heads: __, ...rest } = sums
+  const counts = Object.assign(
+    {},
+    ...Object.values({ ...rest, output, recordings, audit }).map((sum) => sum.counts),
+  )
+  return {
+    ...counts,
+    outputBytes: output.bytes,
+    recordingBytes: recordings.bytes,
+    auditBytes: audit.bytes,
+  }
+}
+
+/** @throws RsmError `internal` where the copy is not the same */
+async function compare(sums: Sums, copy: Reader, told: Told): Promise<void> {
+  const found = differing(sums, await sumsOf(copy, (kind, sum) => told('compared', kind, sum)))
+  if (found.length === 0) return
+  throw new RsmError('internal', `what was moved is not the same in its new place: ${found.join(', ')}`, {
+    hint: 'the old store is unchanged: start the server with it, and report this to the makers of rsm',
+  })
+}
+
+/** Whoever can't read the keys of a store has no use for it. Errors: `unavailable`. */
+async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise<void> {
+  for (const name of keyNames) {
+    const file = join(directory, name)
+    const bytes = await readFile(file).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return null
+      throw new RsmError('unavailable', `${file} cannot be read: ${cause.message}`, { cause })
+    })
+    const fault = keyFault(name, bytes, keys.find(({ id }) => id === name)?.keyId, true)
+    if (fault !== null)
+      throw new RsmError('unavailable', `${file} ${fault}, and the store was used with it`, {
+        hint: 'name the directory with the keys of the server by --keys, or put them back from a backup',
+      })
+  }
+}
+
+/** From a data directory to an empty database. The directory stays as it is; at the end it is noted there that its store has moved. */
+export async function migrateToPostgres(options: Options): Promise<Migrated> {
+  const { storePasswordFile, insecureStore, told } = options
+  const address = readStoreAddress(options.store, storePasswordFile, insecureStore)
+  const path = resolve(options.directory)
+  const keysDir = resolve(options.keysDir ?? join(path, 'keys'))
+  const directory = await openAlone(path, {
+    hint: `it was moved there; if that migration did not end, remove ${join(path, 'postgres.json')} and migrate again`,
+    option: '--from',
+  })
+  try {
+    await becomeOwner(path)
+    const { reader, storeId, tables } = await readDirectory(path)
+    await checkKeys(keysDir, tables.slice('keys') as KeyRecord[])
+    const to = shownAddress(address)
+    const store = await openTarget(address, path, log)
+    try {
+      const { database, ask } = store
+      const sums = await copyStore(reader, createPostgresWriter(database, ask), (kind, sum) =>
+        told('moved', kind, sum),
+      )
+      await compare(sums, readPostgres(database), told)
+      await ask('analyze')
+      await noteElsewhere(path, { store: to, storeId })
+      // On disk with all that came before it.
+      await ask('set synchronous_commit = on')
+      await openStore(ask)
+      return { from: path, to, storeId, moved: countsOf(sums), keysDir }
+    } finally {
+      await store.close()
+    }
+  } finally {
+    await directory.release()
+  }
+}
+
+/** Errors: as of `readStoreAddress`, of the option that the URL came from. */
+function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): StoreAddress {
+  try {
+    return readStoreAddress(store, storePasswordFile, insecureStore)
+  } catch (error) {
+    if (!(error instanceof RsmError)) throw error
+    const { hint } = error
+    throw new RsmError(
+      error.code,
+      error.message.replace(/^--store /, '--from '),
+      hint === undefined ? {} : { hint },
+    )
+  }
+}
+
+/** Of all files of a file system at once: one after the other would take minutes. */
+async function syncFiles(path: string): Promise<void> {
+  const [code] = await once(spawn('sync', ['-f', path], { stdio: 'ignore' }), 'exit')
+  if (code !== 0) throw new RsmError('unavailable', `${path} could not be brought to the disk`)
+}
+
+/** From PostgreSQL to a new data directory. The database stays as it is, but for a note that its store has moved. */
+export async function migrateToDirectory(options: Options): Promise<Migrated> {
+  const { keysDir, told } = options
+  const address = addressOfFrom(options)
+  const from = shownAddress(address)
+  const store = await openSource(address, log)
+  try {
+    const { database, ask, storeId } = store
+    if (keysDir !== undefined) {
+      const keys = await ask<{ rec: KeyRecord }>('select rec from rsm.keys')
+      await checkKeys(
+        keysDir,
+        keys.map(({ rec }) => rec),
+      )
+    }
+    const { directory, value: sums } = await fillDirectory(options.directory, {
+      what: 'filled',
+      sync: syncFiles,
+      async fill(temporary) {
+        const sums = await copyStore(readPostgres(database), createDirectoryWriter(temporary), (kind, sum) =>
+          told('moved', kind, sum),
+        )
+        const { reader } = await readDirectory(temporary)
+        await compare(sums, reader, told)
+        return sums
+      },
+      placed: (path) => closeStore(ask, `this store has moved to ${path}`, false),
+    })
+    return {
+      from,
+      to: directory,
+      storeId,
+      moved: countsOf(sums),
+      keysDir: resolve(keysDir ?? join(directory, 'keys')),
+    }
+  } finally {
+    await store.close()
+  }
+}

@@ -1,0 +1,158 @@
+import { Mutex } from '../../core/mutex.ts'
+import { createCredentials } from '../access/credentials.ts'
+import { lastKnown } from '../access/last-known.ts'
+import { createPasswords } from '../access/passwords.ts'
+import { createInstaller } from '../agents/installs/installer.ts'
+import { openHandedOut } from '../agents/releases/handed-out.ts'
+import { createAuditOutbox } from '../audit/outbox.ts'
+import { createRefusals } from '../audit/refusals.ts'
+import { recordServerEvents } from '../audit/server-events.ts'
+import { createEvents } from '../events/events.ts'
+import { createCarried } from '../files/carried.ts'
+import { createFileKeeper, defaultMaxFileSize } from '../files/files.ts'
+import { createTransfers } from '../files/transfers.ts'
+import { createFleet } from '../hosts/fleet.ts'
+import { createHousekeeping, firstSweepAfter } from '../operations/housekeeping/housekeeping.ts'
+import {
+  createRetention,
+  defaultRecordingRetention,
+  defaultTaskRetention,
+  isPastRetention,
+} from '../operations/housekeeping/retention.ts'
+import { createRemoval } from '../operations/remove-old.ts'
+import { createContext } from '../services/context.ts'
+import { createPlanner } from '../services/schedules/planner.ts'
+import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
+import { withoutCommands } from '../storage/audit/bounded.ts'
+import { createBackups } from '../storage/backups.ts'
+import { lease } from '../storage/ports/cluster.ts'
+import { joinServers } from '../storage/servers/membership.ts'
+import { createEngine } from '../tasks/engine.ts'
+import { createTerminalRetention } from '../terminals/retention.ts'
+import { createTerminals } from '../terminals/terminals.ts'
+import { createTickets } from '../terminals/tickets.ts'
+import { createWebhookEvents } from '../webhooks/events.ts'
+import type { Base } from './base.ts'
+import type { ServerOptions } from './options.ts'
+import { createWebhookWork } from './webhooks.ts'
+
+/** Of a server that has its store to itself. */
+const nameAlone = 'server'
+/** Milliseconds for which a token that was good when the store was last reached is taken without it (contract §12). */
+const trustedFor = 30_000
+
+export type Work = Awaited<ReturnType<typeof startWork>>
+
+/** What a server does on its store while no door is open: tasks, terminal sessions, what is recorded, what expires. */
+export async function startWork(base: Base, options: ServerOptions) {
+  const { data, clients, facts, clock, log } = base
+  const { store, presence, agreed, audit, notedHead: noted } = data
+  const kept = options.auditCommands === false ? withoutCommands : undefined
+  const membership = await joinServers(data.ownership, options.serverName ?? nameAlone, { clock, log })
+  const { member } = membership
+  const reaches = (milliseconds: number) => data.shared === null || membership.sinceRenewed() < milliseconds
+  const refusals = createRefusals((event) => audit.append(kept?.(event) ?? event), clock)
+  const outbox = createAuditOutbox({ audit, kept, clock, log })
+  const events = recordServerEvents({ audit, outbox, noted, refusals, store, clients, facts, log })
+  const fleet = createFleet(store, presence, log)
+  const { knownHosts } = fleet
+  const handedOut = await openHandedOut(base, options)
+  const { publicUrl } = handedOut
+  const webhookEvents = await createWebhookEvents({ ...data, fleet, publicUrl, clock, log })
+  const maxFileSize = options.maxFileSize ?? defaultMaxFileSize
+  const install = createInstaller({ ...data, ...handedOut, facts, clock })
+  const carried = createCarried({ ...data, facts, clock })
+  const engine = createEngine({
+    ...data,
+    carried,
+    member,
+    facts,
+    clock,
+    log,
+    knownHosts,
+    install,
+    maxFileSize,
+    webhookEvents,
+  })
+  const terminals = createTerminals({
+    ...data,
+    member,
+    facts,
+    clock,
+    log,
+    record: options.recordTerminals !== false,
+    recordingBound: options.recordingBound ?? {},
+    idleLimit: options.terminalIdleLimit ?? 3600,
+  })
+  const files = createFileKeeper({
+    ...data,
+    facts,
+    clock,
+    log,
+    maxFileSize,
+    maxUploadBytes: options.maxUploadBytes,
+  })
+  const transfers = createTransfers({ ...data, files, carried, facts, clock })
+  const passwords = createPasswords(options.passwordCost)
+  const credentials = createCredentials(store, clock, () => reaches(trustedFor))
+  const tickets = createTickets(data.shortLived, clock)
+  const holdsLease = () => reaches(lease)
+  const { judge, deliveries } = createWebhookWork(
+    base,
+    { webhookEvents, fleet, engine, events, member, holdsLease },
+    options,
+  )
+  const context = createContext({
+    ...data,
+    readers: createReadersOfTasks(data.shared && data.shortLived),
+    files,
+    transfers,
+    handedOut,
+    fleet,
+    engine,
+    terminals,
+    tickets,
+    webhookEvents,
+    deliveries,
+    judge,
+    passwords,
+    facts,
+    clock,
+    log,
+  })
+  const retention = createRetention(
+    { ...data, ...context },
+    { days: options.taskRetention ?? defaultTaskRetention, maxOutputBytes: options.maxOutputBytes ?? 0 },
+  )
+  const recordingDays = options.recordingRetention ?? defaultRecordingRetention
+  const oldTerminals = createTerminalRetention({ ...context, days: recordingDays })
+  const dataLock = new Mutex()
+  const housekeeping = createHousekeeping({
+    ...data,
+    ...context,
+    dataLock,
+    retention,
+    oldTerminals,
+    firstAfter: options.firstSweepAfter ?? firstSweepAfter,
+  })
+  return {
+    membership,
+    /** A server that has its store to itself has no lease to lose. */
+    holdsLease,
+    deliveries,
+    refusals,
+    outbox,
+    events,
+    credentials,
+    lastKnown: lastKnown(store, clock, credentials),
+    context,
+    housekeeping,
+    planner: createPlanner({ context, ownership: data.ownership, member, audit }),
+    removeOld: createRemoval({ ...data, retention, oldTerminals, dataLock }),
+    backup: createBackups({ keep: data.keep, dataLock, log }),
+    fleetEvents: createEvents(context),
+    /** Whether what had this id may have been removed for its age. */
+    noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>
+      isPastRetention(id, noun === 'tasks' ? retention.days : recordingDays, agreed.age()),
+  }
+}

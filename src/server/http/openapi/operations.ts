@@ -1,0 +1,114 @@
+import { may, rights, roles } from '../../../core/permissions.ts'
+import { Id, OpaqueId } from '../../../core/protocol/http/common.ts'
+import { Type } from '../../../core/protocol/http/schema.ts'
+import type { Allow } from '../auth.ts'
+import type { Operation } from '../operation/operation.ts'
+import type { Components } from './components.ts'
+import { errorCodes, errorReferences, type ResponseErrorCode } from './errors.ts'
+import { exampleOf, type Schema } from './schema.ts'
+import { success } from './success.ts'
+
+/** An operation of the API at the method and the path under which Fastify has it. */
+export interface RoutedOperation {
+  method: string
+  /** As routes have it: `/api/hosts/:id`. */
+  url: string
+  operation: Operation
+}
+
+/** Parameters of paths: one word means the same in every path. */
+const pathParameters: Record<string, { schema: Schema; description: string }> = {
+  id: { schema: Id, description: 'The id of the record' },
+  version: { schema: Type.Integer({ minimum: 1 }), description: 'A version of the script, from 1' },
+  taskId: { schema: OpaqueId, description: 'The id of the task' },
+  fileId: { schema: OpaqueId, description: 'The id of the file' },
+  hostId: { schema: Id, description: 'The id of the host' },
+  sessionId: { schema: OpaqueId, description: 'The id of the terminal session' },
+  file: { schema: Type.String(), description: 'The name of a file of the page' },
+}
+
+/** `/api/hosts/:id` as OpenAPI writes it. */
+export const templated = (url: string): string => url.replaceAll(/:(\w+)/g, '{$1}')
+
+function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperation, { refer }: Components) {
+  const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => {
+    const parameter = pathParameters[name]
+    if (!parameter) throw new Error(`the path parameter ${name} of ${url} is not described`)
+    return { name, in: 'path', required: true, ...parameter, schema: refer(parameter.schema) }
+  })
+  const { properties = {}, required = [] } = (query ?? {}) as Schema
+  const inQuery = Object.entries(properties).map(([name, schema]) => {
+    const { description, ...said } = schema
+    return {
+      name,
+      in: 'query',
+      ...(description !== undefined && { description }),
+      ...(required.includes(name) && { required: true }),
+      schema: refer(said),
+    }
+  })
+  const inHeader = Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  }))
+  return [...inPath, ...inQuery, ...inHeader]
+}
+
+function requestBody(body: Schema, { refer }: Components): object {
+  return {
+    required: (body.required ?? []).length > 0,
+    content: { 'application/json': { schema: refer(body), example: exampleOf(body) } },
+  }
+}
+
+/** Bytes as they are, read as they come. */
+const bytesBody = {
+  required: false,
+  content: {
+    'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } },
+  },
+}
+
+/** Who may call, in words (contract §2). */
+function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
+  if (open) return 'Open to all: takes no token.'
+  const who: string[] = []
+  if (anyUser) who.push('users of every role')
+  if (session && users === undefined) who.push('users of every role, by a session')
+  if (users !== undefined) {
+    const right = rights.find((each) => may('VIEWER', users, [each]))
+    const or = may('VIEWER', users) || right === undefined ? '' : ` or the right ${right}`
+    const token = lasting ? ', by a session or a token made with `admin: true`' : ''
+    const by = session ? ', by a session' : token
+    who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}${or}${by}`)
+  }
+  if (agent) who.push('the agent itself')
+  if (enrollment) who.push('an enrollment token')
+  return `For ${who.join('; ')}.`
+}
+
+/** What the document says of one operation, and which errors it can answer. */
+export function describeOperation(
+  routed: RoutedOperation,
+  components: Components,
+): { description: object; errors: ResponseErrorCode[] } {
+  const { url, operation } = routed
+  const { id, tag, summary, allow, body, bytes, audit } = operation
+  const errors = errorCodes(url, operation)
+  const parameters = parametersOf(routed, components)
+  const audited = audit ? ` Leaves \`${audit.action}\` in the audit log.` : ''
+  const description = {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: callers(allow) + audited,
+    security: allow.open ? [] : [{ token: [] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: requestBody(body, components) }),
+    ...(bytes && { requestBody: bytesBody }),
+    responses: { ...success(operation, components), ...errorReferences(errors) },
+  }
+  return { description, errors }
+}

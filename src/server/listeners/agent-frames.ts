@@ -1,0 +1,97 @@
+import { Allowance } from '../../core/allowance.ts'
+import { LineBudget } from '../../core/line-budget.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
+import { isDistrust } from '../../core/signing.ts'
+import { printable } from '../../core/text/printable.ts'
+import { greetingOf } from '../hosts/reported.ts'
+import type { AgentSocket, SocketEvents } from './agent-socket.ts'
+import type { HubDependencies } from './dependencies.ts'
+
+/** Milliseconds within which it is noted once that links of an agent are closed for its stray frames. */
+const noteStraysEvery = 60_000
+
+/** What agents say over their links, brought to presence, engine and terminals. */
+export function createAgentFrames({
+  engine,
+  terminals,
+  presence,
+  facts,
+  clock,
+  log,
+}: HubDependencies): SocketEvents {
+  /** Links that engine and terminals know. */
+  const takenUp = new Set<AgentSocket>()
+  const reported = new LineBudget()
+  const strayed = new Allowance(1, noteStraysEvery)
+
+  async function takeUp(link: AgentSocket): Promise<void> {
+    takenUp.add(link)
+    terminals.linked(link)
+    // A server that starts meanwhile reads the row or hears of the link: the row comes first.
+    await engine.linked(link, () => {
+      if (link.isOpen) presence.connected(link.hostId, true, undefined, link.claim)
+    })
+  }
+
+  function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
+    if (exitCode === 126 && error && isDistrust(error))
+      facts.publish('distrusted', { agentId, hostId, taskId, message: printable(error) })
+  }
+
+  function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
+    const { message } = error
+    if (isDistrust(message))
+      facts.publish('distrusted', { agentId, hostId, taskId: null, message: printable(message) })
+    const leftOut = reported.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
+  }
+
+  return {
+    proven(link) {
+      // One of ours can't be sent anything before its HELLO.
+      if (link.ofOurs) return
+      presence.greeted(link.hostId, null)
+      takeUp(link).catch((error: unknown) => {
+        log.error({ err: error }, 'a link could not be taken up')
+        link.close(closeCodes.overloaded, 'the server cannot take this just now')
+      })
+    },
+    hello(link, hello) {
+      presence.greeted(link.hostId, greetingOf(hello))
+      return takeUp(link)
+    },
+    async message(link, message, json) {
+      switch (message.type) {
+        case 'SCRIPT_RECEIVED':
+          return engine.received(link, message.id, message.payload)
+        case 'SCRIPT_PHASE':
+          return engine.phase(link, message.id, message.payload)
+        case 'SCRIPT_OUTPUT':
+          return engine.output(link, message.id, message.payload, json)
+        case 'SCRIPT_COMPLETE':
+          noteDistrust(link, message.payload)
+          return engine.complete(link, message.id, message.payload)
+        case 'ERROR':
+          noteReported(link, message.payload)
+          return terminals.reported(link, message.payload)
+        case 'TERMINAL_OPENED':
+          return terminals.opened(link, message.id, message.payload)
+        case 'TERMINAL_OUTPUT':
+          return terminals.output(link, message.id, message.payload, json)
+        case 'TERMINAL_CLOSED':
+          return terminals.closed(link, message.id, message.payload)
+      }
+    },
+    strayed({ agentId, hostId }) {
+      if (strayed.take(agentId, clock.monotonic()) > 0) return
+      log.warn({ agentId, hostId }, 'link closed: too many stray frames')
+      facts.publish('strayFrames', { agentId, hostId })
+    },
+    closed(link) {
+      if (!takenUp.delete(link)) return
+      terminals.unlinked(link)
+      engine.unlinked(link)
+    },
+  }
+}

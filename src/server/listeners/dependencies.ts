@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Clients } from '../access/client-address.ts'
+import type { Credentials } from '../access/credentials.ts'
+import type { LocalFacts } from '../storage/local-facts.ts'
+import type { Caller } from '../storage/ports/caller.ts'
+import type { Links, Member } from '../storage/ports/cluster.ts'
+import type { Hints } from '../storage/ports/hints.ts'
+import type { Heard } from '../storage/ports/presence.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { Engine } from '../tasks/engine.ts'
+import type { Terminals } from '../terminals/terminals.ts'
+import type { Tickets } from '../terminals/tickets.ts'
+import type { TerminalSocket } from './terminal-socket.ts'
+
+export interface HubDependencies {
+  /** The server whose sockets these are. */
+  member: Member
+  links: Links
+  credentials: Credentials
+  engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>
+  terminals: Terminals
+  tickets: Tickets
+  clients: Clients
+  store: Store
+  presence: Heard
+  hints: Hints
+  facts: LocalFacts
+  clock: Clock
+  log: Log
+  /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
+  wsIdleTimeout: number
+  accepting(): boolean
+  /** Whether the lease of this server holds. */
+  holdsLease(): boolean
+  /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
+  refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  /** Hears of a client's frame that nobody of good will sends. */
+  frameRefused(socket: TerminalSocket, message: string): void
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { RsmError } from '../../core/errors.ts'
+import { maxFrameBytes } from '../../core/protocol/bounds.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import { shortened } from '../../core/text/shortened.ts'
+import type { Clock } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Clients } from '../access/client-address.ts'
+import { stillAllowed } from '../access/still-allowed.ts'
+import type { Caller, UserCaller } from '../storage/ports/caller.ts'
+import { demand, refusal } from '../storage/ports/standing.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
+import type { Terminals } from '../terminals/terminals.ts'
+import type { Tickets } from '../terminals/tickets.ts'
+import { isOwnOrigin } from './origin.ts'
+import { refuseUpgrade } from './refused-upgrade.ts'
+import { TerminalSocket } from './terminal-socket.ts'
+
+interface DoorDependencies {
+  store: Store
+  terminals: Terminals
+  tickets: Tickets
+  clients: Clients
+  clock: Clock
+  log: Log
+  accepting(): boolean
+  callerOf(request: IncomingMessage): Promise<Caller | undefined>
+  refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  frameRefused(socket: TerminalSocket, message: string): void
+}
+
+/** Lets clients in to terminal sessions, and owns their sockets. */
+export interface TerminalDoor {
+  admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  tick(): void
+  close(): void
+}
+
+const prefix = '/ws/terminal/'
+/** Of an id; what is longer is none. */
+const longestId = 64
+
+export const isTerminalPath = (url = ''): boolean => url.startsWith(prefix)
+
+interface Entry {
+  caller: UserCaller
+  record: TerminalRecord
+  after: number | null
+  watch: boolean
+}
+
+export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
+  const { store, terminals, tickets, clock, log } = deps
+  const open = new Set<TerminalSocket>()
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxFrameBytes,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(terminalSubprotocol) ? terminalSubprotocol : false),
+  })
+
+  /** Who comes, by ticket or token, and what a ticket narrows. A ticket is used up by this, whatever follows. */
+  async function identify(
+    request: IncomingMessage,
+    sessionId: string,
+    query: URLSearchParams,
+  ): Promise<{ caller: Caller | undefined; watch: boolean | null }> {
+    const ticket = query.get('ticket')
+    if (ticket === null) return { caller: await deps.callerOf(request), watch: null }
+    const admission = await tickets.redeem(ticket)
+    if (!admission || admission.sessionId !== sessionId) return { caller: undefined, watch: null }
+    return { caller: admission.caller, watch: admission.watch }
+  }
+
+  async function authorize(request: IncomingMessage, seen: { caller: Caller | undefined }): Promise<Entry> {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    deps.clients.check(request)
+    // As it was asked for: a URL would resolve what looks like `..` in it.
+    const [sessionId = '', search] = (request.url ?? '').slice(prefix.length).split(/\?(.*)/s)
+    const query = new URLSearchParams(search)
+    const { caller, watch: ofTicket } = await identify(request, sessionId, query)
+    seen.caller = caller
+    if (!caller)
+      throw new RsmError(
+        'unauthenticated',
+        'This needs a token, or a ticket that is fresh, unused and for this session',
+      )
+    if (!isOwnOrigin(request, deps.clients.schemeOf(request)))
+      throw new RsmError('forbidden', 'A page of another origin opens no terminal here')
+    if (caller.type !== 'user') throw new RsmError('forbidden', 'This takes the token of a user')
+    demand(caller, 'execute')
+    // A ticket is as good as the token that it was asked for with, and no longer.
+    await stillAllowed(store, caller, 'execute')
+    const watch = ofTicket ?? query.get('watch') === 'true'
+    const record = sessionId.length > longestId ? undefined : await store.get('terminals', sessionId)
+    const isOwn = record?.userId === caller.id
+    if (!record || (!isOwn && caller.role !== 'ADMIN'))
+      throw new RsmError('not_found', `no such terminal session: ${shortened(sessionId, longestId)}`)
+    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to watch a session requires the role ADMIN')
+    if (!watch && !isOwn)
+      throw new RsmError(
+        'forbidden',
+        `This is a session of ${record.user}: an ADMIN may read along (watch=true)`,
+      )
+    return { caller, record, watch, after: afterOf(query.get('after')) }
+  }
+
+  async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const seen: { caller: Caller | undefined } = { caller: undefined }
+    try {
+      const entry = await authorize(request, seen)
+      const { id } = entry.record
+      const site = await terminals.site(id)
+      await site.expect(id, entry.after)
+      sockets.handleUpgrade(request, socket, head, (ws) => {
+        const client = new TerminalSocket(ws, id, {
+          caller: entry.caller,
+          ip: deps.clients.addressOf(request),
+          clock,
+          refused: (message) => deps.frameRefused(client, message),
+          closed: () => open.delete(client),
+        })
+        open.add(client)
+        client.start(() => site.attach(id, client, entry))
+      })
+    } catch (error) {
+      if (!(error instanceof RsmError)) log.error({ err: error }, 'a terminal could not be attached')
+      await deps.refused(request, seen.caller, error).catch(() => undefined)
+      refuseUpgrade(socket, error)
+    }
+  }
+
+  return {
+    admit,
+    tick() {
+      for (const client of open) client.tick()
+    },
+    close() {
+      for (const client of open) client.close(closeCodes.shuttingDown, 'the server is shutting down')
+      sockets.close()
+    },
+  }
+}
+
+function afterOf(text: string | null): number | null {
+  if (text === null) return null
+  const after = Number(text)
+  if (/^-?\d+$/.test(text) && Number.isSafeInteger(after) && after >= -1) return after
+  throw new RsmError('invalid', 'after has to be a whole number from -1')
+}

@@ -1,0 +1,167 @@
+import type { Age } from '../../../disk/agreed-clock.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
+import type { ReadersOfTasks } from '../../services/tasks/readers-of-tasks.ts'
+import { timeOfId } from '../../storage/ids.ts'
+import type { Outputs, Results } from '../../storage/ports/outputs.ts'
+import type { Store } from '../../storage/ports/store.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
+
+/** Days (contract §4). */
+export const defaultTaskRetention = 30
+/** Days for which ended terminal sessions and their recordings are kept. */
+export const defaultRecordingRetention = 90
+const day = 24 * 3600_000
+/** Removals of one transaction, so that no sweep holds up others' writes. */
+const atOnce = 200
+
+interface Kept {
+  store: Store
+  outputs: Outputs
+  results: Results
+  readers: ReadersOfTasks
+  agreed: { age(): Age }
+  clock: Clock
+  log: Log
+}
+
+/** Tasks that go, and the bytes of their output. */
+export interface Going {
+  tasks: number
+  bytes: number
+}
+
+/** What a sweep would remove just now. */
+export interface RetentionPlan {
+  byAge: Going
+  /** Of those that are young enough, the oldest, until the rest takes no more than it may. */
+  bySize: Going
+  kept: Going
+}
+
+export interface RetentionLimits {
+  /** 0 = for good. */
+  readonly days: number
+  /** Of output on disk, of all tasks; 0 = any. */
+  readonly maxOutputBytes: number
+}
+
+/** How long ended tasks are kept, with their output (contract §4). */
+export interface Retention extends RetentionLimits {
+  plan(): Promise<RetentionPlan>
+  /** Removes ended tasks that are past one of the limits; nothing that runs or is being read (contract §4). Answers how many. */
+  sweep(): Promise<number>
+}
+
+/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
+export function isPastRetention(id: string, days: number, age: Age): boolean {
+  const made = timeOfId(id)
+  return days > 0 && made !== null && age(made) > days * day
+}
+
+type Ended = Readonly<TaskRecord>
+
+export function createRetention(
+  { store, outputs, results, readers, agreed, clock, log }: Kept,
+  { days, maxOutputBytes }: RetentionLimits,
+): Retention {
+  async function forget(taskId: string): Promise<void> {
+    await outputs.forget(taskId)
+    await results.forget(taskId)
+  }
+
+  /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
+  async function moveOrphansAside(): Promise<void> {
+    const ids = await results.list()
+    const tasks = await store.getMany('tasks', ids)
+    const orphans = ids.filter((id, index) => timeOfId(id) !== null && !tasks[index] && !readers.has(id))
+    if (orphans.length === 0) return
+    const folder = await results.orphans.moveAside(orphans, clock.now())
+    log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
+  }
+
+  /** Ended tasks that are past their days. */
+  async function pastDays(): Promise<Ended[]> {
+    if (days === 0) return []
+    const age = agreed.age()
+    const ended = { before: { completedAt: isoTime(clock.now() - days * day) } }
+    return (await store.query('tasks', { where: ended })).items.filter(
+      ({ id, completedAt }) =>
+        completedAt !== null && age(Date.parse(completedAt)) > days * day && !readers.has(id),
+    )
+  }
+
+  /** The oldest ended ones that have output, until all that stays takes no more than it may. */
+  function pastSize(stays: readonly Ended[], sizes: ReadonlyMap<string, number>): Ended[] {
+    if (maxOutputBytes === 0) return []
+    let bytes = stays.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+    const going: Ended[] = []
+    // Ids ascend with time.
+    for (const task of stays) {
+      if (bytes <= maxOutputBytes) break
+      const size = sizes.get(task.id) ?? 0
+      if (task.completedAt === null || size === 0 || readers.has(task.id)) continue
+      bytes -= size
+      going.push(task)
+    }
+    return going
+  }
+
+  async function sizesOf(tasks: readonly Ended[]): Promise<Map<string, number>> {
+    const sizes = new Map<string, number>()
+    for (const { id } of tasks) sizes.set(id, await outputs.size(id))
+    return sizes
+  }
+
+  async function split(withSizes: boolean) {
+    const byAge = await pastDays()
+    const isOld = new Set(byAge.map(({ id }) => id))
+    if (!withSizes) return { byAge, bySize: [], stays: [], sizes: new Map<string, number>() }
+    const tasks = (await store.query('tasks')).items
+    const sizes = await sizesOf(tasks)
+    const young = tasks.filter(({ id }) => !isOld.has(id))
+    const bySize = pastSize(young, sizes)
+    const isTooMuch = new Set(bySize.map(({ id }) => id))
+    return { byAge, bySize, stays: young.filter(({ id }) => !isTooMuch.has(id)), sizes }
+  }
+
+  /** Answers how many. */
+  async function remove(tasks: readonly Ended[]): Promise<number> {
+    let removed = 0
+    for (let from = 0; from < tasks.length; from += atOnce) {
+      const batch: Ended[] = []
+      for (const task of tasks.slice(from, from + atOnce))
+        if (!(await readers.isReadElsewhere(task.id))) batch.push(task)
+      removed += batch.length
+      await store.transact((tx) => {
+        for (const { id } of batch) tx.remove('tasks', id)
+      })
+      for (const { id } of batch) await forget(id)
+    }
+    return removed
+  }
+
+  let hasLookedForOrphans = false
+  return {
+    days,
+    maxOutputBytes,
+    async plan() {
+      const { byAge, bySize, stays, sizes } = await split(true)
+      const going = (tasks: readonly Ended[]) => ({
+        tasks: tasks.length,
+        bytes: tasks.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0),
+      })
+      return { byAge: going(byAge), bySize: going(bySize), kept: going(stays) }
+    },
+    async sweep() {
+      const { byAge, bySize } = await split(maxOutputBytes > 0)
+      const removed = await remove([...byAge, ...bySize])
+      if (days > 0) {
+        if (!hasLookedForOrphans) await moveOrphansAside()
+        hasLookedForOrphans = true
+        await results.orphans.sweep(days, agreed.age())
+      }
+      return removed
+    },
+  }
+}

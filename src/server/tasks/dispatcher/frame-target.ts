@@ -1,0 +1,71 @@
+import { LineBudget } from '../../../core/line-budget.ts'
+import { hasId } from '../../../core/tasks/id-set.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { RunningExecution } from '../../storage/ports/executions.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
+import type { EngineParts } from '../parts.ts'
+import type { HostLanes } from './host-queues.ts'
+
+/** The execution that a frame of an agent is about. Without one, a refused frame is answered; `ended`: it has ended on this host. */
+export type FrameTarget = (
+  link: AgentLink,
+  frameId: string,
+  taskId: string,
+) => Promise<RunningExecution | 'ended' | 'refused'>
+
+/** Whether a host is one of a task's. A task of an older server whose results are gone does not tell: it counts as one. */
+export const hasHost = ({ hostSet }: TaskRecord, hostId: number): boolean =>
+  !hostSet || hasId(hostSet, hostId)
+
+export function createFrameTarget(parts: EngineParts, lanes: HostLanes): FrameTarget {
+  const { executions, store, facts, clock, log } = parts
+  const foreign = new LineBudget()
+
+  function refuse(link: AgentLink, refId: string, taskId: string, code: number, message: string): void {
+    link.send('ERROR', { code, message, refId })
+    link.stray(taskId)
+  }
+
+  function notYours(link: AgentLink, frameId: string, taskId: string): void {
+    const { agentId, hostId } = link
+    const leftOut = foreign.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
+    facts.publish('foreignFrame', { agentId, hostId, type: 'task', id: taskId })
+    refuse(link, frameId, taskId, 403, `task ${taskId} does not run on this host`)
+  }
+
+  function ended(link: AgentLink, taskId: string): 'ended' {
+    if (!lanes.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
+    return 'ended'
+  }
+
+  /** A frame for a task that does not run: of an ended one it is acknowledged and dropped (contract §6). */
+  async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
+    const task = await store.get('tasks', taskId)
+    if (!task) {
+      refuse(link, frameId, taskId, 404, `no task ${taskId}`)
+      return 'refused'
+    }
+    if (task.status !== 'RUNNING' && hasHost(task, link.hostId)) return ended(link, taskId)
+    notYours(link, frameId, taskId)
+    return 'refused'
+  }
+
+  return async (link, frameId, taskId) => {
+    const lane = lanes.of(link.hostId)
+    await lane.takenUp
+    const known = lane.ended(taskId)
+    if (known?.late) link.stray(taskId)
+    if (known) return 'ended'
+    const found = await executions.find(taskId, link.hostId)
+    if (!found) return notRunning(link, frameId, taskId)
+    if (found.execution.sentAt === null || found.execution.overSsh) {
+      notYours(link, frameId, taskId)
+      return 'refused'
+    }
+    if (isFinal(found.execution.status)) return ended(link, taskId)
+    lane.heard.set(taskId, clock.monotonic())
+    return found
+  }
+}

@@ -1,0 +1,224 @@
+import type {
+  ScriptComplete,
+  ScriptOutput,
+  ScriptPhase,
+  ScriptReceived,
+} from '../../../core/protocol/messages.ts'
+import { isFinal } from '../../../core/tasks/task.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import { signalOf, statusOf, withoutTheRest } from '../../storage/executions/reported-end.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { ReportedEnd, RunningExecution } from '../../storage/ports/executions.ts'
+import type { EngineParts } from '../parts.ts'
+import { createFrameTarget } from './frame-target.ts'
+import type { HostLanes } from './host-queues.ts'
+import type { EarlyEnd, Incoming } from './incoming.ts'
+import { createRefuted } from './refuted.ts'
+
+/**
+ * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,
+ * never: so long a linked one may take from piece to piece. Milliseconds.
+ */
+const missingOutput = 2 * 60_000
+
+/** Takes in what agents send of executions. */
+export interface Receiver {
+  /**
+   * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
+   * text as JSON, where it came so.
+   */
+  output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
+  /** The agent has an execution in its journal; resolves when that is taken in, which is before it is on disk. */
+  received(link: AgentLink, frameId: string, received: ScriptReceived): Promise<void>
+  /** The agent has got to another phase of an execution; resolves when that is durable. */
+  phase(link: AgentLink, frameId: string, reached: ScriptPhase): Promise<void>
+  /** Takes in the end of an execution; resolves when it is durable and acknowledged, or waits for output. */
+  complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
+  /** Ends as incomplete what waits in vain for output, and forgets what came in of executions that have ended. */
+  sweep(): Promise<void>
+}
+
+export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
+  const { executions, facts, clock, log } = parts
+  const find = createFrameTarget(parts, lanes)
+  const refuted = createRefuted(parts)
+
+  /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
+  const present = (link: AgentLink) => lanes.get(link.hostId)?.link ?? link
+
+  function incomingOf(link: AgentLink, { execution, output }: RunningExecution): Incoming {
+    const { incoming } = lanes.of(link.hostId)
+    let found = incoming.get(execution.taskId)
+    if (!found) {
+      const { storedSequence } = output
+      found = { writing: 0, appended: Promise.resolve(), storedSequence, acknowledging: false, early: null }
+      incoming.set(execution.taskId, found)
+    }
+    return found
+  }
+
+  /** One acknowledgement for all that became durable at once. */
+  function acknowledge(link: AgentLink, taskId: string, incoming: Incoming): void {
+    if (!link.hello || incoming.acknowledging) return
+    incoming.acknowledging = true
+    setImmediate(() => {
+      incoming.acknowledging = false
+      const now = present(link)
+      if (now.hello) now.send('SCRIPT_ACK', { taskId, sequence: incoming.storedSequence })
+    })
+  }
+
+  function release(link: AgentLink, taskId: string): void {
+    if (link.hello) link.send('SCRIPT_ACK', { taskId, complete: true })
+  }
+
+  /** What is learnt after a final state goes to `lateResult` (contract §4). */
+  async function late(hostId: number, complete: ScriptComplete): Promise<void> {
+    const { taskId, exitCode, status } = complete
+    const lane = lanes.of(hostId)
+    // That its end can't be known is nothing that is learnt.
+    if (status === 'LOST') return
+    const known = lane.ended(taskId)?.late
+    if (known) return known
+    const write = async () => {
+      const why = await refuted.reason(taskId, hostId)
+      await executions.late(taskId, hostId, {
+        status: statusOf(complete, status !== undefined, why).status,
+        exitCode,
+        signal: signalOf(complete),
+        completedAt: isoTime(clock.now()),
+      })
+    }
+    const writing = write()
+    // An end that is repeated meanwhile waits for the same write.
+    lane.noteEnded(taskId, writing)
+    try {
+      await writing
+    } catch (error) {
+      lane.noteEnded(taskId, null)
+      throw error
+    }
+  }
+
+  /** Resolves when the end is durable and the agent may forget the execution. */
+  async function settle(link: AgentLink, end: ReportedEnd): Promise<void> {
+    const { taskId } = end.complete
+    const { hostId } = link
+    const ended = {
+      ...end,
+      refuted: await refuted.reason(taskId, hostId),
+      timeoutHint: await refuted.timeoutHint(end.complete),
+    }
+    const changed = await executions.settle(`${taskId}/${hostId}`, ended)
+    parts.ended(changed)
+    if (await refuted.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })
+    if (changed.length === 0) await late(hostId, end.complete)
+    const lane = lanes.of(hostId)
+    lane.incoming.delete(taskId)
+    lane.forget(taskId)
+    release(link, taskId)
+  }
+
+  function settleEarly(incoming: Incoming, early: EarlyEnd, how: Pick<ReportedEnd, 'incomplete'>): void {
+    const { link, complete } = early
+    incoming.early = null
+    settle(link, { ...how, complete }).catch((error: unknown) => {
+      log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
+      // The agent tells it again over its next link only.
+      present(link).close(1013, 'the server cannot take this just now')
+    })
+  }
+
+  function progressed(incoming: Incoming): void {
+    const { early, storedSequence } = incoming
+    if (!early) return
+    early.at = clock.monotonic()
+    if (storedSequence >= (early.complete.lastSequence ?? -1))
+      settleEarly(incoming, early, { incomplete: false })
+  }
+
+  async function append(
+    link: AgentLink,
+    { execution }: RunningExecution,
+    incoming: Incoming,
+    output: ScriptOutput,
+    json: Uint8Array | undefined,
+  ): Promise<void> {
+    const { taskId } = output
+    incoming.writing++
+    try {
+      const stored = await executions.append(execution.id, output, json, link.hello !== null)
+      if (stored === null) return
+      const isMore = stored > incoming.storedSequence
+      incoming.storedSequence = stored
+      acknowledge(link, taskId, incoming)
+      if (isMore) progressed(incoming)
+    } catch (error) {
+      log.warn({ err: error, taskId }, 'could not store output')
+      // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
+      present(link).close(1013, 'the server cannot store output just now')
+    } finally {
+      incoming.writing--
+    }
+  }
+
+  return {
+    async received(link, frameId, { taskId, journal }) {
+      const instanceId = link.hello?.instanceId
+      if (instanceId !== undefined) lanes.of(link.hostId).heardJournal(instanceId, journal.sequence)
+      const found = await find(link, frameId, taskId)
+      if (typeof found !== 'string') executions.received(found.execution.id)
+    },
+
+    async phase(link, frameId, { taskId, phase }) {
+      const found = await find(link, frameId, taskId)
+      if (typeof found !== 'string') await executions.reached(found.execution.id, phase)
+    },
+
+    async output(link, frameId, output, json) {
+      const { taskId, sequence } = output
+      const found = await find(link, frameId, taskId)
+      if (found === 'refused') return
+      if (found === 'ended') {
+        if (link.hello) link.send('SCRIPT_ACK', { taskId, sequence })
+        return
+      }
+      const incoming = incomingOf(link, found)
+      incoming.appended = append(link, found, incoming, output, json)
+      return incoming.appended
+    },
+
+    async complete(link, frameId, complete) {
+      const { taskId, lastSequence = -1 } = complete
+      const found = await find(link, frameId, taskId)
+      if (found === 'refused') return
+      if (found === 'ended') {
+        await late(link.hostId, complete)
+        return release(link, taskId)
+      }
+      await lanes.of(link.hostId).incoming.get(taskId)?.appended
+      const { execution, output } = (await executions.find(taskId, link.hostId)) ?? found
+      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      const isAwaited =
+        lastSequence > output.storedSequence && !output.truncated && !isFinal(execution.status)
+      if (!link.hello || !isAwaited) return settle(link, { complete, incomplete: false })
+      const incoming = incomingOf(link, found)
+      incoming.early = { link, complete, at: clock.monotonic() }
+      acknowledge(link, taskId, incoming)
+    },
+
+    async sweep() {
+      const now = clock.monotonic()
+      for (const [hostId, lane] of lanes)
+        for (const [taskId, incoming] of lane.incoming) {
+          const running = await executions.find(taskId, hostId)
+          const { early, writing } = incoming
+          if (!running || isFinal(running.execution.status)) lane.incoming.delete(taskId)
+          else if (early && early.link === lane.link && writing === 0 && now - early.at > missingOutput) {
+            const complete = withoutTheRest(early.complete, running.output)
+            settleEarly(incoming, { ...early, complete }, { incomplete: true })
+          }
+        }
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import { faultPoint } from '#fault-point'
+import type { RunMark } from '../../../core/protocol/messages.ts'
+import { hostVariables, type KnownHost } from '../../../core/scripts/host-variables.ts'
+import { limitWords, notEnforced } from '../../../core/tasks/limits.ts'
+import { isoTime } from '../../../disk/clock.ts'
+import { signatureLife } from '../../storage/keys/keys.ts'
+import type { AgentLink } from '../../storage/ports/agent-link.ts'
+import type { LinkClaim } from '../../storage/ports/cluster.ts'
+import type { End, Execution, RunningExecution } from '../../storage/ports/executions.ts'
+import type { TaskRecord } from '../../storage/records/task.ts'
+import type { EngineParts } from '../parts.ts'
+import type { HostLanes } from './host-queues.ts'
+import { type Order, orderFor, orderOf, unfitPath } from './order.ts'
+import { openSecrets, sealedFault } from './secrets.ts'
+
+type Variables = Readonly<Record<string, string>>
+
+/** A task that is about to be sent: the same for all of its hosts. */
+interface Parcel {
+  task: TaskRecord
+  order: Order
+  /** Why no host can be sent it. */
+  fault: string | null
+}
+
+/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
+function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string | null {
+  if ((task.copy || task.fetch || task.stdin) && hello?.capabilities.files !== true)
+    return 'not started: agent too old: it takes no files; upgrade rsm on this host'
+  if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
+  if (task.runAs !== null && hello === null)
+    return 'not started: the agent of this host cannot run scripts as another user'
+  if (task.gates && hello?.capabilities.gates !== true)
+    return 'not started: the agent of this host is too old to verify or roll back what it runs; upgrade it (rsm hosts upgrade)'
+  if (!task.limits) return unfitPath(task, hostname)
+  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
+  if (missing.length === 0) return null
+  const words = missing.map((name) => limitWords[name]).join(' and ')
+  return `not started: the agent of this host cannot limit ${words}`
+}
+
+/** Sends what is marked as sent. */
+export interface Sending {
+  /** What scripts are told of these hosts, by id; nothing for a base-protocol agent. */
+  aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>>
+  /** Answers the ids of those whose frame did not leave and that are still marked. */
+  sendAll(
+    sent: readonly Execution[],
+    linkOf: (hostId: number) => AgentLink | undefined,
+    about: ReadonlyMap<number, Variables>,
+  ): Promise<string[]>
+}
+
+export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
+  const { executions, store, keys, serverRuns, clock, log } = parts
+
+  function parcelOf(task: TaskRecord): Parcel {
+    const fault = sealedFault(parts, task)
+    const secrets = fault === null ? openSecrets(keys, task) : {}
+    return { task, order: orderOf(task, { secrets, maxFileSize: parts.maxFileSize }), fault }
+  }
+
+  async function parcels(taken: readonly Execution[]): Promise<Map<string, Parcel>> {
+    const found = new Map<string, Parcel>()
+    for (const id of new Set(taken.map(({ taskId }) => taskId))) {
+      const task = await store.get('tasks', id)
+      if (!task || task.type === 'INSTALL') continue
+      found.set(id, parcelOf(task))
+    }
+    return found
+  }
+
+  async function aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>> {
+    const ids = links.flatMap(({ hello, hostId }) => (hello ? [hostId] : []))
+    const known: KnownHost[] = ids.length === 0 ? [] : await parts.knownHosts(ids)
+    return new Map(known.map((host) => [host.id, hostVariables(host)]))
+  }
+
+  function send(
+    { task, order }: Parcel,
+    link: AgentLink,
+    hostname: string,
+    mark: RunMark | null,
+    about?: Variables,
+  ): boolean {
+    const linkId = link.hello?.linkId
+    const { type, payload } = orderFor(order, hostname, about)
+    const bound = {
+      ...payload,
+      ...(link.hello && mark && { mark: keys.authenticated(link.agentId, mark) }),
+      ...(linkId === undefined ? {} : { linkId }),
+    }
+    const expiry = isoTime(clock.now() + signatureLife)
+    const hasLeft = link.send(type, keys.sign(type, link.agentId, bound, expiry))
+    const lane = lanes.of(link.hostId)
+    if (hasLeft && lane.link === link) {
+      lane.named.add(task.id)
+      lane.heard.set(task.id, clock.monotonic())
+    }
+    return hasLeft
+  }
+
+  /** Undefined where the store can't be reached: what it has come to, or what is to be sent, is not known then. */
+  async function packed(
+    sent: readonly Execution[],
+  ): Promise<{ found: Map<string, Parcel>; mark: RunMark | null } | undefined> {
+    try {
+      // The mark is of a store that knows it has them marked as sent.
+      return { found: await parcels(sent), mark: await serverRuns.mark() }
+    } catch (error) {
+      log.warn(
+        { err: error },
+        'could not read what is to be sent, or how far the store has come: nothing is sent',
+      )
+      return undefined
+    }
+  }
+
+  async function sendAll(
+    sent: readonly Execution[],
+    linkOf: (hostId: number) => AgentLink | undefined,
+    about: ReadonlyMap<number, Variables>,
+  ): Promise<string[]> {
+    if (sent.length === 0) return []
+    const all = await packed(sent)
+    if (all === undefined) return sent.map(({ id }) => id)
+    const { found, mark } = all
+    const unsent: string[] = []
+    const refused = new Map<LinkClaim, End[]>()
+    for (const [at, { id, taskId, hostId, hostname }] of sent.entries()) {
+      const [parcel, link] = [found.get(taskId), linkOf(hostId)]
+      let now: RunningExecution | undefined
+      try {
+        // It may have ended since it was marked: a cancel ends it where the agent knows none.
+        now = await executions.find(taskId, hostId)
+      } catch (error) {
+        log.warn({ err: error }, 'could not read whether what is to be sent still runs: it is not sent')
+        unsent.push(...sent.slice(at).map((each) => each.id))
+        break
+      }
+      if (!parcel || !link || now?.execution.status !== 'RUNNING') continue
+      const error = parcel.fault ?? unfit(parcel.task, link, hostname)
+      if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
+      else if (!send(parcel, link, hostname, mark, about.get(hostId))) unsent.push(id)
+      else faultPoint('server.frame.after')
+    }
+    for (const [claim, ends] of refused)
+      try {
+        parts.ended(await executions.refuse(claim, ends))
+      } catch (error) {
+        log.warn({ err: error }, 'could not write down that agents must not run what was taken for them')
+        unsent.push(...ends.map(({ id }) => id))
+      }
+    return unsent
+  }
+
+  return { aboutHosts, sendAll }
+}

@@ -1,0 +1,121 @@
+import type { RestoreConfirmed } from '../../core/protocol/control.ts'
+import type { RunMark } from '../../core/protocol/messages.ts'
+import type { Executions } from '../storage/ports/executions.ts'
+import { createLanes, type Lanes } from './dispatcher/dispatcher.ts'
+import { HostLanes } from './dispatcher/host-queues.ts'
+import { createInstalls } from './installs/installs.ts'
+import { createParts, type EngineDependencies } from './parts.ts'
+import { createReads, type Reads } from './reads.ts'
+import { createHeld, type Held, type OpenRestore, type Witness } from './restore-hold.ts'
+import { createPlans, type Plans } from './scheduler/scheduler.ts'
+
+/** Milliseconds. */
+const waitingSweep = 250
+const lostHintSweep = 1000
+const silenceSweep = 5000
+
+/**
+ * Running tasks, as far as this server has to do with them: the plans of those it owns, and the lanes of the hosts that are
+ * linked here. The two share nothing but Executions, Links and Hints, for either may be another server's.
+ */
+export interface Engine
+  extends Pick<Plans, 'create'>,
+    Pick<Lanes, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>,
+    Reads {
+  /** Takes up running tasks that no living server owns. */
+  recover(): Promise<void>
+  /** Cancels a task: resolves when that is durable; an agent that is away hears of it when it returns. */
+  cancel(taskId: string): Promise<void>
+  abandonHost: (...of: Parameters<Executions['abandon']>) => Promise<void>
+  transactWithOpen: Executions['transactWithOpen']
+  /** What this agent is to remember of this server; null while it has to be kept from it. */
+  markFor(agentId: string): RunMark | null
+  /** What an agent remembers of an execution, when it says so outside of a HELLO. */
+  witnessed(witness: Witness, mark: RunMark): void
+  /** The restore from a backup that waits for a person. */
+  restore(): Promise<OpenRestore | null>
+  openSince: Held['openSince']
+  /** Lets what is held start, or cancels it. Rejects with `conflict` where nothing is held. */
+  confirmRestore(cancelPending: boolean): Promise<RestoreConfirmed>
+  /** Takes no further step; what is under way ends. */
+  stop(): Promise<void>
+}
+
+export function createEngine(deps: EngineDependencies): Engine {
+  const parts = createParts(deps)
+  const hostLanes = new HostLanes()
+  const held = createHeld(parts, hostLanes)
+  const lanes = createLanes(parts, hostLanes, held)
+  const installs = createInstalls(parts)
+  const plans = createPlans(parts, installs)
+  const reads = createReads(parts)
+
+  /** One at a time: on a disk that hangs they would pile up. */
+  const every = (milliseconds: number, sweep: () => Promise<unknown>, what: string) => {
+    let isUnderWay = false
+    const run = () => {
+      if (isUnderWay) return
+      isUnderWay = true
+      const running = sweep().finally(() => {
+        isUnderWay = false
+      })
+      parts.inBackground(running, what)
+    }
+    return setInterval(run, milliseconds).unref()
+  }
+  const timers = [
+    every(waitingSweep, () => plans.sweep(), 'the sweep of waiting executions'),
+    every(lostHintSweep, () => Promise.all([plans.sweepTasks(), lanes.sweep()]), 'the sweep of tasks'),
+    every(
+      silenceSweep,
+      () => Promise.all([lanes.sweepRunning(), plans.sweepSilent()]),
+      'the sweep of silent executions',
+    ),
+  ]
+
+  return {
+    ...reads,
+    create: (task, executions, also) => plans.create(task, executions, also),
+    linked: (link, ready) => lanes.linked(link, ready),
+    unlinked: (link) => lanes.unlinked(link),
+    received: (link, frameId, received) => lanes.received(link, frameId, received),
+    phase: (link, frameId, reached) => lanes.phase(link, frameId, reached),
+    output: (link, frameId, output, json) => lanes.output(link, frameId, output, json),
+    complete: (link, frameId, complete) => lanes.complete(link, frameId, complete),
+    async recover() {
+      await held.load()
+      await plans.takeOver()
+      await held.settle()
+    },
+    async cancel(taskId) {
+      parts.ended(await parts.executions.cancel(taskId))
+    },
+    transactWithOpen: (hostId, work) => parts.executions.transactWithOpen(hostId, work),
+    async abandonHost(hostId, parting) {
+      parts.ended(await parts.executions.abandon(hostId, parting))
+    },
+    markFor(agentId) {
+      const mark = held.isUncertain ? null : parts.serverRuns.recent()
+      return mark && parts.keys.authenticated(agentId, mark)
+    },
+    witnessed(witness, mark) {
+      const judged = held.judge(witness, mark)
+      if (judged !== true) parts.inBackground(judged, 'judging what an agent remembers')
+    },
+    restore: () => held.open(),
+    openSince: () => held.openSince(),
+    async confirmRestore(cancelPending) {
+      const { confirmed, taskIds } = await held.confirm(cancelPending)
+      plans.goOn(taskIds)
+      return confirmed
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      lanes.close()
+      plans.close()
+      installs.close()
+      reads.stop()
+      await parts.stop()
+    },
+  }
+}

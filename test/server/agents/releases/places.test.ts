@@ -1,0 +1,50 @@
+import test from 'ava'
+import { createPlaces } from '../../../../src/server/agents/releases/places.ts'
+import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
+
+function world(most: number, mostOfKey: number) {
+  const clock = new ShiftedClock()
+  const places = createPlaces({ most, mostOfKey, clock })
+  const cut: string[] = []
+  const bytes = new Map<string, number>()
+  const take = (key: string, name: string) =>
+    places.take(key, { bytes: () => bytes.get(name) ?? 0, cut: () => cut.push(name) })
+  return { clock, cut, bytes, take }
+}
+
+test('S10 one network takes its share of the places, and leaves the others to other networks', (t) => {
+  const { cut, take } = world(3, 2)
+  t.truthy(take('a', 'a1'))
+  const free = take('a', 'a2')
+  t.is(take('a', 'a3'), null)
+  t.truthy(take('b', 'b1'))
+  t.is(take('c', 'c1'), null)
+  free?.()
+  t.truthy(take('c', 'c1'))
+  t.deepEqual(cut, [])
+})
+
+test('a download that takes too little loses its place to one that waits, and one that goes on keeps it', (t) => {
+  const { clock, cut, bytes, take } = world(2, 2)
+  take('a', 'slow')
+  take('b', 'fast')
+  clock.forward(9)
+  t.is(take('c', 'early'), null, 'a rate takes its time')
+  clock.forward(11)
+  bytes.set('slow', 20 * 31 * 1024)
+  bytes.set('fast', 20 * 33 * 1024)
+  t.truthy(take('c', 'next'))
+  t.deepEqual(cut, ['slow'])
+  t.is(take('c', 'another'), null)
+})
+
+test('a network with all its places loses only a place of its own', (t) => {
+  const { clock, cut, bytes, take } = world(8, 1)
+  take('a', 'slow')
+  take('b', 'fast')
+  clock.forward(20)
+  bytes.set('fast', 20 * 1024 * 1024)
+  t.is(take('b', 'next'), null)
+  t.truthy(take('a', 'own'))
+  t.deepEqual(cut, ['slow'])
+})

@@ -1,0 +1,59 @@
+import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import type { EngineParts } from '../../../src/server/tasks/parts.ts'
+import type { OwnedTask } from '../../../src/server/tasks/scheduler/task-runner.ts'
+import { createUnreachable } from '../../../src/server/tasks/scheduler/unreachable.ts'
+
+test('time without a lookup of links does not count against the hosts of waiting executions', async (t) => {
+  let now = 0
+  const state = { isAway: false, given: [] as string[] }
+  const one = { id: 'a/1', taskId: 'a', hostId: 1, hostname: 'web1', status: 'PENDING' }
+  const task = {
+    awaySince: new Map<string, number>(),
+    graceUntil: 0,
+    queueSeconds: null,
+    waiting: () => [one],
+  }
+  const parts = {
+    executions: {
+      held: new Set(),
+      unreachable: async (_member: unknown, ends: { id: string }[]) => {
+        state.given.push(...ends.map(({ id }) => id))
+        return []
+      },
+    },
+    links: {
+      async holders() {
+        if (state.isAway) throw new RsmError('unavailable', 'the store cannot be reached just now')
+        return new Map()
+      },
+    },
+    presence: {
+      views: async () => [{ status: 'ONLINE', says: {}, lastHeartbeatAt: '2026-03-02T09:30:00.000Z' }],
+    },
+    store: { readOnlyReason: null },
+    clock: { now: () => now, monotonic: () => now },
+    isStopping: () => false,
+    ended() {},
+  }
+  const owned = new Map([['a', task as unknown as OwnedTask]])
+  const unreachable = createUnreachable(parts as unknown as EngineParts, owned, 0)
+  /** As many sweeps as ask for links once. */
+  const sweep = async () => {
+    for (let n = 0; n < 4; n++) await unreachable.sweep().catch(() => undefined)
+  }
+  await sweep()
+  now += 60_000
+  state.isAway = true
+  await sweep()
+  now += 180_000
+  await sweep()
+  state.isAway = false
+  await sweep()
+  now += 119_000
+  await sweep()
+  t.deepEqual(state.given, [])
+  now += 1_000
+  await sweep()
+  t.deepEqual(new Set(state.given), new Set(['a/1']))
+})
