@@ -101,10 +101,10 @@ async function drain({ options, runner, link, clock, log }: Parts): Promise<void
  * First nothing new comes in, sessions end and say so, then nothing goes out; then the caller closes the files, so that another
  * agent may have them.
  */
-async function stop({ pulse, terminals, link, uplink, runner }: Parts): Promise<void> {
-  pulse.stop()
+async function stop({ heartbeat, terminals, link, outbox, runner }: Parts): Promise<void> {
+  heartbeat.stop()
   await terminals.stop()
   await link.close(stoppedReason)
-  uplink.end()
+  outbox.end()
   await runner.stop()
 }

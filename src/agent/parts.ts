@@ -9,19 +9,19 @@ import { fileWork } from './files/order.ts'
 import { Distrust } from './link/distrust.ts'
 import { Link } from './link/link.ts'
 import { openMembership } from './link/membership.ts'
-import { Uplink } from './link/outbox.ts'
+import { Outbox } from './link/outbox.ts'
 import type { Log } from './log.ts'
 import { thisMachine } from './processes/machine.ts'
 import { type checkAccounts, checkBounds, checkSandbox } from './processes/script-setting.ts'
 import { AgentStatus } from './reports/agent-state.ts'
 import { diskSizeHourly, systemFacts } from './reports/facts.ts'
-import { Pulse } from './reports/heartbeat.ts'
+import { Heartbeat } from './reports/heartbeat.ts'
 import { meter } from './reports/metrics.ts'
 import { MetricsBuffer } from './reports/metrics-buffer.ts'
 import { StatusFile } from './reports/status-file.ts'
 import { lackOfTerminal } from './terminals/available.ts'
 import { Terminals } from './terminals/terminals.ts'
-import { Trouble } from './throttled-errors.ts'
+import { ThrottledErrors } from './throttled-errors.ts'
 import { upgradeScript } from './upgrade/order.ts'
 
 /** What an agent is started with. */
@@ -71,7 +71,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
   const token = () => membership.registration.token
   const link = new Link({ connection, agentId, token, clock, random, log })
   const size = diskSizeHourly(clock, options.diskSize)
-  const pulse = new Pulse({
+  const heartbeat = new Heartbeat({
     api,
     agentId,
     dataDir,
@@ -106,7 +106,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     log,
     verify: distrust.watching(membership.verify),
     distrusted: (what: string, reason: string) => distrust.note(what, reason),
-    hearServerTime: () => pulse.hearServerTime(),
+    hearServerTime: () => heartbeat.hearServerTime(),
   }
   const { url, caFile, tlsFingerprint, installed, environment } = options
   const source = { dataDir, url, caFile: caFile && resolve(caFile), tlsFingerprint, environment }
@@ -121,7 +121,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
   })
   const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal(sessions)
   const terminals = new Terminals({ ...common, directory: sessions, lack })
-  const uplink = new Uplink(runner, new Trouble(clock, log))
+  const outbox = new Outbox(runner, new ThrottledErrors(clock, log))
   const sources = {
     options,
     membership,
@@ -145,12 +145,12 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     bounds,
     distrust,
     link,
-    pulse,
+    heartbeat,
     runner,
     lack,
     sessions,
     terminals,
-    uplink,
+    outbox,
     status,
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 
 /** Tells of what is tried again and again until it works, without filling the log. */
-export class Trouble {
+export class ThrottledErrors {
   readonly #lines = new LineBudget()
   readonly #clock: Clock
   readonly #log: Log

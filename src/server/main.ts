@@ -7,7 +7,7 @@ import { createDoors, type Doors } from './app/listeners.ts'
 import { refuseOpenHttp, type ServerOptions } from './app/options.ts'
 import { startWork, type Work } from './app/work.ts'
 import { fillHostSets } from './services/tasks/host-sets.ts'
-import { openEmbedded } from './storage/files/open.ts'
+import { openFileStore } from './storage/files/open.ts'
 import type { OpenData } from './storage/ports/data.ts'
 import { placeOf } from './storage/postgres/place.ts'
 
@@ -82,7 +82,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 /** What opens the data: PostgreSQL costs who has a data directory nothing. */
 async function engineOf(options: ServerOptions): Promise<OpenData> {
   const place = placeOf(options)
-  if (place === null) return openEmbedded
+  if (place === null) return openFileStore
   const { openPostgres } = await import('./storage/postgres/open.ts')
   return openPostgres(place)
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ExecutionContext, TestFn } from 'ava'
 import { seal, open as unseal } from '../../src/core/sealing.ts'
-import { type Contents, createContents } from '../../src/server/files/blob-codec.ts'
+import { type BlobCodec, createBlobCodec } from '../../src/server/files/blob-codec.ts'
 import { type Files, WrongOffset } from '../../src/server/storage/ports/files.ts'
 import type { FileRecord } from '../../src/server/storage/records/file.ts'
 
@@ -22,7 +22,7 @@ async function whole(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 const read = async (files: Files, id: string, from = 0, to?: number): Promise<Buffer> =>
   whole(files.read(id, from, to ?? (await files.size(id))))
 
-const secretFile = (contents: Contents, id: string): FileRecord => ({
+const secretFile = (contents: BlobCodec, id: string): FileRecord => ({
   id,
   userId: 1,
   size: null,
@@ -112,7 +112,7 @@ export function filesContract(
   test('a secret upload whose store was killed within a chunk goes on at the chunk, and is whole', async (t) => {
     const { files } = await open(t)
     const key = randomBytes(32)
-    const contents = createContents(files, {
+    const contents = createBlobCodec(files, {
       seal: (text, context) => seal(text, key, context, randomBytes),
       open: (text, context) => unseal(text, key, context),
     })

@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, r
 import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
-import type { Trouble } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../throttled-errors.ts'
 
 /** Milliseconds between two looks at who still writes. */
 const pollInterval = 1_000
@@ -51,16 +51,16 @@ function placesIn(directory: string): string[] {
  */
 export class HeldOutput {
   readonly #clock: Clock
-  readonly #trouble: Trouble
+  readonly #errors: ThrottledErrors
   /** Keyed by spool directory. */
   readonly #held = new Map<string, Held>()
   readonly #waiting = new Map<string, () => void>()
   #lookedAt = 0
   #cancelTimer: (() => void) | undefined
 
-  constructor(clock: Clock, trouble: Trouble) {
+  constructor(clock: Clock, errors: ThrottledErrors) {
     this.#clock = clock
-    this.#trouble = trouble
+    this.#errors = errors
   }
 
   /** Freezes the spools at their current size; later output is truncated. */
@@ -161,7 +161,7 @@ export class HeldOutput {
     try {
       act()
     } catch (error) {
-      this.#trouble.tell('could not check which processes still hold script output', place, error)
+      this.#errors.tell('could not check which processes still hold script output', place, error)
     }
   }
 }

@@ -1,19 +1,19 @@
 import type { Log } from '../log.ts'
-import type { Trouble } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../throttled-errors.ts'
 import type { Journal } from './journal.ts'
 import type { Entry } from './journaled.ts'
 import { dropRequest } from './request-file.ts'
 
 /** What is written of executions as far as the disk lets: where it refuses, the next agent finds it out by itself. */
-export class Notes {
+export class JournalWriter {
   readonly #journal: Journal
   readonly #log: Log
-  readonly #trouble: Trouble
+  readonly #errors: ThrottledErrors
 
-  constructor(journal: Journal, log: Log, trouble: Trouble) {
+  constructor(journal: Journal, log: Log, errors: ThrottledErrors) {
     this.#journal = journal
     this.#log = log
-    this.#trouble = trouble
+    this.#errors = errors
   }
 
   /** A full disk does not undo an end, and must not fail what runs. */
@@ -30,7 +30,7 @@ export class Notes {
     try {
       this.#journal.withdraw(taskId)
     } catch (error) {
-      this.#trouble.tell('a start could not be taken back', taskId, error)
+      this.#errors.tell('a start could not be taken back', taskId, error)
     }
   }
 
@@ -39,7 +39,7 @@ export class Notes {
     try {
       dropRequest(directory)
     } catch (error) {
-      this.#trouble.tell('the copy of a request stays', taskId, error)
+      this.#errors.tell('the copy of a request stays', taskId, error)
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { nextStep } from '../../core/tasks/gates.ts'
-import type { Trouble } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../throttled-errors.ts'
 import { type Execution, notRun } from './execution.ts'
 import type { Passed } from './journaled.ts'
 import { notContinued } from './leave.ts'
@@ -11,7 +11,7 @@ import { completeOf, passedOf } from './steps.ts'
 const againAfter = 1_000
 
 interface PhasesOptions extends Pick<RunnerOptions, 'journal' | 'clock'> {
-  readonly trouble: Trouble
+  readonly errors: ThrottledErrors
   readonly isStopped: () => boolean
   /** Its present step is over: nothing of it is watched any more. */
   readonly over: (execution: Execution) => void
@@ -30,7 +30,7 @@ export class Phases {
 
   /** The present step has ended, with no more output than is cut. Nothing follows before that is in the journal. */
   passed(execution: Execution, complete: ScriptComplete): void {
-    const { journal, clock, trouble, isStopped, over } = this.#options
+    const { journal, clock, errors, isStopped, over } = this.#options
     if (isStopped()) return
     const { taskId, step } = execution
     let passed: Passed
@@ -38,7 +38,7 @@ export class Phases {
       passed = passedOf(step, complete, execution.hasBegun ? execution.output().ofPresent : 0)
       journal.append({ e: 'passed', taskId, ...passed })
     } catch (error) {
-      trouble.tell('the next phase of an execution waits', taskId, error)
+      errors.tell('the next phase of an execution waits', taskId, error)
       clock.after(againAfter, () => this.passed(execution, complete))
       return
     }

@@ -5,13 +5,13 @@ import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { doubtOf, type Order, typeOf } from '../files/order.ts'
 import { CgroupLeftovers } from '../processes/cgroup-files.ts'
 import { mayBeShared } from '../processes/origin.ts'
-import { Trouble } from '../throttled-errors.ts'
+import { ThrottledErrors } from '../throttled-errors.ts'
 import { isSwapped } from '../upgrade/order.ts'
 import { refusalOf } from './beginning.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import { HeldOutput } from './held-output.ts'
-import { Notes } from './journal-writer.ts'
+import { JournalWriter } from './journal-writer.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { Leave, notContinued } from './leave.ts'
 import { Leftovers } from './leftovers.ts'
@@ -35,8 +35,8 @@ export class Runner {
   readonly #spools: SpoolWatch
   readonly #held: HeldOutput
   readonly #leftovers: Leftovers
-  readonly #trouble: Trouble
-  readonly #notes: Notes
+  readonly #errors: ThrottledErrors
+  readonly #journalWriter: JournalWriter
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
@@ -57,8 +57,8 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#queue = new ExecutionQueue(options)
-    this.#trouble = new Trouble(options.clock, options.log)
-    this.#held = new HeldOutput(options.clock, this.#trouble)
+    this.#errors = new ThrottledErrors(options.clock, options.log)
+    this.#held = new HeldOutput(options.clock, this.#errors)
     this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
     this.#spools = new SpoolWatch(
       options.clock,
@@ -66,12 +66,12 @@ export class Runner {
       (error) =>
         options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
     )
-    this.#notes = new Notes(options.journal, options.log, this.#trouble)
+    this.#journalWriter = new JournalWriter(options.journal, options.log, this.#errors)
     this.#slots = new Slots(options.maxExecutions)
     this.#supervision = new Supervision({
       ...options,
-      notes: this.#notes,
-      trouble: this.#trouble,
+      journalWriter: this.#journalWriter,
+      errors: this.#errors,
       held: this.#held,
       running: (execution) => {
         this.#spools.add(execution)
@@ -82,7 +82,7 @@ export class Runner {
     })
     this.#phases = new Phases({
       ...options,
-      trouble: this.#trouble,
+      errors: this.#errors,
       isStopped: () => this.#isStopped,
       over: (execution) => this.#unwatch(execution),
       start: (execution) => this.#startNextStep(execution),
@@ -108,7 +108,7 @@ export class Runner {
     for (const record of journal.records.values()) {
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       const place = placeOf(execution.directory, stepOf(record))
-      if (neverBegan(record, place, machine)) this.#notes.withdraw(record.taskId)
+      if (neverBegan(record, place, machine)) this.#journalWriter.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       execution.isDurable = true
       this.executions.set(record.taskId, execution)
@@ -201,7 +201,7 @@ export class Runner {
       if (this.#queue.remove(execution) || (execution.state === 'QUEUED' && execution.leave === 'AWAITED'))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#notes.add({ e: 'cancelled', taskId, at: journal.now() })
+      this.#journalWriter.add({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has answered the HELLO that named it; `isRefused`: nothing of it may start any more. */
@@ -218,7 +218,7 @@ export class Runner {
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#notes.add({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
+    this.#journalWriter.add({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     this.#events.counted()
     execution.close()
@@ -282,7 +282,7 @@ export class Runner {
     const toRun = requestOf(request, execution.step, execution.passed)
     const never = await startStep(execution, toRun, {
       ...this.#options,
-      notes: this.#notes,
+      journalWriter: this.#journalWriter,
       supervision: this.#supervision,
       durable: () => {
         execution.isDurable = true
@@ -322,7 +322,7 @@ export class Runner {
     try {
       this.#events.changed(execution)
     } catch (error) {
-      this.#trouble.tell('an execution could not be looked at', execution.taskId, error)
+      this.#errors.tell('an execution could not be looked at', execution.taskId, error)
     }
   }
 
@@ -333,7 +333,7 @@ export class Runner {
 
   #fail(execution: Execution, error: unknown): void {
     if (execution.state === 'EXITED')
-      return this.#trouble.tell('an ended execution failed', execution.taskId, error)
+      return this.#errors.tell('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
     const was = execution.run ? 'its end could not be told' : 'could not be started'
@@ -361,8 +361,8 @@ export class Runner {
     execution.isDurable = true
     execution.ended(complete)
     this.#events.counted()
-    this.#notes.add({ e: 'ended', taskId, complete })
-    if (execution.isGated) this.#notes.dropCopy(execution)
+    this.#journalWriter.add({ e: 'ended', taskId, complete })
+    if (execution.isGated) this.#journalWriter.dropCopy(execution)
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
@@ -400,7 +400,7 @@ export class Runner {
     execution.isGated = true
     execution.step = stepOf(record)
     execution.passed.push(...(record.passed ?? []))
-    if (record.complete) this.#notes.dropCopy(execution)
+    if (record.complete) this.#journalWriter.dropCopy(execution)
     else execution.gates = await keptRequest(execution.directory)
   }
 

@@ -5,12 +5,12 @@ import { launch } from '../processes/launch.ts'
 import { existing, workDirFault } from '../processes/working-directory.ts'
 import { accountOf, ready } from './beginning.ts'
 import { type Execution, notRun } from './execution.ts'
-import type { Notes } from './journal-writer.ts'
+import type { JournalWriter } from './journal-writer.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import type { Supervision } from './supervision.ts'
 
 interface StartingOptions extends RunnerOptions {
-  readonly notes: Notes
+  readonly journalWriter: JournalWriter
   readonly supervision: Supervision
   /** That it starts is in the journal, on disk. */
   readonly durable: () => void
@@ -25,7 +25,7 @@ export async function startStep(
   request: Order,
   options: StartingOptions,
 ): Promise<ScriptComplete | null> {
-  const { journal, clock, notes, supervision } = options
+  const { journal, clock, journalWriter, supervision } = options
   const { taskId, place, step } = execution
   const at = new Date(clock.now()).toISOString()
   const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
@@ -51,7 +51,7 @@ export async function startStep(
   begin()
   // From here on it runs: nothing that fails may pass for a start that failed.
   // One that never waited kept no copy.
-  if (journal.records.get(taskId)?.received && !execution.isGated) notes.dropCopy(execution)
+  if (journal.records.get(taskId)?.received && !execution.isGated) journalWriter.dropCopy(execution)
   supervision.begin(execution, started, root, exited, clock.monotonic())
   return null
 }

@@ -4,11 +4,11 @@ import { reportOf, withdrawLeave } from '../files/order.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
 import { isOriginal } from '../processes/origin.ts'
-import type { Trouble } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../throttled-errors.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import type { HeldOutput } from './held-output.ts'
-import type { Notes } from './journal-writer.ts'
+import type { JournalWriter } from './journal-writer.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import type { OutputSummary } from './output/execution-output.ts'
 import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
@@ -19,8 +19,8 @@ import type { RunnerOptions } from './runner-options.ts'
 const againAfter = 1_000
 
 interface SupervisionOptions extends Pick<RunnerOptions, 'clock' | 'machine' | 'containment' | 'log'> {
-  readonly notes: Notes
-  readonly trouble: Trouble
+  readonly journalWriter: JournalWriter
+  readonly errors: ThrottledErrors
   readonly held: HeldOutput
   /** It runs, and may write from now on. */
   readonly running: (execution: Execution) => void
@@ -51,7 +51,7 @@ export class Supervision {
     began: number,
   ): void {
     if (this.#isStopped) return
-    const { clock, containment, log, notes } = this.#options
+    const { clock, containment, log, journalWriter } = this.#options
     const { taskId, place: directory } = execution
     const run = new Run({
       tree: treeOf(started, root, directory),
@@ -64,7 +64,7 @@ export class Supervision {
       timeout: started.timeout,
       ending: (reason) => {
         log('INFO', 'ending a tree of processes', { taskId, reason })
-        notes.add({ e: 'ending', taskId, reason })
+        journalWriter.add({ e: 'ending', taskId, reason })
         if (started.isOfFiles) withdrawLeave(directory)
       },
     })
@@ -83,18 +83,18 @@ export class Supervision {
    */
   async takeUp(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     if (this.#isStopped) return
-    const { clock, trouble } = this.#options
+    const { clock, errors } = this.#options
     try {
       await this.#findOut(execution, record, started)
     } catch (error) {
-      trouble.tell('an execution could not be taken up', execution.taskId, error)
+      errors.tell('an execution could not be taken up', execution.taskId, error)
       clock.after(againAfter, () => void this.takeUp(execution, record, started))
     }
   }
 
   async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
-    const { machine, clock, containment, notes } = this.#options
-    if (!execution.isGated) notes.dropCopy(execution)
+    const { machine, clock, containment, journalWriter } = this.#options
+    if (!execution.isGated) journalWriter.dropCopy(execution)
     if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
     const isStopped = () => this.#isStopped
     const found = await whatBecameOf(record, started, execution.place, {
@@ -158,7 +158,7 @@ export class Supervision {
     try {
       return execution.output().finish()
     } catch (error) {
-      this.#options.trouble.tell('the end of an execution waits for its output', execution.taskId, error)
+      this.#options.errors.tell('the end of an execution waits for its output', execution.taskId, error)
       return null
     }
   }

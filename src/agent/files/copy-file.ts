@@ -23,10 +23,10 @@ export async function copyFile(copying: Copying): Promise<boolean> {
     const found = formerOf(directory, name)
     const former = found?.isFile() === true ? found : null
     const isSameText = former?.size === file.size && (await sha256In(directory, name)) === file.sha256
-    const wanted = attributesFor(copying.wish, former)
+    const wanted = attributesFor(copying.desired, former)
     const place = { path, directory, name, former, wanted, isSameText, size: file.size }
     const isChanged = await settle(copying, place, () => copying.server.receive(file))
-    if (isChanged && losesSetIds(copying.wish, former)) copying.bare.push(path)
+    if (isChanged && losesSetIds(copying.desired, former)) copying.bare.push(path)
     directory.sync()
     return isChanged
   } finally {

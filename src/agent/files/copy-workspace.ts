@@ -25,7 +25,7 @@ export const withoutLeave = 'it was ended before it was done'
  * What the process of an order for files keeps in the directory of its execution: opened while it may, as whoever it becomes may
  * not enter there.
  */
-export class Desk implements Temporaries {
+export class CopyWorkspace implements Temporaries {
   readonly taskId: string
   readonly #report: number
   readonly #parts: number

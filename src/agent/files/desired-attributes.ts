@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import type { Wish } from '../../disk/files/attributes.ts'
+import type { DesiredAttributes } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { directoryPatience, directorySilent, isOverdue } from '../processes/account.ts'
 
@@ -25,7 +25,12 @@ async function numberOf(database: 'passwd' | 'group', name: string): Promise<num
 }
 
 /** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
-export async function wishOf({ mode, sourceMode, owner, group }: CopyOrder): Promise<Wish> {
+export async function desiredAttributes({
+  mode,
+  sourceMode,
+  owner,
+  group,
+}: CopyOrder): Promise<DesiredAttributes> {
   return {
     mode: octal(mode),
     sourceMode: octal(sourceMode),

@@ -10,8 +10,8 @@ import { stdinName } from '../processes/launch.ts'
 import { become } from './become.ts'
 import { type Copying, copyFile } from './copy-file.ts'
 import { copyTree } from './copy-tree.ts'
-import { Desk } from './copy-workspace.ts'
-import { wishOf } from './desired-attributes.ts'
+import { CopyWorkspace } from './copy-workspace.ts'
+import { desiredAttributes } from './desired-attributes.ts'
 import { fetchFiles } from './fetch.ts'
 import { type FileOrder, readOrder } from './order.ts'
 import { ServerLine } from './server-line.ts'
@@ -22,23 +22,23 @@ const terminated = 143
 const say = (line: string) => process.stdout.write(`${shownNames(line)}\n`)
 
 /** All that only the agent's own user may read is read before this process becomes another. */
-async function carryOut(order: FileOrder, directory: string, desk: Desk): Promise<void> {
-  const server = await ServerLine.open(order, desk)
+async function carryOut(order: FileOrder, directory: string, workspace: CopyWorkspace): Promise<void> {
+  const server = await ServerLine.open(order, workspace)
   try {
     const { copy, fetch, runAs, stdin } = order
     if (stdin !== undefined) return await deliver(stdin, server, directory)
     if (fetch !== undefined) {
       if (runAs !== null) become(runAs)
       const told = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
-      if (told !== null) desk.report({ error: told })
+      if (told !== null) workspace.report({ error: told })
     } else if (copy !== undefined) {
-      const wish = await wishOf(copy)
+      const desired = await desiredAttributes(copy)
       const spool = copy.kind === 'TREE' ? openSpool(directory) : null
       if (runAs !== null) become(runAs)
-      const copying: Copying = { copy, wish, desk, server, say, bare: [] }
+      const copying: Copying = { copy, desired, workspace, server, say, bare: [] }
       const changed = await (spool === null ? copyFile(copying) : copyTree(copying, spool))
       const told = bareText(copying.bare)
-      desk.report({ changed, ...(told !== null && { error: told }) })
+      workspace.report({ changed, ...(told !== null && { error: told }) })
     }
   } finally {
     server.close()
@@ -65,9 +65,9 @@ async function deliver(stdin: FileOfTask, server: ServerLine, directory: string)
 }
 
 /** Removes what is left of the temporary files of an order whose process was killed. */
-function clean(order: FileOrder, desk: Desk): void {
+function clean(order: FileOrder, workspace: CopyWorkspace): void {
   if (order.runAs !== null) become(order.runAs)
-  desk.sweep()
+  workspace.sweep()
 }
 
 /**
@@ -80,24 +80,24 @@ export async function workOnFiles(directory: string, what: string): Promise<void
   process.umask(0)
   const order = readOrder(directory)
   const isCleaning = what === 'clean'
-  const desk = new Desk(directory, order.taskId, isCleaning ? 'clean' : 'work')
-  if (isCleaning) return clean(order, desk)
+  const workspace = new CopyWorkspace(directory, order.taskId, isCleaning ? 'clean' : 'work')
+  if (isCleaning) return clean(order, workspace)
   const end = () => {
-    desk.sweep()
+    workspace.sweep()
     process.exit(terminated)
   }
   process.once('SIGTERM', end)
   try {
-    await carryOut(order, directory, desk)
+    await carryOut(order, directory, workspace)
   } catch (error) {
     const sentence = error instanceof Error ? error.message : String(error)
     process.stderr.write(`${sentence}\n`)
-    desk.report({ error: sentence })
+    workspace.report({ error: sentence })
     process.exitCode = error instanceof Failure ? error.exitCode : 1
   } finally {
-    desk.sweep()
+    workspace.sweep()
     process.off('SIGTERM', end)
-    desk.close()
+    workspace.close()
   }
   return undefined
 }

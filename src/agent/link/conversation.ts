@@ -19,9 +19,9 @@ type Hello = Payloads['AGENT_HELLO']
 
 /** Says HELLO over each link that comes up, and hands on what comes over it. `stop` ends its timers. */
 export function converse(parts: Parts): { stop(): void } {
-  const { link, pulse, runner, uplink, terminals, distrust, status, options, clock, log, dataDir } = parts
+  const { link, heartbeat, runner, outbox, terminals, distrust, status, options, clock, log, dataDir } = parts
   const instanceId = randomBytes(12).toString('base64url')
-  const receive = inbox({ runner, uplink, terminals, log })
+  const receive = inbox({ runner, outbox, terminals, log })
   let wasLinked = false
   let cancelProbe = () => {}
   let cancelIdle = () => {}
@@ -29,7 +29,7 @@ export function converse(parts: Parts): { stop(): void } {
   function closeWhenIdle(): void {
     cancelIdle()
     cancelIdle = clock.after(options.idleLink ?? usualIdleLink, () => {
-      if (uplink.isIdle && terminals.isIdle) void link.close()
+      if (outbox.isIdle && terminals.isIdle) void link.close()
       else closeWhenIdle()
     })
   }
@@ -42,7 +42,7 @@ export function converse(parts: Parts): { stop(): void } {
   link.subscribe({
     opened() {
       status.relinked()
-      const tasks = uplink.begin({
+      const tasks = outbox.begin({
         sendReceived: (received) => void link.send('SCRIPT_RECEIVED', received),
         sendPhase: (reached) => void link.send('SCRIPT_PHASE', reached),
         sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
@@ -58,9 +58,9 @@ export function converse(parts: Parts): { stop(): void } {
         log('WARN', 'that this version is linked could not be kept', { error: String(error) }),
       )
       for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
-      cancelProbe = clock.after(helloPatience, () => uplink.probe())
+      cancelProbe = clock.after(helloPatience, () => outbox.probe())
       if (options.onDemand) closeWhenIdle()
-      if (wasLinked) pulse.beatNow()
+      if (wasLinked) heartbeat.beatNow()
       wasLinked = true
     },
     received(message) {
@@ -69,13 +69,13 @@ export function converse(parts: Parts): { stop(): void } {
     },
     drained() {
       // Neither a flood of a script nor one of a session holds up the other's.
-      while (terminals.turn()) uplink.flow()
-      uplink.flow()
+      while (terminals.turn()) outbox.flow()
+      outbox.flow()
     },
     closed() {
       status.relinked()
       stop()
-      uplink.end()
+      outbox.end()
       terminals.end()
     },
   })

@@ -10,7 +10,7 @@ import {
 } from '../../core/protocol/messages.ts'
 import type { Execution } from '../executions/execution.ts'
 import type { Runner } from '../executions/runner.ts'
-import type { Trouble } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../throttled-errors.ts'
 
 /** Bytes of one execution that may be unacknowledged (design "Flow control"). */
 const window = 1024 * 1024
@@ -32,7 +32,7 @@ export interface Sending {
   sendComplete(complete: ScriptComplete): string
   /** `bytes` are read before it returns, and may be used again. */
   sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string
-  /** False while too much waits in the socket; `Uplink.flow` is called when there is room again. */
+  /** False while too much waits in the socket; `Outbox.flow` is called when there is room again. */
   hasRoom(): boolean
 }
 
@@ -51,18 +51,18 @@ interface Progress {
 }
 
 /** Brings output and ends to the server over one link after the other, until they are acknowledged (contract §4). */
-export class Uplink {
+export class Outbox {
   readonly #runner: Runner
-  readonly #trouble: Trouble
+  readonly #errors: ThrottledErrors
   readonly #progress = new Map<string, Progress>()
   readonly #sentFor = new BoundedMap<string, string>(rememberedFrames)
   /** What may have something to send, in the order in which it has its turn: one chunk, then the next one's. */
   readonly #turns = new Set<Execution>()
   #sending: Sending | null = null
 
-  constructor(runner: Runner, trouble: Trouble) {
+  constructor(runner: Runner, errors: ThrottledErrors) {
     this.#runner = runner
-    this.#trouble = trouble
+    this.#errors = errors
     runner.subscribe({
       changed: (execution) => this.#changed(execution),
       received: ({ taskId }, sequence) => this.#sending?.sendReceived({ taskId, journal: { sequence } }),
@@ -209,7 +209,7 @@ export class Uplink {
       what()
       return true
     } catch (error) {
-      this.#trouble.tell('output waits', execution.taskId, error)
+      this.#errors.tell('output waits', execution.taskId, error)
       this.#lookAgain(execution, this.#progressOf(execution.taskId), againAfter)
       return false
     }
@@ -220,7 +220,7 @@ export class Uplink {
     try {
       return execution.lastSequence
     } catch (error) {
-      this.#trouble.tell('output waits', execution.taskId, error)
+      this.#errors.tell('output waits', execution.taskId, error)
       return -1
     }
   }

@@ -9,14 +9,14 @@ const enrollmentsAtOnce = 3
 
 /** Begins heartbeats and metrics, and does what their answers ask for. `setLevel` takes the level of logs that the server gives. */
 export function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
-  const { pulse, status, runner, uplink, link, options } = parts
+  const { heartbeat, status, runner, outbox, link, options } = parts
   const registerAnew = registrar(parts)
-  pulse.start({
+  heartbeat.start({
     reached(wasAway) {
       status.heard()
       runner.sweep()
       // The link comes after the first answer, as signatures are judged by the server's clock.
-      if (!options.onDemand || !uplink.isIdle) link.open()
+      if (!options.onDemand || !outbox.isIdle) link.open()
       if (wasAway) link.retryNow()
     },
     missed: (reason) => status.unheard(reason),

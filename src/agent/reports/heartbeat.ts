@@ -29,7 +29,7 @@ const pollEvery = 10
 /** Milliseconds after which the facts of the host are gathered again without a new link. */
 const factsEvery = 3_600_000
 
-export interface PulseOptions {
+export interface HeartbeatOptions {
   readonly api: ServerApi
   readonly agentId: string
   readonly dataDir: string
@@ -62,8 +62,8 @@ export interface PulseEvents {
 }
 
 /** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
-export class Pulse {
-  readonly #options: PulseOptions
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
   #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
   readonly #backoff: AgentBackoff
   readonly #health: ReturnType<typeof healthOf>
@@ -84,7 +84,7 @@ export class Pulse {
   #isMeasuring = false
   #isSending = false
 
-  constructor(options: PulseOptions) {
+  constructor(options: HeartbeatOptions) {
     this.#options = options
     this.#backoff = agentBackoff(options.random)
     this.#health = healthOf(options.dataDir)

@@ -37,11 +37,11 @@ async function putFile(
   const name = basename(path)
   const found = formerOf(directory, name)
   const usual = 0o666 & ~process.umask()
-  const wish = { mode: undefined, sourceMode: usual, ...nobody }
+  const desired = { mode: undefined, sourceMode: usual, ...nobody }
   const replacement = new Replacement(temporaries, directory, name)
   try {
     for await (const piece of bytes) await replacement.write(piece)
-    const attributes = attributesFor(wish, found?.isFile() === true ? found : null)
+    const attributes = attributesFor(desired, found?.isFile() === true ? found : null)
     await replacement.commit(attributes, { keepsFormer: false })
   } finally {
     await replacement.close()
@@ -66,9 +66,9 @@ async function unpack(
     directory.remove(name)
     for await (const piece of bytes) await tar.write(piece)
     await tar.end()
-    const wish = { mode: undefined, sourceMode: undefined, ...nobody }
+    const desired = { mode: undefined, sourceMode: undefined, ...nobody }
     const bare: string[] = []
-    await putTree({ copy: { path }, wish, desk: temporaries, say: () => {}, bare }, fd, mostEntries)
+    await putTree({ copy: { path }, desired, workspace: temporaries, say: () => {}, bare }, fd, mostEntries)
     return bareText(bare)
   } finally {
     await tar.settled()

@@ -7,7 +7,7 @@ import { ask } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
 import { isWatched } from '../text/screen.ts'
 import { withSpinner } from '../text/spinner.ts'
-import { joinHosts, type Wish } from './join-hosts.ts'
+import { type JoinRequest, joinHosts } from './join-hosts.ts'
 import { exitOfJoins, type JoinOutcome, showJoins, textOf } from './outcome.ts'
 
 /** Hosts at once: sshd begins to refuse the eleventh that has not logged in yet (MaxStartups), and a jump meets all of them. */
@@ -63,7 +63,7 @@ function progress(ended: number, all: number, now: ReadonlyMap<string, string>):
 /** `rsm hosts join --ssh`: shows what becomes of the hosts, and sets the exit code (contract §9). */
 export async function joinOverSsh(
   screen: Screen,
-  by: Pick<Wish, 'enrollment' | 'version' | 'made'> & { readonly client: Client },
+  by: Pick<JoinRequest, 'enrollment' | 'version' | 'made'> & { readonly client: Client },
   flags: SshFlags,
 ): Promise<{ hosts: JoinOutcome[] }> {
   const hosts = namesOf(flags.ssh)

@@ -11,7 +11,7 @@ import { openExecutables } from './executables.ts'
 import { type JoinSetting, joinHost } from './join-host.ts'
 import { cancelled, type JoinOutcome, outcomeOf } from './outcome.ts'
 
-export interface Wish extends Omit<JoinSetting, 'executables' | 'script' | 'enroll'> {
+export interface JoinRequest extends Omit<JoinSetting, 'executables' | 'script' | 'enroll'> {
   readonly hosts: readonly string[]
   /** At once. */
   readonly concurrency: number
@@ -34,7 +34,7 @@ interface Token {
 }
 
 /** Single-use tokens. The first is made before any host is spoken to: whoever may make none learns it at once. */
-async function openTokens(client: Client, { enrollment, made }: Pick<Wish, 'enrollment' | 'made'>) {
+async function openTokens(client: Client, { enrollment, made }: Pick<JoinRequest, 'enrollment' | 'made'>) {
   const unused = new Set<number>()
   async function make() {
     const created = await client.enrollments.create({ ...enrollment, maxUses: 1 })
@@ -68,9 +68,13 @@ async function openTokens(client: Client, { enrollment, made }: Pick<Wish, 'enro
 type Tokens = Awaited<ReturnType<typeof openTokens>>
 
 /** Joins one host after the other until there are none left. */
-async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wish: Wish): Promise<void> {
-  const { signal, ended } = wish
-  const waiting = [...wish.hosts]
+async function joinAll(
+  tokens: Tokens,
+  setting: Omit<JoinSetting, 'enroll'>,
+  request: JoinRequest,
+): Promise<void> {
+  const { signal, ended } = request
+  const waiting = [...request.hosts]
   const running = new Map<string, () => void>()
   const now = new Map<string, string>()
   const end = (outcome: JoinOutcome) => {
@@ -86,7 +90,7 @@ async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wis
       token = await tokens.next()
       return token.join
     }
-    const tell = (what: string) => wish.doing(now.set(host, what))
+    const tell = (what: string) => request.doing(now.set(host, what))
     const { result, kill } = joinHost(host, { ...setting, enroll }, tell)
     running.set(host, kill)
     const joined = await result
@@ -103,7 +107,7 @@ async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wis
   // A second Ctrl-C ends us at once.
   process.on('exit', killAll)
   try {
-    await Promise.all(Array.from({ length: wish.concurrency }, work))
+    await Promise.all(Array.from({ length: request.concurrency }, work))
   } finally {
     // After a defect others may still be under way.
     killAll()
@@ -116,18 +120,18 @@ async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wis
  * Installs and joins hosts over the OpenSSH of who types (contract §10). Errors: those that every host would meet, before any is
  * spoken to: no ssh here, nothing to copy, no right to make tokens.
  */
-export async function joinHosts(client: Client, wish: Wish): Promise<void> {
+export async function joinHosts(client: Client, request: JoinRequest): Promise<void> {
   if (!isOnPath('ssh', process.env['PATH'] ?? ''))
     throw new RsmError('unavailable', 'there is no ssh on the PATH', {
       hint: 'install the OpenSSH client: apt-get install openssh-client, or dnf install openssh-clients',
     })
   const directory = await mkdtemp(join(tmpdir(), 'rsm-join-'))
   try {
-    const executables = await openExecutables(client, directory, wish.version)
-    const tokens = await openTokens(client, wish)
+    const executables = await openExecutables(client, directory, request.version)
+    const tokens = await openTokens(client, request)
     try {
       const script = ownText('packaging/install.sh')
-      await joinAll(tokens, { ...wish, executables, script }, wish)
+      await joinAll(tokens, { ...request, executables, script }, request)
     } finally {
       // They expire; what became of the hosts counts.
       await tokens.tidy().catch(() => {})

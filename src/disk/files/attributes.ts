@@ -31,7 +31,7 @@ export const modeBits = 0o7777
 const setIds = 0o6000
 
 /** What an order asks for, by numbers; undefined where it does not say. */
-export interface Wish {
+export interface DesiredAttributes {
   readonly mode: number | undefined
   readonly sourceMode: number | undefined
   readonly uid: number | null
@@ -42,19 +42,26 @@ export interface Wish {
 const usualMode = 0o644
 
 /** `former`: the regular file that is replaced. `entryMode`: of the entry of a tar (contract §13). */
-export function attributesFor(wish: Wish, former: Stats | null, entryMode?: number): Attributes {
-  const source = wish.sourceMode ?? entryMode
+export function attributesFor(
+  desired: DesiredAttributes,
+  former: Stats | null,
+  entryMode?: number,
+): Attributes {
+  const source = desired.sourceMode ?? entryMode
   const formerMode = former === null ? undefined : former.mode & modeBits
   return {
-    mode: wish.mode ?? formerMode ?? (source === undefined ? usualMode : source & modeBits & ~setIds),
-    uid: wish.uid ?? former?.uid ?? null,
-    gid: wish.gid ?? former?.gid ?? null,
+    mode: desired.mode ?? formerMode ?? (source === undefined ? usualMode : source & modeBits & ~setIds),
+    uid: desired.uid ?? former?.uid ?? null,
+    gid: desired.gid ?? former?.gid ?? null,
   }
 }
 
 /** Whether its source has a setuid or setgid that a new file does not get. */
-export const losesSetIds = ({ mode, sourceMode }: Wish, former: Stats | null, entryMode = 0): boolean =>
-  mode === undefined && former === null && ((sourceMode ?? entryMode) & setIds) !== 0
+export const losesSetIds = (
+  { mode, sourceMode }: DesiredAttributes,
+  former: Stats | null,
+  entryMode = 0,
+): boolean => mode === undefined && former === null && ((sourceMode ?? entryMode) & setIds) !== 0
 
 type Owner = Pick<Stats, 'uid' | 'gid'>
 

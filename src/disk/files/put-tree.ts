@@ -1,5 +1,5 @@
 import { basename, dirname, join, normalize } from 'node:path'
-import { assertGivable, attributesFor, losesSetIds, modeBits, type Wish } from './attributes.ts'
+import { assertGivable, attributesFor, type DesiredAttributes, losesSetIds, modeBits } from './attributes.ts'
 import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { HeldDirectory, kindOf } from './held-directory.ts'
@@ -14,7 +14,7 @@ const usualMode = 0o755
 const ownersMode = 0o700
 
 /** Whether an owner or a group is asked for. */
-const isAsked = ({ uid, gid }: Wish) => uid !== null || gid !== null
+const isAsked = ({ uid, gid }: DesiredAttributes) => uid !== null || gid !== null
 
 interface Step {
   readonly name: string
@@ -89,7 +89,7 @@ class TreeCopy {
       const found = parent.lstat(name)
       if (found === null) {
         if (this.#placing.copy.check !== undefined) {
-          parent.assertTakes(this.#placing.wish, parent.pathOf(name))
+          parent.assertTakes(this.#placing.desired, parent.pathOf(name))
           return null
         }
         this.#make(parent, name, names.slice(0, depth + 1), usualMode)
@@ -103,17 +103,17 @@ class TreeCopy {
   }
 
   #make(parent: HeldDirectory, name: string, names: readonly string[], mode: number): void {
-    const { desk, wish } = this.#placing
+    const { workspace, desired } = this.#placing
     const isLate = (mode & ownersMode) !== ownersMode
-    desk.assertLeave()
+    workspace.assertLeave()
     // Its mode from the beginning where its owner stays: a chmod may clear the setgid that it gets from its parent.
-    parent.makeDirectory(name, isLate || isAsked(wish) ? ownersMode : mode)
-    desk.report({ changed: true })
+    parent.makeDirectory(name, isLate || isAsked(desired) ? ownersMode : mode)
+    workspace.report({ changed: true })
     this.changed = true
     const made = parent.child(name)
     try {
       if (isLate) this.#late.push({ names, mode })
-      made.settle(wish.uid, wish.gid, isLate ? ownersMode : mode)
+      made.settle(desired.uid, desired.gid, isLate ? ownersMode : mode)
     } finally {
       made.close()
     }
@@ -133,7 +133,7 @@ class TreeCopy {
     if (parent?.lstat(name) != null) return this.#own(this.#enter(names))
     this.changed = true
     if (parent === null || this.#placing.copy.check !== undefined) {
-      parent?.assertTakes(this.#placing.wish, this.#pathOf(names))
+      parent?.assertTakes(this.#placing.desired, this.#pathOf(names))
       return this.#placing.say(`${this.#pathOf(names)} would be made`)
     }
     this.#make(parent, name, names, fresh)
@@ -142,18 +142,18 @@ class TreeCopy {
 
   /** Of a directory that was there, only what is asked for is changed. */
   #own(directory: HeldDirectory | null): void {
-    const { wish, copy, desk, say } = this.#placing
+    const { desired, copy, workspace, say } = this.#placing
     if (directory === null) return
     const { uid, gid } = directory.stat()
-    if ((wish.uid ?? uid) === uid && (wish.gid ?? gid) === gid) return
+    if ((desired.uid ?? uid) === uid && (desired.gid ?? gid) === gid) return
     this.changed = true
     if (copy.check !== undefined) {
-      assertGivable({ uid: wish.uid, gid: wish.gid }, directory.stat(), directory.path)
+      assertGivable({ uid: desired.uid, gid: desired.gid }, directory.stat(), directory.path)
       return say(`owner of ${directory.path} would change`)
     }
-    desk.assertLeave()
-    directory.settle(wish.uid, wish.gid, null)
-    desk.report({ changed: true })
+    workspace.assertLeave()
+    directory.settle(desired.uid, desired.gid, null)
+    workspace.report({ changed: true })
     return undefined
   }
 
@@ -174,7 +174,7 @@ class TreeCopy {
       directory,
       name,
       former,
-      wanted: attributesFor(this.#placing.wish, former, mode),
+      wanted: attributesFor(this.#placing.desired, former, mode),
       isSameText: isSame,
       size,
     }
@@ -182,32 +182,33 @@ class TreeCopy {
     const isPlain = () => this.#root !== null && this.#judged.files.has(this.#root, names.join('/'))
     if (await settle(this.#placing, place, pieces, isPlain)) {
       this.changed = true
-      if (losesSetIds(this.#placing.wish, former, mode)) this.#placing.bare.push(place.path)
+      if (losesSetIds(this.#placing.desired, former, mode)) this.#placing.bare.push(place.path)
     }
     // The next entry begins where this one ends.
     if (small === null) for await (const _ of entry.pieces);
   }
 
   #putLink({ names, target }: TreeEntry, directory: HeldDirectory | null): void {
-    const { copy, desk, wish, say } = this.#placing
+    const { copy, workspace, desired, say } = this.#placing
     const name = names.at(-1) ?? ''
     const path = this.#pathOf(names)
     const found = directory === null ? null : formerOf(directory, name)
     const isSame = found?.isSymbolicLink() === true && directory?.readLink(name) === target
-    if (isSame && (wish.uid ?? found?.uid) === found?.uid && (wish.gid ?? found?.gid) === found?.gid) return
+    if (isSame && (desired.uid ?? found?.uid) === found?.uid && (desired.gid ?? found?.gid) === found?.gid)
+      return
     this.changed = true
     if (directory !== null) assertReplaceable(directory, name, true)
-    if (copy.check !== undefined) directory?.assertTakes(wish, path)
+    if (copy.check !== undefined) directory?.assertTakes(desired, path)
     if (directory === null || copy.check !== undefined)
       return say(`${path} would be ${found === null ? 'written' : 'replaced'}`)
-    const temporary = desk.reserve(directory)
+    const temporary = workspace.reserve(directory)
     try {
       directory.makeLink(temporary, target)
-      if (isAsked(wish)) directory.own(temporary, wish, path)
-      desk.assertLeave()
-      if (copy.backup === true && found !== null) directory.link(name, backupName(name, desk.taskId))
+      if (isAsked(desired)) directory.own(temporary, desired, path)
+      workspace.assertLeave()
+      if (copy.backup === true && found !== null) directory.link(name, backupName(name, workspace.taskId))
       directory.rename(temporary, name)
-      desk.report({ changed: true })
+      workspace.report({ changed: true })
     } finally {
       directory.remove(temporary)
     }
@@ -216,7 +217,7 @@ class TreeCopy {
 }
 
 /** The directory that a tree goes to. One that is missing is made, in a directory that is there. */
-function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; isNew: boolean } {
+function rootOf({ copy, workspace, desired }: Placing): { root: HeldDirectory | null; isNew: boolean } {
   const path = normalize(copy.path).replace(/(?<=.)\/$/, '')
   const isMeantAsDirectory = copy.path.endsWith('/')
   if (path === '/') return { root: HeldDirectory.open(path), isNew: false }
@@ -232,15 +233,15 @@ function rootOf({ copy, desk, wish }: Placing): { root: HeldDirectory | null; is
       throw new Failure(`${path} is ${kindOf(found)}, and no directory`)
     }
     if (copy.check !== undefined) {
-      parent.assertTakes(wish, path)
+      parent.assertTakes(desired, path)
       return { root: null, isNew: true }
     }
-    desk.assertLeave()
-    parent.makeDirectory(name, isAsked(wish) ? ownersMode : usualMode)
+    workspace.assertLeave()
+    parent.makeDirectory(name, isAsked(desired) ? ownersMode : usualMode)
     parent.sync()
-    desk.report({ changed: true })
+    workspace.report({ changed: true })
     const root = parent.child(name)
-    root.settle(wish.uid, wish.gid, usualMode)
+    root.settle(desired.uid, desired.gid, usualMode)
     return { root, isNew: true }
   } finally {
     parent.close()

@@ -112,7 +112,7 @@ export function backupName(name: string, taskId: string): string {
 
 /** A file that is being made beside the one whose place it takes. */
 export class Replacement {
-  readonly #desk: Temporaries
+  readonly #workspace: Temporaries
   readonly #directory: HeldDirectory
   readonly #name: string
   readonly #temporary: string
@@ -120,12 +120,12 @@ export class Replacement {
   readonly #text: Appender
   #isPlaced = false
 
-  constructor(desk: Temporaries, directory: HeldDirectory, name: string) {
-    this.#desk = desk
+  constructor(workspace: Temporaries, directory: HeldDirectory, name: string) {
+    this.#workspace = workspace
     this.#directory = directory
     this.#name = name
     assertReplaceable(directory, name)
-    const { name: temporary, fd } = addBeside(directory, name, () => desk.create(directory))
+    const { name: temporary, fd } = addBeside(directory, name, () => workspace.create(directory))
     this.#temporary = temporary
     this.#fd = fd
     this.#text = new Appender(fd, { isSynced: true })
@@ -147,13 +147,13 @@ export class Replacement {
     } catch (error) {
       throw refusedBy(error, this.#path, 'fsync')
     }
-    this.#desk.assertLeave()
+    this.#workspace.assertLeave()
     const former = assertReplaceable(this.#directory, this.#name)
     if (keepsFormer && former !== null)
-      this.#directory.link(this.#name, backupName(this.#name, this.#desk.taskId))
+      this.#directory.link(this.#name, backupName(this.#name, this.#workspace.taskId))
     this.#directory.rename(this.#temporary, this.#name)
     this.#isPlaced = true
-    this.#desk.report({ changed: true })
+    this.#workspace.report({ changed: true })
   }
 
   /** To be called in any case: a temporary file that took no place goes. */
@@ -170,12 +170,12 @@ export class Replacement {
     try {
       from = this.#directory.openFile(this.#name)
     } catch (error) {
-      return this.#desk.note(notKept(this.#path, error instanceof Error ? error.message : String(error)))
+      return this.#workspace.note(notKept(this.#path, error instanceof Error ? error.message : String(error)))
     }
     try {
       const isWider = (fstatSync(from).mode & modeBits & ~mode) !== 0
       const { isKept, isAble, why } = isWider ? this.#narrowed(from, mode) : copyExtended(from, this.#fd)
-      if (!isKept) this.#desk.note(notKept(isAble ? this.#path : 'files that are replaced', why))
+      if (!isKept) this.#workspace.note(notKept(isAble ? this.#path : 'files that are replaced', why))
     } finally {
       closeSync(from)
     }
@@ -183,7 +183,7 @@ export class Replacement {
 
   /** By way of an empty file, because cp gives the mode, too: that of the former file may open the new content to more users. */
   #narrowed(from: number, mode: number): ReturnType<typeof copyExtended> {
-    const { name, fd } = this.#desk.create(this.#directory)
+    const { name, fd } = this.#workspace.create(this.#directory)
     try {
       this.#directory.remove(name)
       const first = copyExtended(from, fd)

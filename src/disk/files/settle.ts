@@ -1,6 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
-import { apply, assertGivable, fits, type Wish } from './attributes.ts'
+import { apply, assertGivable, type DesiredAttributes, fits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { HeldDirectory } from './held-directory.ts'
@@ -24,8 +24,8 @@ export const bareText = (paths: readonly string[]): string | null =>
 /** What files are put in their places with. */
 export interface Placing {
   readonly copy: Pick<CopyOrder, 'path' | 'backup' | 'check'>
-  readonly wish: Wish
-  readonly desk: Temporaries
+  readonly desired: DesiredAttributes
+  readonly workspace: Temporaries
   /** Collects the paths of new files that did not get the setuid or setgid of their source. */
   readonly bare: string[]
   /** For people who read what a copy did. */
@@ -34,7 +34,7 @@ export interface Placing {
 
 /** Makes one file what it is to be, or says what that would change; answers whether there was anything. */
 export async function settle(
-  { copy, desk, say }: Placing,
+  { copy, workspace, say }: Placing,
   place: Comparison,
   pieces: () => AsyncIterable<Buffer> | Iterable<Buffer>,
   isPlain?: () => boolean,
@@ -49,11 +49,11 @@ export async function settle(
     return true
   }
   if (isInPlace) {
-    applyTo(place, directory, desk)
+    applyTo(place, directory, workspace)
     say(`owner or mode of ${path} changed`)
     return true
   }
-  const replacement = new Replacement(desk, directory, name)
+  const replacement = new Replacement(workspace, directory, name)
   try {
     for await (const piece of pieces()) await replacement.write(piece)
     await replacement.commit(wanted, { keepsFormer: copy.backup === true, isPlain })
@@ -80,15 +80,15 @@ function judge({ directory, name, former, wanted, path }: Comparison, isInPlace:
 function applyTo(
   { name, former, wanted, path }: Comparison,
   directory: HeldDirectory,
-  desk: Temporaries,
+  workspace: Temporaries,
 ): void {
   assertMutable(directory, name)
   const fd = directory.openFile(name)
   try {
     if (fstatSync(fd).ino !== former?.ino) throw new Failure(`${path} has just been replaced`)
-    desk.assertLeave()
+    workspace.assertLeave()
     apply(wanted, fd, path)
-    desk.report({ changed: true })
+    workspace.report({ changed: true })
   } finally {
     closeSync(fd)
   }

@@ -40,7 +40,7 @@ import { createLocalFacts } from '../storage/local-facts.ts'
 import { createLocalHints } from '../storage/local-hints.ts'
 import { refuseElsewhere } from '../storage/moved-store.ts'
 import type { Backup, BackupOptions } from '../storage/ports/keep.ts'
-import { createHeld } from '../tasks/restore-hold.ts'
+import { createRestoreHold } from '../tasks/restore-hold.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 
 export { checkBackup, writeCheckedFile } from '../storage/files/backup/checked-file.ts'
@@ -175,7 +175,7 @@ export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Pr
       const parts = { executions, store, serverRuns, member, clock, facts: createLocalFacts(), log }
       // No agent speaks to this process.
       const noAgents = { keys: { isAuthentic: () => false }, webhookEvents: { write() {} } }
-      const held = createHeld({ ...parts, ...noAgents, ended: () => {} }, { get: () => undefined })
+      const held = createRestoreHold({ ...parts, ...noAgents, ended: () => {} }, { get: () => undefined })
       // As a start does: what may have run since the backup is not sent again.
       await held.load()
       await held.settle()

@@ -5,14 +5,14 @@ import { WrongOffset } from '../storage/ports/files.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
-import type { Contents } from './blob-codec.ts'
+import type { BlobCodec } from './blob-codec.ts'
 
 /** Files whose digest goes on where the last bytes ended; of others it is made of what is stored. */
 const mostDigests = 256
 
-interface Growing {
+interface AppendUploadOptions {
   readonly store: Store
-  readonly contents: Contents
+  readonly blobs: BlobCodec
   readonly finish: (id: string, content: string | null) => Promise<void>
   readonly remove: (file: FileRecord) => Promise<void>
   /** The bytes alone, of a file whose record is gone. */
@@ -67,7 +67,14 @@ function conflict({ offset }: WrongOffset): RsmError {
 }
 
 /** Takes in files piece by piece, until they are whole. */
-export function createGrowing({ store, contents, finish, remove, discard, maxFileSize }: Growing) {
+export function createAppendUpload({
+  store,
+  blobs,
+  finish,
+  remove,
+  discard,
+  maxFileSize,
+}: AppendUploadOptions) {
   const digests = new BoundedMap<string, { hash: Hash; offset: number }>(mostDigests)
   const busy = new Set<string>()
 
@@ -99,7 +106,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
     const hash = digestAt(file.id, size)
     if (hash) return hash.digest('hex')
     const whole = createHash('sha256')
-    for await (const piece of contents.read(file, 0, size)) whole.update(piece)
+    for await (const piece of blobs.read(file, 0, size)) whole.update(piece)
     return whole.digest('hex')
   }
 
@@ -140,7 +147,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
       hash?.update(piece)
       hashed += piece.length
     })
-    const stored = await contents.append(file, offset, bytes, endsHere)
+    const stored = await blobs.append(file, offset, bytes, endsHere)
     // Of a secret file the last bytes may have been left out.
     if (hash && stored === hashed) digests.set(file.id, { hash, offset: stored })
     if (!end && !endsHere(stored)) return { file, offset: stored }
@@ -150,7 +157,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
   return {
     /** Bytes of it that are durable. */
     offset: (file: FileRecord): Promise<number> =>
-      file.isComplete ? Promise.resolve(file.size ?? 0) : contents.size(file),
+      file.isComplete ? Promise.resolve(file.size ?? 0) : blobs.size(file),
 
     /**
      * Adds what has come; what came before a cut stays. Errors: `conflict` with `{offset}` for another place than the file's end,
@@ -158,7 +165,7 @@ export function createGrowing({ store, contents, finish, remove, discard, maxFil
      */
     async add(file: FileRecord, arrival: Arrival): Promise<GrownFile> {
       if (file.isComplete) throw conflict(new WrongOffset(file.size ?? 0))
-      if (busy.has(file.id)) throw conflict(new WrongOffset(await contents.size(file)))
+      if (busy.has(file.id)) throw conflict(new WrongOffset(await blobs.size(file)))
       busy.add(file.id)
       try {
         return await add(file, arrival)

@@ -6,7 +6,7 @@ import type { FileRecord } from '../storage/records/file.ts'
 import { opened, plainSize, sealed, sealedChunk, storedOffset, wholeChunks } from './sealing.ts'
 
 /** The bytes of files as they were given, whether they are stored sealed or not. */
-export interface Contents {
+export interface BlobCodec {
   /** The key of a new secret file, as its record holds it. */
   newKey(id: string): string
   /** Bytes that are durable of a file that is not complete; of a secret one whole chunks, as what follows them may be torn. */
@@ -22,7 +22,7 @@ export interface Contents {
   read(file: FileRecord, from: number, to: number): AsyncGenerator<Uint8Array>
 }
 
-export function createContents(files: Files, keys: Pick<Keys, 'seal' | 'open'>): Contents {
+export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>): BlobCodec {
   const context = (id: string) => `files/${id}`
 
   function keyOf({ id, sealedKey }: FileRecord): Buffer {

@@ -10,8 +10,8 @@ import type { Files } from '../storage/ports/files.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
-import { type Arrival, createGrowing, type GrownFile, tooLarge } from './append-upload.ts'
-import { createContents } from './blob-codec.ts'
+import { type Arrival, createAppendUpload, type GrownFile, tooLarge } from './append-upload.ts'
+import { createBlobCodec } from './blob-codec.ts'
 import { createUploadRoom } from './upload-room.ts'
 import { createUploads } from './uploads.ts'
 
@@ -67,13 +67,13 @@ export interface FileKeeper {
 
 export function createFileKeeper(parts: Parts): FileKeeper {
   const { store, files, keys, facts, agreed, clock, log, maxFileSize } = parts
-  const contents = createContents(files, keys)
+  const blobs = createBlobCodec(files, keys)
   const uploads = createUploads(store)
   const mostBytes = parts.maxUploadBytes
   const room = createUploadRoom({ store, uploads, files, clock, mostBytes, maxFileSize })
-  const growing = createGrowing({
+  const appendUpload = createAppendUpload({
     store,
-    contents,
+    blobs,
     finish: (id, content) => files.finish(id, content),
     remove,
     discard: (id) => files.remove(id),
@@ -204,7 +204,7 @@ export function createFileKeeper(parts: Parts): FileKeeper {
       if (size !== null && size > maxFileSize) throw tooLarge(maxFileSize, size)
       await room.demand({ userId, id: null, size: size ?? 0, coming: size ?? 0 })
       const id = opaqueId(clock.now())
-      const sealedKey = isSecret ? contents.newKey(id) : null
+      const sealedKey = isSecret ? blobs.newKey(id) : null
       const file = { ...recordOf(id, userId, null), name, size, sha256, sealedKey }
       await store.transact((tx) => tx.put('files', file))
       return file
@@ -221,16 +221,16 @@ export function createFileKeeper(parts: Parts): FileKeeper {
         return file
       })
     },
-    offset: (file) => growing.offset(file),
+    offset: (file) => appendUpload.offset(file),
     async add(file, arrival) {
-      const grown = await growing.add(file, await withRoom(file, arrival))
+      const grown = await appendUpload.add(file, await withRoom(file, arrival))
       facts.publish('fileBytes', { direction: 'in', bytes: grown.offset - arrival.offset })
       return grown
     },
     async *read(file, from, to) {
       let bytes = 0
       try {
-        for await (const piece of contents.read(file, from, to)) {
+        for await (const piece of blobs.read(file, from, to)) {
           bytes += piece.length
           yield piece
         }

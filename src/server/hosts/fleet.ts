@@ -8,14 +8,14 @@ import { createDirectory, type Directory } from '../../core/selector/directory.t
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
-import { only } from '../storage/pick.ts'
+import { pick } from '../storage/pick.ts'
 import type { PresenceView, Views } from '../storage/ports/presence.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/cluster.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { createMemberships, keptBy } from './memberships.ts'
 import { fieldsOf } from './reported.ts'
-import { inTurns } from './slices.ts'
+import { runInSlices } from './slices.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {
@@ -95,13 +95,13 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     async targets(cluster, field, awaits) {
       if (cluster.selector === null) return cluster.hostIds
       const selector = parseSelector(cluster.selector, field)
-      const hosts = await inTurns(
+      const hosts = await runInSlices(
         resolveInSlices(selector, await directory(awaits), { field, strictness: 'names' }),
       )
       return hosts.map(({ id }) => id)
     },
     async select(selector, field, awaits) {
-      const hosts = await inTurns(
+      const hosts = await runInSlices(
         resolveInSlices(parseSelector(selector, field), await directory(awaits), { field }),
       )
       return hosts.map(({ id }) => id)
@@ -144,11 +144,11 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
             ? (await memberships.dynamic(record, selector, known)).ids
             : record.hostIds
         shown.push({
-          ...only(record, 'id', 'name', 'description'),
+          ...pick(record, 'id', 'name', 'description'),
           hostIds,
           selector,
           hostCount: hostIds.length,
-          ...only(record, 'createdAt', 'updatedAt'),
+          ...pick(record, 'createdAt', 'updatedAt'),
         })
       }
       return shown

@@ -5,7 +5,7 @@ import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/cluster.ts'
-import { inTurns } from './slices.ts'
+import { runInSlices } from './slices.ts'
 
 /** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
 const membershipLife = 1000
@@ -73,7 +73,7 @@ export function createMemberships(store: Store, { directory, changes, log }: Kno
     known: Directory,
   ): Promise<number[]> {
     try {
-      const hosts = await inTurns(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
+      const hosts = await runInSlices(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
       unresolved.delete(cluster.id)
       return hosts.map(({ id }) => id)
     } catch (error) {

@@ -9,7 +9,7 @@ import type { Sliced } from '../../core/selector/resolve.ts'
 const eventLoop = new Mutex()
 
 /** Does sliced work so that requests and heartbeats are answered meanwhile, however much of it there is at once. */
-export async function inTurns<T>(work: Sliced<T>): Promise<T> {
+export async function runInSlices<T>(work: Sliced<T>): Promise<T> {
   for (;;) {
     const step = work.next()
     if (step.done === true) return step.value

@@ -5,7 +5,7 @@ import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices, type Strictness } from '../../core/selector/resolve.ts'
 import type { ClusterService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { inTurns } from '../hosts/slices.ts'
+import { runInSlices } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/cluster.ts'
@@ -63,7 +63,7 @@ export function createClusters(context: Context): ClusterService {
     await tx.lock('clusters')
     const { items } = await tx.query('clusters')
     const clusters = [next, ...items.filter(({ id }) => id !== next.id)]
-    await inTurns(resolveInSlices(selector, createDirectory(hosts, clusters), { strictness }))
+    await runInSlices(resolveInSlices(selector, createDirectory(hosts, clusters), { strictness }))
   }
 
   return {

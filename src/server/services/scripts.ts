@@ -12,7 +12,7 @@ import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/script
 import type { ScriptService } from '../../core/services.ts'
 import { sha256 } from '../../disk/digest.ts'
 import { pageOf, slicePage, storePage } from '../storage/paging.ts'
-import { only } from '../storage/pick.ts'
+import { pick } from '../storage/pick.ts'
 import { authors } from '../storage/records/records.ts'
 import type { ScriptRecord } from '../storage/records/script.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
@@ -66,14 +66,14 @@ function listed(record: ScriptRecord): ScriptSummary {
 }
 
 const head = (record: ScriptRecord) => ({
-  ...only(record, 'id', 'name', 'description', 'type', 'timeout', 'tags', 'category', 'version', 'sha256'),
-  ...only(record, 'createdBy', 'createdAt', 'updatedAt'),
+  ...pick(record, 'id', 'name', 'description', 'type', 'timeout', 'tags', 'category', 'version', 'sha256'),
+  ...pick(record, 'createdBy', 'createdAt', 'updatedAt'),
 })
 
 function summaryOf(script: ScriptRecord): ScriptVersionSummary {
   const bytes = Buffer.byteLength(script.content)
   const who = { changedBy: authors.scripts(script), changedAt: script.updatedAt }
-  return { ...only(script, 'version', 'name', 'type', 'sha256'), bytes, ...who }
+  return { ...pick(script, 'version', 'name', 'type', 'sha256'), bytes, ...who }
 }
 
 function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {

@@ -6,9 +6,9 @@ import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { WebhookService } from '../../core/services.ts'
 import { webhookEvents as knownEvents, secretFault } from '../../core/webhooks/webhook.ts'
 import { stillAllowed } from '../access/still-allowed.ts'
-import { inTurns } from '../hosts/slices.ts'
+import { runInSlices } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
-import { only } from '../storage/pick.ts'
+import { pick } from '../storage/pick.ts'
 import type { DeliveryRecord, WebhookRecord } from '../storage/records/webhook.ts'
 import { readFilters, showFilters } from '../webhooks/filters.ts'
 import { offlineNow } from '../webhooks/hosts.ts'
@@ -23,12 +23,12 @@ const mostWebhooks = 100
 
 async function show(store: Context['store'], record: WebhookRecord): Promise<Webhook> {
   return {
-    ...only(record, 'id', 'name', 'url'),
+    ...pick(record, 'id', 'name', 'url'),
     // Older servers took events that no server sends.
     events: record.events.filter((event) => knownEvents.includes(event)),
     selector: record.selector,
     ...(await showFilters(store, record)),
-    ...only(record, 'format', 'enabled', 'owner', 'createdAt', 'updatedAt'),
+    ...pick(record, 'format', 'enabled', 'owner', 'createdAt', 'updatedAt'),
   }
 }
 
@@ -39,7 +39,7 @@ function listensAnew(former: WebhookRecord, next: WebhookRecord): boolean {
 }
 
 function showDelivery(record: DeliveryRecord): Delivery {
-  const shown = only(
+  const shown = pick(
     record,
     'event',
     'at',
@@ -71,7 +71,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
     if (typeof secret === 'string') note('secret', secretFault(secret))
     if (typeof selector === 'string')
       try {
-        await inTurns(
+        await runInSlices(
           resolveInSlices(parseSelector(selector, 'selector'), await fleet.directory(), {
             strictness: 'names',
           }),

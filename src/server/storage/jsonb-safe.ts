@@ -8,7 +8,7 @@ const fit = (_: string, value: unknown): unknown =>
 type Replacer = (key: string, value: unknown) => unknown
 
 /** As JSON that PostgreSQL takes as `jsonb`: what it takes in no text is U+FFFD. */
-export function fitJson(value: unknown, replacer?: Replacer): string {
+export function jsonbSafe(value: unknown, replacer?: Replacer): string {
   const json = JSON.stringify(value, replacer)
   if (!maybeUnfit.test(json)) return json
   return JSON.stringify(JSON.parse(json), fit)

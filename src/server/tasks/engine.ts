@@ -1,13 +1,13 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import type { Executions } from '../storage/ports/executions.ts'
-import { createLanes, type Lanes } from './dispatcher/dispatcher.ts'
-import { HostLanes } from './dispatcher/host-queues.ts'
+import { createDispatcher, type Dispatcher } from './dispatcher/dispatcher.ts'
+import { HostQueues } from './dispatcher/host-queues.ts'
 import { createInstalls } from './installs/installs.ts'
 import { createParts, type EngineDependencies } from './parts.ts'
 import { createReads, type Reads } from './reads.ts'
-import { createHeld, type Held, type OpenRestore, type Witness } from './restore-hold.ts'
-import { createPlans, type Plans } from './scheduler/scheduler.ts'
+import { createRestoreHold, type OpenRestore, type RestoreHold, type Witness } from './restore-hold.ts'
+import { createScheduler, type Scheduler } from './scheduler/scheduler.ts'
 
 /** Milliseconds. */
 const waitingSweep = 250
@@ -19,8 +19,8 @@ const silenceSweep = 5000
  * linked here. The two share nothing but Executions, Links and Hints, for either may be another server's.
  */
 export interface Engine
-  extends Pick<Plans, 'create'>,
-    Pick<Lanes, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>,
+  extends Pick<Scheduler, 'create'>,
+    Pick<Dispatcher, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>,
     Reads {
   /** Takes up running tasks that no living server owns. */
   recover(): Promise<void>
@@ -34,7 +34,7 @@ export interface Engine
   witnessed(witness: Witness, mark: RunMark): void
   /** The restore from a backup that waits for a person. */
   restore(): Promise<OpenRestore | null>
-  openSince: Held['openSince']
+  openSince: RestoreHold['openSince']
   /** Lets what is held start, or cancels it. Rejects with `conflict` where nothing is held. */
   confirmRestore(cancelPending: boolean): Promise<RestoreConfirmed>
   /** Takes no further step; what is under way ends. */
@@ -43,11 +43,11 @@ export interface Engine
 
 export function createEngine(deps: EngineDependencies): Engine {
   const parts = createParts(deps)
-  const hostLanes = new HostLanes()
-  const held = createHeld(parts, hostLanes)
-  const lanes = createLanes(parts, hostLanes, held)
+  const hostQueues = new HostQueues()
+  const held = createRestoreHold(parts, hostQueues)
+  const dispatcher = createDispatcher(parts, hostQueues, held)
   const installs = createInstalls(parts)
-  const plans = createPlans(parts, installs)
+  const scheduler = createScheduler(parts, installs)
   const reads = createReads(parts)
 
   /** One at a time: on a disk that hangs they would pile up. */
@@ -64,27 +64,31 @@ export function createEngine(deps: EngineDependencies): Engine {
     return setInterval(run, milliseconds).unref()
   }
   const timers = [
-    every(waitingSweep, () => plans.sweep(), 'the sweep of waiting executions'),
-    every(lostHintSweep, () => Promise.all([plans.sweepTasks(), lanes.sweep()]), 'the sweep of tasks'),
+    every(waitingSweep, () => scheduler.sweep(), 'the sweep of waiting executions'),
+    every(
+      lostHintSweep,
+      () => Promise.all([scheduler.sweepTasks(), dispatcher.sweep()]),
+      'the sweep of tasks',
+    ),
     every(
       silenceSweep,
-      () => Promise.all([lanes.sweepRunning(), plans.sweepSilent()]),
+      () => Promise.all([dispatcher.sweepRunning(), scheduler.sweepSilent()]),
       'the sweep of silent executions',
     ),
   ]
 
   return {
     ...reads,
-    create: (task, executions, also) => plans.create(task, executions, also),
-    linked: (link, ready) => lanes.linked(link, ready),
-    unlinked: (link) => lanes.unlinked(link),
-    received: (link, frameId, received) => lanes.received(link, frameId, received),
-    phase: (link, frameId, reached) => lanes.phase(link, frameId, reached),
-    output: (link, frameId, output, json) => lanes.output(link, frameId, output, json),
-    complete: (link, frameId, complete) => lanes.complete(link, frameId, complete),
+    create: (task, executions, also) => scheduler.create(task, executions, also),
+    linked: (link, ready) => dispatcher.linked(link, ready),
+    unlinked: (link) => dispatcher.unlinked(link),
+    received: (link, frameId, received) => dispatcher.received(link, frameId, received),
+    phase: (link, frameId, reached) => dispatcher.phase(link, frameId, reached),
+    output: (link, frameId, output, json) => dispatcher.output(link, frameId, output, json),
+    complete: (link, frameId, complete) => dispatcher.complete(link, frameId, complete),
     async recover() {
       await held.load()
-      await plans.takeOver()
+      await scheduler.takeOver()
       await held.settle()
     },
     async cancel(taskId) {
@@ -106,13 +110,13 @@ export function createEngine(deps: EngineDependencies): Engine {
     openSince: () => held.openSince(),
     async confirmRestore(cancelPending) {
       const { confirmed, taskIds } = await held.confirm(cancelPending)
-      plans.goOn(taskIds)
+      scheduler.goOn(taskIds)
       return confirmed
     },
     async stop() {
       for (const timer of timers) clearInterval(timer)
-      lanes.close()
-      plans.close()
+      dispatcher.close()
+      scheduler.close()
       installs.close()
       reads.stop()
       await parts.stop()

@@ -8,7 +8,7 @@ import type { RunningExecution } from '../storage/ports/executions.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { RestoreNote } from '../storage/records/run.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
-import type { HostLanes } from './dispatcher/host-queues.ts'
+import type { HostQueues } from './dispatcher/host-queues.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Unknown runs that are remembered of one restore; further ones only prove it again after the next start. */
@@ -39,7 +39,7 @@ export interface OpenRestore {
  * A store that is older than what agents have heard of this server is a backup that was brought back: what is still to
  * start in it may have run since. From the proof on it is held until a person confirms; new tasks run (contract §11).
  */
-export interface Held {
+export interface RestoreHold {
   open(): Promise<OpenRestore | null>
   /** When the start began that noticed the open restore, ISO 8601: what is older came with the backup. Null: none is open. */
   openSince(): Promise<string | null>
@@ -65,7 +65,7 @@ type HeldParts = Pick<
   readonly webhookEvents: Pick<WebhookEvents, 'write'>
 }
 
-export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Held {
+export function createRestoreHold(parts: HeldParts, queues: Pick<HostQueues, 'get'>): RestoreHold {
   const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
   /** Tasks of former starts. */
   const former = new Set<string>()
@@ -147,7 +147,7 @@ export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Hel
   /** What is sent again over a present link is on its way to the very process that it was sent to. */
   async function loseUnreceived(all: readonly RunningExecution[]): Promise<void> {
     const isOnItsWay = ({ execution: { hostId, taskId } }: RunningExecution) =>
-      lanes.get(hostId)?.named.has(taskId) === true
+      queues.get(hostId)?.named.has(taskId) === true
     const lost = all.filter(
       (running) => running.execution.status === 'RUNNING' && !isOnItsWay(running) && !isReceived(running),
     )

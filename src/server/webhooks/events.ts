@@ -8,7 +8,7 @@ import type { EventData, WebhookEvent } from '../../core/webhooks/webhook.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
 import type { Fleet } from '../hosts/fleet.ts'
-import { inTurns } from '../hosts/slices.ts'
+import { runInSlices } from '../hosts/slices.ts'
 import { deliveryOf, wantsIt } from '../storage/new-delivery.ts'
 import type { Executions } from '../storage/ports/executions.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
@@ -95,7 +95,9 @@ export async function createWebhookEvents({
   const named = new WeakMap<Directory, Map<string, Promise<ReadonlySet<number>>>>()
 
   async function selected(selector: string, directory: Directory): Promise<ReadonlySet<number>> {
-    const hosts = await inTurns(resolveInSlices(parseSelector(selector), directory, { strictness: 'none' }))
+    const hosts = await runInSlices(
+      resolveInSlices(parseSelector(selector), directory, { strictness: 'none' }),
+    )
     return new Set(hosts.map(({ id }) => id))
   }
 

@@ -113,11 +113,11 @@ test('what is in the way, or not there, is told in the system’s words, and lea
     t.not(end.changed, true)
   }
   t.regex((await copy({ file, path: '/proc/file' })).error ?? '', /^write in \/proc as \S+: .* \(E[A-Z]+\)/)
-  for (const [wish, message] of [
+  for (const [desired, message] of [
     [{ owner: 'no-such-user' }, 'there is no user no-such-user on this host'],
     [{ group: 'no-such-group' }, 'there is no group no-such-group on this host'],
   ] as const)
-    t.like(await copy({ file, path: join(directory, 'x'), ...wish }), {
+    t.like(await copy({ file, path: join(directory, 'x'), ...desired }), {
       status: 'FAILED',
       exitCode: 126,
       error: message,

@@ -1,7 +1,7 @@
 import test from 'ava'
-import { Uplink } from '../../../src/agent/link/outbox.ts'
+import { Outbox } from '../../../src/agent/link/outbox.ts'
 
-type Parts = ConstructorParameters<typeof Uplink>
+type Parts = ConstructorParameters<typeof Outbox>
 
 test('P48 the answer to a HELLO allows what waits for it, also where it comes after the server was asked again', (t) => {
   const answers: [string, boolean][] = []
@@ -18,12 +18,12 @@ test('P48 the answer to a HELLO allows what waits for it, also where it comes af
     unlinked: () => undefined,
     answered: (taskId: string, isRefused: boolean) => answers.push([taskId, isRefused]),
   } as unknown as Parts[0]
-  const uplink = new Uplink(runner, {} as Parts[1])
-  uplink.begin({ hasRoom: () => false } as unknown as Parameters<Uplink['begin']>[0])
-  uplink.probe()
-  uplink.acknowledged({ taskId: 'late', sequence: -1 })
-  uplink.acknowledged({ taskId: 'late', sequence: -1 })
-  uplink.acknowledged({ taskId: 'refused', sequence: -1, noStart: true })
+  const outbox = new Outbox(runner, {} as Parts[1])
+  outbox.begin({ hasRoom: () => false } as unknown as Parameters<Outbox['begin']>[0])
+  outbox.probe()
+  outbox.acknowledged({ taskId: 'late', sequence: -1 })
+  outbox.acknowledged({ taskId: 'late', sequence: -1 })
+  outbox.acknowledged({ taskId: 'refused', sequence: -1, noStart: true })
   t.deepEqual(answers, [
     ['late', false],
     ['refused', true],

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { type Clock, systemClock } from '../../../src/agent/clock.ts'
 import { startAgent } from '../../../src/agent/main.ts'
-import { Pulse, type PulseOptions } from '../../../src/agent/reports/heartbeat.ts'
+import { Heartbeat, type HeartbeatOptions } from '../../../src/agent/reports/heartbeat.ts'
 import { MetricsBuffer } from '../../../src/agent/reports/metrics-buffer.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { Metrics } from '../../../src/core/hosts/host.ts'
@@ -57,15 +57,15 @@ test('metrics are measured, and their percentages are percentages', async (t) =>
 })
 
 const ack = { serverTime: '', configVersion: 1, pendingTasks: 0 }
-const healthy: PulseOptions['api'] = {
+const healthy: HeartbeatOptions['api'] = {
   register: () => Promise.reject(new Error('it is registered')),
   heartbeat: async () => ack,
   config: async () => ({ configVersion: 1 }) as AgentConfig,
   metrics: async () => ack,
 }
 
-async function pulseOf(t: ExecutionContext, parts: Partial<PulseOptions>): Promise<Pulse> {
-  const pulse = new Pulse({
+async function pulseOf(t: ExecutionContext, parts: Partial<HeartbeatOptions>): Promise<Heartbeat> {
+  const heartbeat = new Heartbeat({
     api: healthy,
     agentId: 'a',
     dataDir: await temporaryDirectory(t),
@@ -82,8 +82,8 @@ async function pulseOf(t: ExecutionContext, parts: Partial<PulseOptions>): Promi
     log: () => {},
     ...parts,
   })
-  t.teardown(() => pulse.stop())
-  return pulse
+  t.teardown(() => heartbeat.stop())
+  return heartbeat
 }
 
 const deaf = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
@@ -108,8 +108,8 @@ for (const [asked, taken] of [
     }
     const config = { configVersion: 1, heartbeatInterval: asked, metricsInterval: asked }
     const api = { ...healthy, config: async () => config as unknown as AgentConfig }
-    const pulse = await pulseOf(t, { api, clock })
-    pulse.start(deaf)
+    const heartbeat = await pulseOf(t, { api, clock })
+    heartbeat.start(deaf)
     await until('it is configured', () => delays.has(taken * 1000) && delays.size === 2)
     t.deepEqual([...delays], [60_000, taken * 1000])
   })
@@ -128,7 +128,7 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
     },
   }
   const intervals = { heartbeatInterval: 30, metricsInterval: 60 }
-  const pulse = await pulseOf(t, {
+  const heartbeat = await pulseOf(t, {
     api: {
       ...healthy,
       config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,
@@ -147,12 +147,12 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
     run?.()
     await until('it has beaten, and knows when again', () => next !== null)
   }
-  pulse.start(deaf)
+  heartbeat.start(deaf)
   await until('it has beaten, and knows when again', () => next !== null)
   for (let count = 0; count < 3; count += 1) await beat()
   t.deepEqual(beats, [false, true, false, false])
   next = null
-  pulse.beatNow()
+  heartbeat.beatNow()
   await until('it beats out of turn', () => next !== null)
   await beat()
   now = 3_600_000
@@ -191,7 +191,7 @@ test('while a disk does not answer, no other measure begins', async (t) => {
         run()
       }),
   }
-  const pulse = await pulseOf(t, {
+  const heartbeat = await pulseOf(t, {
     api: {
       ...healthy,
       config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,
@@ -204,7 +204,7 @@ test('while a disk does not answer, no other measure begins', async (t) => {
     measure: () => new Promise((resolve) => asked.push(resolve)),
     intervals,
   })
-  pulse.start(deaf)
+  heartbeat.start(deaf)
   await until('ten intervals are over', () => intervalsOver > 10)
   t.is(asked.length, 1)
   asked[0]?.({ timestamp: 'first' } as Metrics)

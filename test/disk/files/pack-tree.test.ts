@@ -28,7 +28,7 @@ async function copied(
   meanwhile = () => {},
 ): Promise<{ changed: string[]; said: string[] }> {
   const directory = HeldDirectory.open(source)
-  const desk = new LocalTemporaries('task', () => {})
+  const workspace = new LocalTemporaries('task', () => {})
   const changed: string[] = []
   const said: string[] = []
   const spool = join(temporaryDirectory(t), 'spool')
@@ -42,8 +42,8 @@ async function copied(
   const fd = openSync(spool, 'r')
   const placing: Placing = {
     copy: { path: target },
-    wish: nobody,
-    desk,
+    desired: nobody,
+    workspace,
     say: (line) => said.push(line),
     bare: [],
   }
@@ -52,7 +52,7 @@ async function copied(
   } finally {
     closeSync(fd)
     directory.close()
-    desk.close()
+    workspace.close()
   }
   return { changed, said }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLog } from '../../../src/disk/log.ts'
-import { openEmbedded } from '../../../src/server/storage/files/open.ts'
+import { openFileStore } from '../../../src/server/storage/files/open.ts'
 import type { MakeServers } from '../../contracts/engines.ts'
 import { ShiftedClock } from '../faults/shifted-clock.ts'
 
@@ -11,7 +11,7 @@ export const serversOfDirectory: MakeServers = async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-engines-'))
   const clock = new ShiftedClock()
   const log = createLog('ERROR')
-  const data = await openEmbedded(directory, {
+  const data = await openFileStore(directory, {
     heartbeatInterval: 30,
     metrics: { journalSynced: () => undefined, outputSynced: () => undefined },
     keysDirectory: join(directory, 'keys'),

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { systemClock as clock } from '../../../src/disk/clock.ts'
 import { createLog } from '../../../src/disk/log.ts'
-import { openEmbedded } from '../../../src/server/storage/files/open.ts'
+import { openFileStore } from '../../../src/server/storage/files/open.ts'
 import { createLocalFacts } from '../../../src/server/storage/local-facts.ts'
 import type { AgentLink } from '../../../src/server/storage/ports/agent-link.ts'
 import type { Member } from '../../../src/server/storage/ports/cluster.ts'
@@ -32,7 +32,7 @@ export async function openSites(
 ) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-sites-'))
   const log = createLog('ERROR')
-  const data = await openEmbedded(directory, {
+  const data = await openFileStore(directory, {
     heartbeatInterval: 30,
     metrics: { journalSynced: () => undefined, outputSynced: () => undefined },
     keysDirectory: join(directory, 'keys'),

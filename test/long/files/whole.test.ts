@@ -2,7 +2,7 @@ import { closeSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { copyFile } from '../../../src/agent/files/copy-file.ts'
-import { Desk } from '../../../src/agent/files/copy-workspace.ts'
+import { CopyWorkspace } from '../../../src/agent/files/copy-workspace.ts'
 import { fileWork, orderOf, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
 import { ownAccount } from '../../../src/agent/processes/account.ts'
 import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
@@ -13,14 +13,14 @@ import { sha256 } from '../../helpers/servers/file-door.ts'
 
 const lines = 20_000
 
-const wish = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
+const desired = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
 
 /** What the process of an order is given. */
 async function deskOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
   const execution = await temporaryDirectory(t)
   const order = orderOf({ taskId, timeout: 0, maxOutputBytes: 0, copy })
   fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' }).script(order, execution, ownAccount())
-  return { execution, desk: new Desk(execution, taskId) }
+  return { execution, workspace: new CopyWorkspace(execution, taskId) }
 }
 
 const orderFor = (text: Buffer, path: string): CopyOrder => ({
@@ -38,16 +38,16 @@ async function copyText(
   received: (execution: string) => void = () => {},
 ): Promise<boolean> {
   const copy = orderFor(text, path)
-  const { execution, desk } = await deskOf(t, `copy-${n}`, copy)
+  const { execution, workspace } = await deskOf(t, `copy-${n}`, copy)
   async function* receive() {
     for (let at = 0; at < text.length; at += 16_384) yield text.subarray(at, at + 16_384)
     received(execution)
   }
   try {
-    return await copyFile({ copy, wish, desk, server: { receive }, say: () => {}, bare: [] })
+    return await copyFile({ copy, desired, workspace, server: { receive }, say: () => {}, bare: [] })
   } finally {
-    desk.sweep()
-    desk.close()
+    workspace.sweep()
+    workspace.close()
   }
 }
 
@@ -76,20 +76,24 @@ test('a name that somebody else has is left to him, not followed, and not remove
   const directory = await temporaryDirectory(t)
   const secret = join(directory, 'secret')
   writeFileSync(secret, 'kept')
-  const { execution, desk } = await deskOf(t, 'copy', orderFor(Buffer.from('text'), join(directory, 'file')))
+  const { execution, workspace } = await deskOf(
+    t,
+    'copy',
+    orderFor(Buffer.from('text'), join(directory, 'file')),
+  )
   const held = HeldDirectory.open(directory)
   t.teardown(() => held.close())
-  const first = desk.create(held)
+  const first = workspace.create(held)
   closeSync(first.fd)
   held.remove(first.name)
   symlinkSync(secret, join(directory, first.name))
-  const second = desk.create(held)
+  const second = workspace.create(held)
   closeSync(second.fd)
   t.not(second.name, first.name)
   const noted = readParts(execution).map(({ name }) => name)
   t.deepEqual(noted, [second.name])
-  desk.sweep()
-  desk.close()
+  workspace.sweep()
+  workspace.close()
   t.deepEqual(readdirSync(directory).sort(), [first.name, 'secret'])
   t.is(readFileSync(secret, 'utf8'), 'kept')
 })

@@ -1,7 +1,7 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { EngineParts } from '../../../src/server/tasks/parts.ts'
-import type { OwnedTask } from '../../../src/server/tasks/scheduler/task-runner.ts'
+import type { TaskRunner } from '../../../src/server/tasks/scheduler/task-runner.ts'
 import { createUnreachable } from '../../../src/server/tasks/scheduler/unreachable.ts'
 
 test('time without a lookup of links does not count against the hosts of waiting executions', async (t) => {
@@ -36,7 +36,7 @@ test('time without a lookup of links does not count against the hosts of waiting
     isStopping: () => false,
     ended() {},
   }
-  const owned = new Map([['a', task as unknown as OwnedTask]])
+  const owned = new Map([['a', task as unknown as TaskRunner]])
   const unreachable = createUnreachable(parts as unknown as EngineParts, owned, 0)
   /** As many sweeps as ask for links once. */
   const sweep = async () => {

@@ -10,7 +10,7 @@ import { type AdHocScript, type GateOption, runOptions } from '../../../core/pro
 import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedules/timing.ts'
 import { firstLine } from '../../../core/scripts/first-line.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import { only } from '../../storage/pick.ts'
+import { pick } from '../../storage/pick.ts'
 import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import { patched, patchedMap } from '../merge-patch.ts'
@@ -43,7 +43,7 @@ export function saidBy(input: ScheduleCreate, at: string): Said {
   const given = optionNames.filter((name) => input[name] !== undefined).map((name) => [name, input[name]])
   return {
     ...defaults,
-    ...only({ ...defaults, ...input }, 'overlap', 'missed', 'missedWithinSeconds', 'jitterSeconds'),
+    ...pick({ ...defaults, ...input }, 'overlap', 'missed', 'missedWithinSeconds', 'jitterSeconds'),
     name: input.name,
     cron: input.cron ?? null,
     everySeconds: input.everySeconds ?? null,
@@ -79,7 +79,7 @@ export function saidAfter(former: ScheduleRecord, patch: SchedulePatch, at: stri
     until: patch.until === undefined ? former.until : utc(patch.until),
     jitterSeconds: patched(patch.jitterSeconds, former.jitterSeconds, defaults.jitterSeconds),
   }
-  const isSame = isDeepStrictEqual(timing, only(former, ...timings))
+  const isSame = isDeepStrictEqual(timing, pick(former, ...timings))
   return {
     name: patch.name ?? former.name,
     ...timing,
@@ -112,11 +112,11 @@ function optionsAfter(former: Said['options'], patch: SchedulePatch): Said['opti
 
 /** Whether a change of timing starts it anew. */
 export const isTimedAnew = (former: Timing, next: Timing): boolean =>
-  !isDeepStrictEqual(only(former, ...timings), only(next, ...timings))
+  !isDeepStrictEqual(pick(former, ...timings), pick(next, ...timings))
 
 /** Whether it runs something else, elsewhere or in another way: the user who changed it becomes the owner (contract §14). */
 export function runsOther(former: Said, next: Said): boolean {
-  const acts = (said: Said) => only(said, ...actions, 'target', 'options')
+  const acts = (said: Said) => pick(said, ...actions, 'target', 'options')
   return !isDeepStrictEqual(acts(former), acts(next))
 }
 
@@ -136,16 +136,16 @@ export function showSchedule(record: ScheduleRecord, last: TaskRecord | undefine
   const { params = {}, ...given } = options
   const status = lastRun?.taskId === null ? 'FAILED' : last?.status
   return {
-    ...only(record, 'id', 'name', ...timings, ...actions, 'target'),
+    ...pick(record, 'id', 'name', ...timings, ...actions, 'target'),
     params,
     secretParams: record.secretParamNames,
     ...given,
-    ...only(record, 'enabled', 'overlap', 'missed', 'missedWithinSeconds'),
+    ...pick(record, 'enabled', 'overlap', 'missed', 'missedWithinSeconds'),
     nextAt: isoOrNull(
       enabled && suspended === null ? (slotsIfKnown(record)?.next(Date.parse(cursor)) ?? null) : null,
     ),
     lastTask: lastRun && status ? { ...lastRun, status } : null,
-    ...only(record, 'suspended', 'owner', 'createdAt', 'updatedAt'),
+    ...pick(record, 'suspended', 'owner', 'createdAt', 'updatedAt'),
   }
 }
 
@@ -179,5 +179,5 @@ export function withoutTexts({
 const isoOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
 export function showSlot(slot: SlotRecord): ScheduleSlot {
-  return only(slot, 'plannedAt', 'firstAt', 'count', 'at', 'outcome', 'why', 'error', 'taskId', 'by')
+  return pick(slot, 'plannedAt', 'firstAt', 'count', 'at', 'outcome', 'why', 'error', 'taskId', 'by')
 }

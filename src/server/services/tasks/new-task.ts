@@ -5,7 +5,7 @@ import { parseSelector } from '../../../core/selector/parse.ts'
 import { whyEmpty } from '../../../core/selector/why-empty.ts'
 import { defaultTimeout } from '../../../core/tasks/plan.ts'
 import { unknownName } from '../../../core/text/nearest.ts'
-import { inTurns } from '../../hosts/slices.ts'
+import { runInSlices } from '../../hosts/slices.ts'
 import { unknownHosts } from '../clusters.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
@@ -65,7 +65,7 @@ export async function resolveTarget(
 
 /** Why a target that is good names no host, where that can be said. */
 async function whyNone({ store, fleet }: Context, { clusterId, selector }: Target): Promise<string | null> {
-  if (selector !== undefined) return inTurns(whyEmpty(parseSelector(selector), await fleet.directory()))
+  if (selector !== undefined) return runInSlices(whyEmpty(parseSelector(selector), await fleet.directory()))
   const cluster = clusterId === undefined ? undefined : await store.get('clusters', clusterId)
   return cluster ? `cluster ${cluster.name} has no hosts` : null
 }

@@ -7,7 +7,7 @@ const settling = 100
  * That agents have what they were sent. Nothing waits for it to be on disk: what is not there after a crash is judged by
  * the agent's next HELLO. So it costs no commit where others are under way, and one a second where none is.
  */
-export class Receipts {
+export class AckBatcher {
   /** In the order in which they came. */
   #waiting: { id: string; at: number }[] = []
   #timer: NodeJS.Timeout | undefined

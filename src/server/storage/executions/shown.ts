@@ -1,6 +1,6 @@
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import type { Counts, TaskResult } from '../../../core/tasks/task.ts'
-import { only } from '../pick.ts'
+import { pick } from '../pick.ts'
 import type { Execution } from '../ports/executions.ts'
 import type { TaskRecord } from '../records/task.ts'
 
@@ -11,7 +11,7 @@ type Added = 'phase' | 'verify' | 'rollback'
 /** Of an execution, or of a result as it was kept. */
 export function resultOf(execution: Kept): TaskResult {
   return {
-    ...only(
+    ...pick(
       execution,
       'hostId',
       'hostname',
@@ -22,7 +22,7 @@ export function resultOf(execution: Kept): TaskResult {
       'completedAt',
       'duration',
     ),
-    ...only(execution, 'stdoutBytes', 'stderrBytes', 'truncated', 'outputComplete', 'error'),
+    ...pick(execution, 'stdoutBytes', 'stderrBytes', 'truncated', 'outputComplete', 'error'),
     containment: execution.containment ?? null,
     survivors: execution.survivors === undefined ? [] : execution.survivors,
     changed: execution.changed ?? null,
@@ -38,8 +38,8 @@ function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollba
   const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
   const { verify, rollback } = gates ?? {}
   return {
-    verify: verify ? only(verify, ...named, 'retries', 'intervalSeconds') : null,
-    rollback: rollback ? only(rollback, ...named) : null,
+    verify: verify ? pick(verify, ...named, 'retries', 'intervalSeconds') : null,
+    rollback: rollback ? pick(rollback, ...named) : null,
   }
 }
 
@@ -62,11 +62,11 @@ function shownFiles({
 export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
   return {
     taskId: task.id,
-    ...only(task, 'status', 'hostCount'),
+    ...pick(task, 'status', 'hostCount'),
     counts: { ...counts },
-    ...only(task, 'strategy', 'batchSize', 'scriptId', 'scriptVersion', 'scriptName'),
+    ...pick(task, 'strategy', 'batchSize', 'scriptId', 'scriptVersion', 'scriptName'),
     firstLine: task.firstLine ?? null,
-    ...only(task, 'type', 'timeout', 'runAs'),
+    ...pick(task, 'type', 'timeout', 'runAs'),
     limits: task.limits ?? null,
     ...shownGates(task),
     ...shownFiles(task),
@@ -75,6 +75,6 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     retryOf: task.retryOf ?? null,
     scheduleId: task.scheduleId ?? null,
     plannedAt: task.plannedAt ?? null,
-    ...only(task, 'createdBy', 'createdAt', 'startedAt', 'completedAt', 'duration'),
+    ...pick(task, 'createdBy', 'createdAt', 'startedAt', 'completedAt', 'duration'),
   }
 }

@@ -27,7 +27,7 @@ import { openJsonStore } from './store/store.ts'
 import { markUsed, refuseWithoutStore } from './used.ts'
 
 /** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md has the table of the files. */
-export async function openEmbedded(path: string, options: DataOptions): Promise<Data> {
+export async function openFileStore(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseElsewhere(path, 'add --store, or name another directory with --data-dir')

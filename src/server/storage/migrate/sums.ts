@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { fitJson } from '../jsonb-safe.ts'
+import { jsonbSafe } from '../jsonb-safe.ts'
 import { type Items, type Kind, kinds, type Reader, type Writer } from './kinds.ts'
 
 /** What a stream of one kind amounts to. */
@@ -37,11 +37,11 @@ function linesIn(bytes: Uint8Array): number {
 const weigh: { readonly [K in Kind]: (item: Items[K]) => Weighed } = {
   identity: (item) => ({ counted: 'stores', count: 1, parts: [JSON.stringify(item, inOrder), '\n'] }),
   records: ({ noun, record }) => ({ counted: noun, count: 1, parts: [noun, JSON.stringify(record), '\n'] }),
-  executions: (item) => ({ counted: 'executions', count: 1, parts: [fitJson(item, inOrder), '\n'] }),
+  executions: (item) => ({ counted: 'executions', count: 1, parts: [jsonbSafe(item, inOrder), '\n'] }),
   results: (item) => ({
     counted: 'results',
     count: item.results.length,
-    parts: [JSON.stringify([item.taskId, item.script, item.gates]), fitJson(item.results, inOrder), '\n'],
+    parts: [JSON.stringify([item.taskId, item.script, item.gates]), jsonbSafe(item.results, inOrder), '\n'],
   }),
   versions: (item) => ({ counted: 'versions', count: 1, parts: [JSON.stringify(item), '\n'] }),
   output: ({ taskId, id, hostId, stream, sequence, at, phase = 'SCRIPT', json }) => ({

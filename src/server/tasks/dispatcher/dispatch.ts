@@ -2,7 +2,7 @@ import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { Execution, Offer } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostLane, HostLanes } from './host-queues.ts'
+import type { HostQueue, HostQueues } from './host-queues.ts'
 import { createSending } from './sending.ts'
 
 /** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
@@ -30,9 +30,9 @@ export interface Dispatch {
   sweep(): Promise<void>
 }
 
-export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
+export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch {
   const { executions, store } = parts
-  const sender = createSending(parts, lanes)
+  const sender = createSending(parts, queues)
   let hinted = new Set<number>()
 
   async function sendDue(links: readonly AgentLink[]): Promise<void> {
@@ -41,26 +41,26 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     const taken = await executions.take(links.map(offerOf))
     // A link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
     const unsent = await sender.sendAll(taken, (hostId) => byHost.get(hostId), about)
-    const lost = new Set<HostLane>()
+    const lost = new Set<HostQueue>()
     for (const id of unsent) {
       const hostId = Number(id.slice(id.lastIndexOf('/') + 1))
       const claim = byHost.get(hostId)?.claim
-      const lane = lanes.of(hostId)
-      if (claim) lane.unsent.set(id, claim)
-      lost.add(lane)
+      const queue = queues.of(hostId)
+      if (claim) queue.unsent.set(id, claim)
+      lost.add(queue)
     }
-    for (const lane of lost) parts.inBackground(giveBack(lane), 'taking back of frames that did not leave')
+    for (const queue of lost) parts.inBackground(giveBack(queue), 'taking back of frames that did not leave')
   }
 
   /** Frames that never left: their executions wait again. */
-  function giveBack(lane: HostLane): Promise<void> {
-    lane.returning ??= returnAll(lane).finally(() => {
-      lane.returning = null
+  function giveBack(queue: HostQueue): Promise<void> {
+    queue.returning ??= returnAll(queue).finally(() => {
+      queue.returning = null
     })
-    return lane.returning
+    return queue.returning
   }
 
-  async function returnAll({ unsent }: HostLane): Promise<void> {
+  async function returnAll({ unsent }: HostQueue): Promise<void> {
     for (const claim of new Set(unsent.values())) {
       const ids = [...unsent].flatMap(([id, its]) => (its === claim ? [id] : []))
       parts.ended(await executions.returnUnsent(claim, ids))
@@ -71,13 +71,13 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   /** Of what the agent has: it may wait behind thousands that it has not. */
   async function sendCancels(links: readonly AgentLink[]): Promise<void> {
     for (const link of links) {
-      const lane = lanes.of(link.hostId)
-      if (!link.hello || lane.link !== link) continue
-      for (const taskId of lane.named) {
-        if (lane.cancelled.has(taskId)) continue
+      const queue = queues.of(link.hostId)
+      if (!link.hello || queue.link !== link) continue
+      for (const taskId of queue.named) {
+        if (queue.cancelled.has(taskId)) continue
         const { execution } = (await executions.find(taskId, link.hostId)) ?? {}
         if (execution?.status !== 'RUNNING' || !execution.cancelRequested) continue
-        if (link.send('CANCEL_SCRIPT', { taskId })) lane.cancelled.add(taskId)
+        if (link.send('CANCEL_SCRIPT', { taskId })) queue.cancelled.add(taskId)
       }
     }
   }
@@ -86,13 +86,13 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()
-    const links = hostIds.flatMap((hostId) => lanes.get(hostId)?.link ?? [])
+    const links = hostIds.flatMap((hostId) => queues.get(hostId)?.link ?? [])
     // What a closing link takes comes back at once: it would be taken, written down and given back again and again.
     const linked = links.filter(({ isOpen }) => isOpen)
     const sending = sendDue(linked)
     for (const { hostId } of linked) {
-      const lane = lanes.of(hostId)
-      lane.sending = Promise.allSettled([lane.sending, sending])
+      const queue = queues.of(hostId)
+      queue.sending = Promise.allSettled([queue.sending, sending])
     }
     await sendCancels(linked)
     await sending
@@ -101,7 +101,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   }
 
   function look(hostId: number): void {
-    if (!lanes.get(hostId)?.link?.isOpen || parts.isStopping()) return
+    if (!queues.get(hostId)?.link?.isOpen || parts.isStopping()) return
     if (hinted.size === 0) queueMicrotask(() => parts.inBackground(round(), 'sending of executions'))
     hinted.add(hostId)
   }
@@ -119,8 +119,8 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     async sweep() {
       // All that it does is written first: it would fail for each host, each time, and say so.
       if (store.readOnlyReason !== null) return
-      await Promise.all([...lanes.values()].filter(({ unsent }) => unsent.size > 0).map(giveBack))
-      const linked = [...lanes].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))
+      await Promise.all([...queues.values()].filter(({ unsent }) => unsent.size > 0).map(giveBack))
+      const linked = [...queues].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))
       for (const hostId of await executions.waiting(linked)) look(hostId)
     },
   }

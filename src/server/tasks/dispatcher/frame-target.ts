@@ -5,7 +5,7 @@ import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostLanes } from './host-queues.ts'
+import type { HostQueues } from './host-queues.ts'
 
 /** The execution that a frame of an agent is about. Without one, a refused frame is answered; `ended`: it has ended on this host. */
 export type FrameTarget = (
@@ -18,7 +18,7 @@ export type FrameTarget = (
 export const hasHost = ({ hostSet }: TaskRecord, hostId: number): boolean =>
   !hostSet || hasId(hostSet, hostId)
 
-export function createFrameTarget(parts: EngineParts, lanes: HostLanes): FrameTarget {
+export function createFrameTarget(parts: EngineParts, queues: HostQueues): FrameTarget {
   const { executions, store, facts, clock, log } = parts
   const foreign = new LineBudget()
 
@@ -36,7 +36,7 @@ export function createFrameTarget(parts: EngineParts, lanes: HostLanes): FrameTa
   }
 
   function ended(link: AgentLink, taskId: string): 'ended' {
-    if (!lanes.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
+    if (!queues.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
     return 'ended'
   }
 
@@ -53,9 +53,9 @@ export function createFrameTarget(parts: EngineParts, lanes: HostLanes): FrameTa
   }
 
   return async (link, frameId, taskId) => {
-    const lane = lanes.of(link.hostId)
-    await lane.takenUp
-    const known = lane.ended(taskId)
+    const queue = queues.of(link.hostId)
+    await queue.takenUp
+    const known = queue.ended(taskId)
     if (known?.late) link.stray(taskId)
     if (known) return 'ended'
     const found = await executions.find(taskId, link.hostId)
@@ -65,7 +65,7 @@ export function createFrameTarget(parts: EngineParts, lanes: HostLanes): FrameTa
       return 'refused'
     }
     if (isFinal(found.execution.status)) return ended(link, taskId)
-    lane.heard.set(taskId, clock.monotonic())
+    queue.heard.set(taskId, clock.monotonic())
     return found
   }
 }

@@ -9,7 +9,7 @@ const knownInstances = 8
 const mostEnded = 1024
 
 /** What this server knows of a host whose agent has, or had, its link here. */
-export class HostLane {
+export class HostQueue {
   link: AgentLink | null = null
   /** Of the newest link, which may not have been taken up yet; null when that is gone. */
   epoch: number | null = null
@@ -62,10 +62,10 @@ export class HostLane {
   }
 }
 
-export class HostLanes extends Map<number, HostLane> {
-  of(hostId: number): HostLane {
-    const lane = this.get(hostId) ?? new HostLane()
-    this.set(hostId, lane)
-    return lane
+export class HostQueues extends Map<number, HostQueue> {
+  of(hostId: number): HostQueue {
+    const queue = this.get(hostId) ?? new HostQueue()
+    this.set(hostId, queue)
+    return queue
   }
 }

@@ -11,7 +11,7 @@ import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { ReportedEnd, RunningExecution } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
 import { createFrameTarget } from './frame-target.ts'
-import type { HostLanes } from './host-queues.ts'
+import type { HostQueues } from './host-queues.ts'
 import type { EarlyEnd, Incoming } from './incoming.ts'
 import { createRefuted } from './refuted.ts'
 
@@ -38,16 +38,16 @@ export interface Receiver {
   sweep(): Promise<void>
 }
 
-export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
+export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver {
   const { executions, facts, clock, log } = parts
-  const find = createFrameTarget(parts, lanes)
+  const find = createFrameTarget(parts, queues)
   const refuted = createRefuted(parts)
 
   /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
-  const present = (link: AgentLink) => lanes.get(link.hostId)?.link ?? link
+  const present = (link: AgentLink) => queues.get(link.hostId)?.link ?? link
 
   function incomingOf(link: AgentLink, { execution, output }: RunningExecution): Incoming {
-    const { incoming } = lanes.of(link.hostId)
+    const { incoming } = queues.of(link.hostId)
     let found = incoming.get(execution.taskId)
     if (!found) {
       const { storedSequence } = output
@@ -75,10 +75,10 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
   async function late(hostId: number, complete: ScriptComplete): Promise<void> {
     const { taskId, exitCode, status } = complete
-    const lane = lanes.of(hostId)
+    const queue = queues.of(hostId)
     // That its end can't be known is nothing that is learnt.
     if (status === 'LOST') return
-    const known = lane.ended(taskId)?.late
+    const known = queue.ended(taskId)?.late
     if (known) return known
     const write = async () => {
       const why = await refuted.reason(taskId, hostId)
@@ -91,11 +91,11 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     }
     const writing = write()
     // An end that is repeated meanwhile waits for the same write.
-    lane.noteEnded(taskId, writing)
+    queue.noteEnded(taskId, writing)
     try {
       await writing
     } catch (error) {
-      lane.noteEnded(taskId, null)
+      queue.noteEnded(taskId, null)
       throw error
     }
   }
@@ -113,9 +113,9 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     parts.ended(changed)
     if (await refuted.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })
     if (changed.length === 0) await late(hostId, end.complete)
-    const lane = lanes.of(hostId)
-    lane.incoming.delete(taskId)
-    lane.forget(taskId)
+    const queue = queues.of(hostId)
+    queue.incoming.delete(taskId)
+    queue.forget(taskId)
     release(link, taskId)
   }
 
@@ -165,7 +165,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
   return {
     async received(link, frameId, { taskId, journal }) {
       const instanceId = link.hello?.instanceId
-      if (instanceId !== undefined) lanes.of(link.hostId).heardJournal(instanceId, journal.sequence)
+      if (instanceId !== undefined) queues.of(link.hostId).heardJournal(instanceId, journal.sequence)
       const found = await find(link, frameId, taskId)
       if (typeof found !== 'string') executions.received(found.execution.id)
     },
@@ -196,7 +196,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
         await late(link.hostId, complete)
         return release(link, taskId)
       }
-      await lanes.of(link.hostId).incoming.get(taskId)?.appended
+      await queues.of(link.hostId).incoming.get(taskId)?.appended
       const { execution, output } = (await executions.find(taskId, link.hostId)) ?? found
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
       const isAwaited =
@@ -209,12 +209,12 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
 
     async sweep() {
       const now = clock.monotonic()
-      for (const [hostId, lane] of lanes)
-        for (const [taskId, incoming] of lane.incoming) {
+      for (const [hostId, queue] of queues)
+        for (const [taskId, incoming] of queue.incoming) {
           const running = await executions.find(taskId, hostId)
           const { early, writing } = incoming
-          if (!running || isFinal(running.execution.status)) lane.incoming.delete(taskId)
-          else if (early && early.link === lane.link && writing === 0 && now - early.at > missingOutput) {
+          if (!running || isFinal(running.execution.status)) queue.incoming.delete(taskId)
+          else if (early && early.link === queue.link && writing === 0 && now - early.at > missingOutput) {
             const complete = withoutTheRest(early.complete, running.output)
             settleEarly(incoming, { ...early, complete }, { incomplete: true })
           }

@@ -9,14 +9,14 @@ import type { LinkClaim } from '../../storage/ports/cluster.ts'
 import type { End, Execution, RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostLanes } from './host-queues.ts'
+import type { HostQueues } from './host-queues.ts'
 import { type Order, orderFor, orderOf, unfitPath } from './order.ts'
 import { openSecrets, sealedFault } from './secrets.ts'
 
 type Variables = Readonly<Record<string, string>>
 
 /** A task that is about to be sent: the same for all of its hosts. */
-interface Parcel {
+interface OutboundTask {
   task: TaskRecord
   order: Order
   /** Why no host can be sent it. */
@@ -51,21 +51,21 @@ export interface Sending {
   ): Promise<string[]>
 }
 
-export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
+export function createSending(parts: EngineParts, queues: HostQueues): Sending {
   const { executions, store, keys, serverRuns, clock, log } = parts
 
-  function parcelOf(task: TaskRecord): Parcel {
+  function outboundOf(task: TaskRecord): OutboundTask {
     const fault = sealedFault(parts, task)
     const secrets = fault === null ? openSecrets(keys, task) : {}
     return { task, order: orderOf(task, { secrets, maxFileSize: parts.maxFileSize }), fault }
   }
 
-  async function parcels(taken: readonly Execution[]): Promise<Map<string, Parcel>> {
-    const found = new Map<string, Parcel>()
+  async function parcels(taken: readonly Execution[]): Promise<Map<string, OutboundTask>> {
+    const found = new Map<string, OutboundTask>()
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
       if (!task || task.type === 'INSTALL') continue
-      found.set(id, parcelOf(task))
+      found.set(id, outboundOf(task))
     }
     return found
   }
@@ -77,7 +77,7 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
   }
 
   function send(
-    { task, order }: Parcel,
+    { task, order }: OutboundTask,
     link: AgentLink,
     hostname: string,
     mark: RunMark | null,
@@ -92,10 +92,10 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
     }
     const expiry = isoTime(clock.now() + signatureLife)
     const hasLeft = link.send(type, keys.sign(type, link.agentId, bound, expiry))
-    const lane = lanes.of(link.hostId)
-    if (hasLeft && lane.link === link) {
-      lane.named.add(task.id)
-      lane.heard.set(task.id, clock.monotonic())
+    const queue = queues.of(link.hostId)
+    if (hasLeft && queue.link === link) {
+      queue.named.add(task.id)
+      queue.heard.set(task.id, clock.monotonic())
     }
     return hasLeft
   }
@@ -103,7 +103,7 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
   /** Undefined where the store can't be reached: what it has come to, or what is to be sent, is not known then. */
   async function packed(
     sent: readonly Execution[],
-  ): Promise<{ found: Map<string, Parcel>; mark: RunMark | null } | undefined> {
+  ): Promise<{ found: Map<string, OutboundTask>; mark: RunMark | null } | undefined> {
     try {
       // The mark is of a store that knows it has them marked as sent.
       return { found: await parcels(sent), mark: await serverRuns.mark() }
@@ -128,7 +128,7 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
     const unsent: string[] = []
     const refused = new Map<LinkClaim, End[]>()
     for (const [at, { id, taskId, hostId, hostname }] of sent.entries()) {
-      const [parcel, link] = [found.get(taskId), linkOf(hostId)]
+      const [outbound, link] = [found.get(taskId), linkOf(hostId)]
       let now: RunningExecution | undefined
       try {
         // It may have ended since it was marked: a cancel ends it where the agent knows none.
@@ -138,10 +138,10 @@ export function createSending(parts: EngineParts, lanes: HostLanes): Sending {
         unsent.push(...sent.slice(at).map((each) => each.id))
         break
       }
-      if (!parcel || !link || now?.execution.status !== 'RUNNING') continue
-      const error = parcel.fault ?? unfit(parcel.task, link, hostname)
+      if (!outbound || !link || now?.execution.status !== 'RUNNING') continue
+      const error = outbound.fault ?? unfit(outbound.task, link, hostname)
       if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
-      else if (!send(parcel, link, hostname, mark, about.get(hostId))) unsent.push(id)
+      else if (!send(outbound, link, hostname, mark, about.get(hostId))) unsent.push(id)
       else faultPoint('server.frame.after')
     }
     for (const [claim, ends] of refused)

@@ -8,7 +8,7 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Installs } from '../installs/installs.ts'
 import type { EngineParts } from '../parts.ts'
 import { createSilence } from './silence.ts'
-import { OwnedTask, planOf } from './task-runner.ts'
+import { planOf, TaskRunner } from './task-runner.ts'
 import { createUnreachable } from './unreachable.ts'
 
 /** After a refused write (a full disk) the step is tried again. */
@@ -23,7 +23,7 @@ const tooManyFailed = 'not started: failure limit reached'
  * The tasks that this server owns: carries out what their plans decide, starts, skips, pauses, ends, and gives up hosts. It
  * knows no link: another server may have it.
  */
-export interface Plans {
+export interface Scheduler {
   /**
    * Writes a new task, of which the first executions are due already, in one step with what `also` writes; as
    * Executions.create.
@@ -46,9 +46,9 @@ export interface Plans {
   close(): void
 }
 
-export function createPlans(parts: EngineParts, installs: Installs): Plans {
+export function createScheduler(parts: EngineParts, installs: Installs): Scheduler {
   const { executions, ownership, member, store, clock } = parts
-  const owned = new Map<string, OwnedTask>()
+  const owned = new Map<string, TaskRunner>()
   const unreachable = createUnreachable(parts, owned, returnGrace)
   const silence = createSilence(parts, owned)
   /** The time of day when this process began, carried on without steps: no pause gets longer or shorter by one. */
@@ -61,7 +61,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   const steadyNow = () => base + clock.monotonic()
 
   /** Steps of one task never overlap. */
-  function look(task: OwnedTask): void {
+  function look(task: TaskRunner): void {
     task.isHinted = true
     if (task.looking || parts.isStopping()) return
     task.looking = lookWhileHinted(task).finally(() => {
@@ -70,7 +70,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     parts.inBackground(task.looking, 'a step of a task')
   }
 
-  async function lookWhileHinted(task: OwnedTask): Promise<void> {
+  async function lookWhileHinted(task: TaskRunner): Promise<void> {
     while (task.isHinted && owned.get(task.id) === task && !parts.isStopping()) {
       task.isHinted = false
       try {
@@ -86,7 +86,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   }
 
   /** After a decision that could not be carried out: what is on disk decides anew. */
-  async function planAnew(task: OwnedTask): Promise<void> {
+  async function planAnew(task: TaskRunner): Promise<void> {
     const record = await store.get('tasks', task.id)
     const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
     task.isStale = false
@@ -96,7 +96,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     task.note(all, clock.monotonic())
   }
 
-  async function takeStep(task: OwnedTask): Promise<void> {
+  async function takeStep(task: TaskRunner): Promise<void> {
     if (task.isStale) await planAnew(task)
     const { executions: changed, cursor } = await executions.changes(task.id, task.cursor)
     task.cursor = cursor
@@ -111,18 +111,18 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     if (done) await finish(task)
   }
 
-  async function due(task: OwnedTask, positions: readonly number[]): Promise<Execution[]> {
+  async function due(task: TaskRunner, positions: readonly number[]): Promise<Execution[]> {
     const changed = await executions.due(member, task.idsAt(positions))
     task.note(changed, clock.monotonic())
     return changed
   }
 
   /** What is due on a host waits for its link, or is done over SSH. */
-  function begin(task: OwnedTask, due: readonly Execution[]): Promise<void> {
+  function begin(task: TaskRunner, due: readonly Execution[]): Promise<void> {
     return task.type === 'INSTALL' ? installs.look(task.id) : unreachable.look(due)
   }
 
-  async function pause(task: OwnedTask, until: number | null): Promise<void> {
+  async function pause(task: TaskRunner, until: number | null): Promise<void> {
     const pauseUntil = until === null ? null : isoTime(until)
     if (task.pauseUntil !== pauseUntil) await executions.pause(member, task.id, pauseUntil)
     task.pauseUntil = pauseUntil
@@ -132,7 +132,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     task.pauseTimer = setTimeout(() => look(task), wait)
   }
 
-  async function finish(task: OwnedTask): Promise<void> {
+  async function finish(task: TaskRunner): Promise<void> {
     const final = await executions.finish(member, task.id, await parts.webhookEvents.endOfTask(task.id))
     if (!final) return
     forget(task)
@@ -140,7 +140,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     parts.facts.publish('taskEnded', { taskId: task.id, status: final.status })
   }
 
-  function forget(task: OwnedTask): void {
+  function forget(task: TaskRunner): void {
     clearTimeout(task.pauseTimer)
     owned.delete(task.id)
   }
@@ -150,7 +150,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
     const record = await store.get('tasks', taskId)
     const all = (await executions.ofTask(taskId)).map(({ execution }) => execution)
     if (record?.status !== 'RUNNING' || all.length === 0 || owned.has(taskId)) return
-    const task = new OwnedTask(record, all, planOf(record, all), clock.monotonic())
+    const task = new TaskRunner(record, all, planOf(record, all), clock.monotonic())
     task.cursor = cursor
     task.graceUntil = clock.monotonic() + returnGrace
     owned.set(taskId, task)
@@ -165,7 +165,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
   }
 
   /** Of owned tasks those that have changed; from time to time all of them. */
-  function lookedAt(changed: readonly string[]): OwnedTask[] {
+  function lookedAt(changed: readonly string[]): TaskRunner[] {
     sweeps++
     if (sweeps % sweepsToAll === 0) return [...owned.values()]
     return changed.flatMap((taskId) => owned.get(taskId) ?? [])
@@ -198,7 +198,7 @@ export function createPlans(parts: EngineParts, installs: Installs): Plans {
       } finally {
         if (!isCreated) await ownership.release(member, [record.id])
       }
-      const task = new OwnedTask(record, all, plan, clock.monotonic())
+      const task = new TaskRunner(record, all, plan, clock.monotonic())
       owned.set(record.id, task)
       const due = all.filter((execution) => execution.dueAt !== null)
       parts.inBackground(begin(task, due), 'a beginning of a task')

@@ -1,14 +1,14 @@
 import type { End } from '../../storage/ports/executions.ts'
 import { notesOf } from '../notes.ts'
 import type { EngineParts } from '../parts.ts'
-import type { OpenExecution, OwnedTask } from './task-runner.ts'
+import type { OpenExecution, TaskRunner } from './task-runner.ts'
 
 /** Looks after executions of owned tasks whose hosts are away, or linked and do not report an end. */
-export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, OwnedTask>) {
+export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, TaskRunner>) {
   const { executions, store, hints, member, clock } = parts
 
   /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
-  async function tellWhoIsAway(task: OwnedTask, all: readonly OpenExecution[]): Promise<void> {
+  async function tellWhoIsAway(task: TaskRunner, all: readonly OpenExecution[]): Promise<void> {
     const notes = await notesOf(parts, all, task.queueSeconds)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
     for (const id of ids)
@@ -20,7 +20,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Own
   }
 
   /** Executions that are LOST: their hosts are away for too long, or linked without an end that is due. */
-  async function lostEnds({ id: taskId, notes, watches }: OwnedTask): Promise<End[]> {
+  async function lostEnds({ id: taskId, notes, watches }: TaskRunner): Promise<End[]> {
     const now = clock.monotonic()
     const ends: End[] = []
     const add = (id: string, error: string | null | undefined) => {

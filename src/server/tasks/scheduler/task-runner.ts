@@ -1,7 +1,7 @@
 import { longestRun } from '../../../core/tasks/gates.ts'
 import { Plan } from '../../../core/tasks/plan.ts'
 import { isFinal, type TaskType } from '../../../core/tasks/task.ts'
-import { only } from '../../storage/pick.ts'
+import { pick } from '../../storage/pick.ts'
 import type { Execution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import { Watch } from './watch.ts'
@@ -33,7 +33,7 @@ export type OpenExecution = Pick<
 >
 
 /** A task whose plan this server carries out. */
-export class OwnedTask {
+export class TaskRunner {
   readonly id: string
   readonly type: TaskType
   /** Seconds that an execution may take; 0: any. */
@@ -78,7 +78,7 @@ export class OwnedTask {
     for (const execution of changed) {
       const { id, status, dueAt, overSsh } = execution
       const isOpen = !isFinal(status) && dueAt !== null && !overSsh
-      if (isOpen) this.open.set(id, only(execution, 'id', 'taskId', 'hostId', 'hostname', 'status', 'dueAt'))
+      if (isOpen) this.open.set(id, pick(execution, 'id', 'taskId', 'hostId', 'hostname', 'status', 'dueAt'))
       else this.open.delete(id)
       if (!isOpen || status !== 'PENDING') this.awaySince.delete(id)
       if (isOpen && status === 'RUNNING') this.#watch(execution, now)

@@ -1,7 +1,7 @@
 import { faultInBrackets, stoppedAgo, wasStopped } from '../../../core/hosts/host-status.ts'
 import type { PresenceView } from '../../storage/ports/presence.ts'
 import type { EngineParts } from '../parts.ts'
-import type { OpenExecution, OwnedTask } from './task-runner.ts'
+import type { OpenExecution, TaskRunner } from './task-runner.ts'
 
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
@@ -19,7 +19,7 @@ export const longestWait = (queueSeconds: number | null, fault: string | null | 
   queueSeconds ?? (wasStopped(fault) ? stoppedQueueSeconds : defaultQueueSeconds)
 
 /** Milliseconds. */
-function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): number {
+function limitOf({ queueSeconds }: TaskRunner, view: PresenceView | undefined): number {
   if (queueSeconds === null && (!view || view.status === 'OFFLINE')) return 0
   return longestWait(queueSeconds, view?.says.linkFault) * 1000
 }
@@ -27,7 +27,7 @@ function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): n
 /** Gives up due executions of hosts that have had no link to any server for longer than the task waits. */
 export function createUnreachable(
   parts: EngineParts,
-  owned: ReadonlyMap<string, OwnedTask>,
+  owned: ReadonlyMap<string, TaskRunner>,
   returnGrace: number,
 ) {
   const { executions, links, presence, store, member, clock } = parts

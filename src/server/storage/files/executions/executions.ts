@@ -31,6 +31,6 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
       for (const taskId of taskIds) if ((tasks.get(taskId)?.counts.PENDING ?? 0) > 0) held.add(taskId)
     },
     release: async () => held.clear(),
-    close: () => steps.receipts.close(),
+    close: () => steps.acks.close(),
   }
 }

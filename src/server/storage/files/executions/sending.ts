@@ -83,7 +83,7 @@ export function createSending(
       const execution = tasks.execution(id)
       if (execution?.status !== 'RUNNING' || execution.named) return
       tasks.of(execution).receive(execution)
-      steps.receipts.add(id)
+      steps.acks.add(id)
     },
 
     refuse(claim, ends) {

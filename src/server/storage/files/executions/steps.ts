@@ -1,7 +1,7 @@
 import { faultPoint } from '#fault-point'
 import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
 import { isoTime } from '../../../../disk/clock.ts'
-import { Receipts } from '../../executions/ack-batcher.ts'
+import { AckBatcher } from '../../executions/ack-batcher.ts'
 import { noOutput } from '../../executions/live-output.ts'
 import { asNamed, type Decide } from '../../executions/transitions.ts'
 import type { Member } from '../../ports/cluster.ts'
@@ -28,13 +28,13 @@ export class Steps {
   readonly deps: ExecutionsDependencies
   readonly tasks: RunningTasks
   readonly held = new Set<string>()
-  readonly receipts: Receipts
+  readonly acks: AckBatcher
 
   constructor(deps: ExecutionsDependencies) {
     const { store, hints, log } = deps
     this.deps = deps
     this.tasks = new RunningTasks(hints)
-    this.receipts = new Receipts(async (ids) => {
+    this.acks = new AckBatcher(async (ids) => {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
       await this.change('named', open, asNamed).catch((error: unknown) => {
@@ -87,7 +87,7 @@ export class Steps {
       staged?.(changed)
       return changed
     })
-    this.receipts.join()
+    this.acks.join()
     let changed: Execution[]
     try {
       changed = await changing

@@ -1,4 +1,4 @@
-import { Receipts } from '../../executions/ack-batcher.ts'
+import { AckBatcher } from '../../executions/ack-batcher.ts'
 import { asLost, asNamed, asRefused, asReturned, endsById } from '../../executions/transitions.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Steps } from './steps.ts'
@@ -29,13 +29,13 @@ export function createSending(steps: Steps): Sending & {
       log.warn({ err: error }, 'could not write down that agents have what they were sent')
     })
   }
-  const receipts = new Receipts(writeReceipts)
+  const acks = new AckBatcher(writeReceipts)
 
   return {
     take,
     takeOver: (claim, except) => takeOver({ claim, except }),
     doubtfulOf: (hostIds) => doubtful.of(hostIds),
-    close: () => receipts.close(),
+    close: () => acks.close(),
 
     returnUnsent: (claim, ids) =>
       steps.change('returned', ids, asReturned(steps.now()), { epoch: claim.epoch }),
@@ -48,7 +48,7 @@ export function createSending(steps: Steps): Sending & {
       const own = steps.inHand.get(id)
       if (!own || own.isReceived) return
       own.isReceived = true
-      receipts.add(id)
+      acks.add(id)
     },
 
     refuse(claim, ends) {

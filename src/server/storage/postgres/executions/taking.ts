@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { sentPart } from '../../executions/transitions.ts'
-import { fitJson } from '../../jsonb-safe.ts'
+import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { LinkClaim } from '../../ports/cluster.ts'
 import type { Execution, Offer, RunningExecution } from '../../ports/executions.ts'
 import { batched } from '../connection/batched.ts'
@@ -72,7 +72,7 @@ export function createTaking(steps: Steps) {
     faultPoint('server.sent.before')
     const askedAt = clock.monotonic()
     try {
-      const rows = await database.ask<Row>('write', take, [fitJson(Object.fromEntries(input)), attempt])
+      const rows = await database.ask<Row>('write', take, [jsonbSafe(Object.fromEntries(input)), attempt])
       for (const { claim } of offers) doubtful.looked(claim, askedAt)
       return rows
     } catch (error) {
@@ -112,7 +112,7 @@ export function createTaking(steps: Steps) {
       claim.hostId,
       { e: claim.epoch, x: [...except].map((id) => keyOf(id).taskId) },
     ])
-    const rows = await database.ask<Row>('write', takeOver, [fitJson(Object.fromEntries(input))])
+    const rows = await database.ask<Row>('write', takeOver, [jsonbSafe(Object.fromEntries(input))])
     const stored = rows.map(storedOf)
     for (const one of stored) {
       const former = steps.inHand.get(one.execution.id)

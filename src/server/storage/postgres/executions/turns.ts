@@ -1,7 +1,7 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../../core/errors.ts'
 import { asDue, endsById, neverStarted, partings } from '../../executions/transitions.ts'
-import { fitJson } from '../../jsonb-safe.ts'
+import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { ExecutionRecord } from '../../records/execution.ts'
 import type { Ask } from '../connection/database.ts'
@@ -20,7 +20,7 @@ const insertText = `insert into rsm.executions(task_id, host_id, position, over_
 async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise<void> {
   for (let at = 0; at < executions.length; at += rowsAtOnce)
     await ask({ name: 'executions insert', text: insertText }, [
-      fitJson(executions.slice(at, at + rowsAtOnce)),
+      jsonbSafe(executions.slice(at, at + rowsAtOnce)),
     ])
 }
 

@@ -1,5 +1,5 @@
 import { isFinal } from '../../../../core/tasks/task.ts'
-import { fitJson } from '../../jsonb-safe.ts'
+import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { LinkClaim, Member } from '../../ports/cluster.ts'
 import type { Execution } from '../../ports/executions.ts'
 import { batched } from '../connection/batched.ts'
@@ -119,7 +119,7 @@ export function createWrite(database: Database): (change: Change) => Promise<Wri
     const rows = await database.ask<{ task_id: string; host_id: number; has_more: boolean }>(
       'write',
       { name: `executions write ${kind}`, text: textOf(kind) },
-      [fitJson(input)],
+      [jsonbSafe(input)],
     )
     const more = new Map(rows.map(({ task_id, host_id, has_more }) => [idOf(task_id, host_id), has_more]))
     const written = later.length > 0 ? await writeAll(kind, later) : new Map<Change, Written>()

@@ -1,5 +1,5 @@
 import { phases } from '../../../../core/tasks/gates.ts'
-import { fitJson } from '../../jsonb-safe.ts'
+import { jsonbSafe } from '../../jsonb-safe.ts'
 import { writeFiles } from '../../migrate/files.ts'
 import { grouped } from '../../migrate/grouped.ts'
 import type { Items, LastKnown, OutputPiece, Writer } from '../../migrate/kinds.ts'
@@ -51,7 +51,7 @@ async function writeExecutions(ask: Ask, group: readonly Items['executions'][]):
     x: progress?.stderrBytes ?? 0,
     n: progress?.frames ?? 0,
   }))
-  await ask(executionsText, [fitJson(rows)])
+  await ask(executionsText, [jsonbSafe(rows)])
 }
 
 async function writeResults(ask: Ask, group: readonly Items['results'][]): Promise<void> {
@@ -70,7 +70,7 @@ async function writeResults(ask: Ask, group: readonly Items['results'][]): Promi
     await ask(
       `insert into rsm.results(task_id, host_id, position, rec)
       select * from jsonb_to_recordset($1::jsonb) as r(t text, h bigint, p int, r jsonb)`,
-      [fitJson(rows.slice(at, at + mostRows))],
+      [jsonbSafe(rows.slice(at, at + mostRows))],
     )
 }
 
