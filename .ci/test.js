@@ -159,7 +159,9 @@ const isForOneFile = /^(test\.(before|after)|((const|let) .*= |for )?await )/m
 function byFolder(names) {
   const folders = new Map()
   for (const name of names) {
-    const folder = name.split('/').slice(0, -1).slice(0, 2).join('/')
+    // Both kinds of store run the same suites, so each is a folder of its own.
+    const depth = name.startsWith('server/storage/') ? 3 : 2
+    const folder = name.split('/').slice(0, -1).slice(0, depth).join('/')
     folders.set(folder, [...(folders.get(folder) ?? []), name])
   }
   return [...folders.values()]
