@@ -138,7 +138,7 @@ export const openSource = (address: StoreAddress, log: Log): Promise<MovingStore
     if (found?.schema !== knownSchema())
       refuse(
         `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
-        'use the rsm of its servers, or start a server of this version on it once',
+        'use the rsm of its servers',
       )
     await refuseLiving(store)
     const [cancel] = await store.ask('select from rsm.cancels limit 1')
