@@ -24,7 +24,7 @@ export class ServerLine {
     this.close = close
   }
 
-  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once `desk` has no leave any more. */
+  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once `workspace` has no leave any more. */
   static async open(order: FileOrder, workspace: Pick<CopyWorkspace, 'hasLeave'>): Promise<ServerLine> {
     const registration = (await readIdentity(order.dataDir))?.registration
     if (!registration) throw new Failure('this agent is not registered any more', 126)

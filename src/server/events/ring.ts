@@ -106,8 +106,8 @@ export class Ring {
       }
       upTo++
     }
-    const [pick] = parts
-    const batch = { bytes: parts.length > 1 ? Buffer.concat(parts) : (pick ?? null), upTo }
+    const [only] = parts
+    const batch = { bytes: parts.length > 1 ? Buffer.concat(parts) : (only ?? null), upTo }
     this.#batches.set(key, batch)
     return batch
   }

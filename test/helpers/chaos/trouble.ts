@@ -3,7 +3,7 @@ import type { ChaosAgent, ChaosFleet } from './fleet.ts'
 import type { Random } from './random.ts'
 
 /** One round of trouble: what it was, for the log. Everything is up again, or about to be, when it settles. */
-type ThrottledErrors = (fleet: ChaosFleet, random: Random) => Promise<string>
+type Trouble = (fleet: ChaosFleet, random: Random) => Promise<string>
 
 const upTo = (random: Random, milliseconds: number) => delay(random.between(0, milliseconds))
 
@@ -34,7 +34,7 @@ async function agentDown(agent: ChaosAgent, random: Random): Promise<void> {
 
 const names = (agents: readonly ChaosAgent[]) => agents.map(({ hostname }) => hostname).join(' ')
 
-const troubles: Record<string, ThrottledErrors> = {
+const troubles: Record<string, Trouble> = {
   async server(fleet, random) {
     await serverDown(fleet, random)
     return 'server'
@@ -84,6 +84,6 @@ const troubles: Record<string, ThrottledErrors> = {
 
 const chances = ['server', 'server', 'agents', 'agents', 'agents', 'cuts', 'freeze', 'halfOpen', 'everything']
 
-export function errors(fleet: ChaosFleet, random: Random): Promise<string> {
+export function trouble(fleet: ChaosFleet, random: Random): Promise<string> {
   return troubles[random.pick(chances)]?.(fleet, random) ?? Promise.resolve('nothing')
 }

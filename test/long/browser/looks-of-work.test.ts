@@ -179,7 +179,7 @@ browserTest.after.always(async () => {
   for (const end of endings) await end()
 })
 
-const sizes = { workspace: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } }
+const sizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } }
 const themes = ['light', 'dark'] as const
 type Theme = (typeof themes)[number]
 
@@ -190,7 +190,7 @@ async function looksGood(t: ExecutionContext, page: Page, name: string, theme: T
     await picture(page, `work-${name}-${kind}-${theme}`)
     t.deepEqual(await faultsOfLook(page), [], `${name} on a ${kind}, ${theme}`)
   }
-  await page.setViewportSize(sizes.workspace)
+  await page.setViewportSize(sizes.desk)
 }
 
 async function openIn(t: ExecutionContext, theme: Theme) {

@@ -35,7 +35,7 @@ const tenTags = Object.fromEntries(
   ),
 )
 const phone = { width: 390, height: 844 }
-const workspace = { width: 1280, height: 800 }
+const desk = { width: 1280, height: 800 }
 
 let world: ConsoleWorld
 let taskId: string
@@ -74,12 +74,12 @@ async function looksGood(
   page: Parameters<typeof picture>[0],
   name: string,
 ): Promise<void> {
-  for (const [kind, size] of Object.entries({ workspace, phone })) {
+  for (const [kind, size] of Object.entries({ desk, phone })) {
     await page.setViewportSize(size)
     await picture(page, `${name}-${kind}`)
     t.deepEqual(await faultsOfLook(page), [], `${name} on a ${kind}`)
   }
-  await page.setViewportSize(workspace)
+  await page.setViewportSize(desk)
 }
 
 browserTest.serial(

@@ -25,7 +25,7 @@ test('F22 protocol agents that link again at once, three servers that are killed
   const hostIds = agents.map(({ identity }) => identity.hostId)
   const before = await soundAudit(t, front)
   const done = nothingDone()
-  const errors = clusterTrouble(cluster, random, done)
+  const trouble = clusterTrouble(cluster, random, done)
   const faults: string[] = []
   let begun = 0
   let executions = 0
@@ -67,7 +67,7 @@ test('F22 protocol agents that link again at once, three servers that are killed
   const breaking = (async () => {
     while (isWanted()) {
       await delay(random.between(0, 2000))
-      await errors()
+      await trouble()
     }
   })()
   await Promise.all([...working, breaking])

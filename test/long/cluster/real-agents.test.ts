@@ -78,7 +78,7 @@ test('F22 20 real agents behind a balancer, three servers that are killed: every
   const random = new Random(seed + 1)
   const before = await soundAudit(t, cluster.front)
   const done = nothingDone()
-  const errors = clusterTrouble(cluster, random, done)
+  const trouble = clusterTrouble(cluster, random, done)
   const missing = () => shortOf(reachedBy(load, terminals, done), least(done))
   const began = performance.now()
   const isOver = () => {
@@ -97,7 +97,7 @@ test('F22 20 real agents behind a balancer, three servers that are killed: every
   )
   while (!isOver()) {
     await delay(random.between(0, between))
-    await errors()
+    await trouble()
   }
   await working
   const broke = Math.round((performance.now() - began) / 1000)

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { chaosFleet } from '../../helpers/chaos/fleet.ts'
 import { ChaosLoad } from '../../helpers/chaos/load.ts'
 import { Random } from '../../helpers/chaos/random.ts'
-import { errors } from '../../helpers/chaos/trouble.ts'
+import { trouble } from '../../helpers/chaos/trouble.ts'
 import { verdict } from '../../helpers/chaos/verdict.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -38,7 +38,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
     })
     inFlight.push(alive)
     const at = Math.round(performance.now() - began)
-    told.push(`${at} ms, ${alive} scripts alive: ${await errors(fleet, random)}`)
+    told.push(`${at} ms, ${alive} scripts alive: ${await trouble(fleet, random)}`)
   }
   const broke = Math.round((performance.now() - began) / 1000)
   await Promise.race([

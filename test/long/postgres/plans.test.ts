@@ -15,13 +15,13 @@ interface Plan {
   'Rows Removed by Filter'?: number
   'Rows Removed by Index Recheck'?: number
   'Heap Fetches'?: number
-  Scheduler?: Plan[]
+  Plans?: Plan[]
 }
 
 /** Of a plan and what is below it. */
 function* nodes(plan: Plan): Generator<Plan> {
   yield plan
-  for (const below of plan.Scheduler ?? []) yield* nodes(below)
+  for (const below of plan.Plans ?? []) yield* nodes(below)
 }
 
 /** Rows that are read from a table, without those that only an index is asked for. */

@@ -68,8 +68,8 @@ export async function readLogs(context: Context, task: TaskRecord, query: LogQue
 
 /** The bare text of one host, piece by piece. */
 export async function* plainLog(context: Context, task: TaskRecord, query: LogQuery): AsyncGenerator<string> {
-  const pick = task.hostCount === 1 ? (await context.engine.results(task))[0]?.hostId : undefined
-  const hostId = query.hostId ?? pick
+  const only = task.hostCount === 1 ? (await context.engine.results(task))[0]?.hostId : undefined
+  const hostId = query.hostId ?? only
   if (hostId === undefined)
     throw new RsmError('invalid', 'Plain text is the output of one host: add hostId', {
       fields: [{ field: 'hostId', message: 'is required for text/plain of a task on several hosts' }],

@@ -69,9 +69,9 @@ export class Changes {
   }
 
   /** Reads how what PostgreSQL does not have yet was before, where unique indexes have to know it. */
-  async see({ ask, seen }: Open, pick?: Noun): Promise<void> {
+  async see({ ask, seen }: Open, only?: Noun): Promise<void> {
     for (const [noun, byId] of this.#unsent) {
-      if (uniqueOf(noun).length === 0 || (pick !== undefined && noun !== pick)) continue
+      if (uniqueOf(noun).length === 0 || (only !== undefined && noun !== only)) continue
       const unread = [...byId.keys()].filter((id) => !seen.has(noun, id))
       const read = unread.length === 0 ? [] : await createReads(ask).getMany(noun, unread)
       for (const [at, id] of unread.entries()) seen.note(noun, id, read[at])
@@ -79,16 +79,16 @@ export class Changes {
   }
 
   /** Sends what PostgreSQL does not have yet, of this noun or of all. */
-  async send(open: Open, pick?: Noun): Promise<void> {
+  async send(open: Open, only?: Noun): Promise<void> {
     if (this.#below) {
       // Where works share a transaction each is told apart from what the others have changed.
-      await this.#below.see(open, pick)
-      await this.see(open, pick)
-      await this.#below.send(open, pick)
+      await this.#below.see(open, only)
+      await this.see(open, only)
+      await this.#below.send(open, only)
     }
     for (const noun of nouns) {
       const byId = this.#unsent.get(noun)
-      if (!byId || (pick !== undefined && noun !== pick)) continue
+      if (!byId || (only !== undefined && noun !== only)) continue
       this.#unsent.delete(noun)
       this.#isSent = true
       await sendChanges(tableOf(noun), byId, open)

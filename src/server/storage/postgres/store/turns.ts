@@ -73,13 +73,13 @@ export class Turns {
 
   /** Never rejects. */
   async #together(all: readonly Waiting[], isAgain = false): Promise<void> {
-    const [pick] = all
-    if (!pick) return
+    const [only] = all
+    if (!only) return
     let changes = new Changes()
     try {
       const outcomes = await this.#run((open) => {
         changes = new Changes()
-        return all.length === 1 ? alone(open, pick, changes) : inTurn(open, all, changes)
+        return all.length === 1 ? alone(open, only, changes) : inTurn(open, all, changes)
       })
       for (const [at, { settle }] of all.entries()) settle(outcomes[at] as Outcome)
     } catch (error) {
