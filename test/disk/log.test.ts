@@ -8,7 +8,7 @@ const from = (path: string) => JSON.stringify(new URL(`../../src/${path}`, impor
 /** The lines of a log of this level, in a process of its own: they go to its stderr. */
 async function logged(level: string, code: string) {
   const program = `
-    const { createLog, told } = await import(${from('server/log.js')})
+    const { createLog, told } = await import(${from('disk/log.js')})
     const { RsmError } = await import(${from('core/errors.js')})
     const log = createLog('${level}')
     const away = new RsmError('unavailable', 'the store is away', { cause: new Error('cut') })

@@ -21,7 +21,7 @@ test('A16 a line of the log for people: time, level, message, fields; nothing in
 })
 
 test('A16 server and agent write the same lines', async (t) => {
-  const logs = ['server/log.js', 'agent/log.js'].map(
+  const logs = ['disk/log.js', 'agent/log.js'].map(
     (file) => new URL(`../../../src/${file}`, import.meta.url).href,
   )
   const program = `const { createLog } = await import('${logs[0]}'); const { stderrLog } = await import('${logs[1]}')
