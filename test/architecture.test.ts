@@ -171,8 +171,8 @@ test('only main.ts, app/offline.ts, app/migrate.ts and server install know the k
   for (const [file, text] of refused) t.is(portBreaches(file, text).length, 1, text)
   for (const file of openers) {
     const open = path.posix.relative(path.posix.dirname(file), 'server/storage/files/open.ts')
-    t.deepEqual(portBreaches(file, `import { openFiles } from './${open}'`), [])
-    t.deepEqual(portBreaches(file, `const { openFiles } = await import('./${open}')`), [])
+    t.deepEqual(portBreaches(file, `import { openFileStore } from './${open}'`), [])
+    t.deepEqual(portBreaches(file, `const { openFileStore } = await import('./${open}')`), [])
   }
 })
 
@@ -315,7 +315,7 @@ const broken: readonly (readonly [file: string, text: string])[] = [
   ['core/x.ts', `export const now = () => Date.now()`],
   ['core/x.ts', `setTimeout(() => {}, 1)`],
   ['server/x.ts', `import { run } from '../agent/runner.ts'`],
-  ['agent/x.ts', `import type { Hub } from '../server/hub/hub.ts'`],
+  ['agent/x.ts', `import type { WebSockets } from '../server/listeners/web-sockets.ts'`],
   ['agent/x.ts', `import { profiles } from '../client/profiles.ts'`],
   ['client/x.ts', `import { table } from '../cli/table.ts'`],
   ['client/x.ts', `import { targets } from '../cli/names/targets.ts'`],

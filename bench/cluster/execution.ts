@@ -6,17 +6,17 @@ import { startShared } from './shared.ts'
 
 const rounds = 7
 
-/** `true` on all agents of a server on PostgreSQL, beside as many on the embedded store (reliability L07). */
-export async function benchSharedExecution(embedded: Fleet): Promise<Row[]> {
-  const size = embedded.agents.length
+/** `true` on all agents of a server on PostgreSQL, beside as many on the file store (reliability L07). */
+export async function benchSharedExecution(onFiles: Fleet): Promise<Row[]> {
+  const size = onFiles.agents.length
   const fleet = await startFleet(size, () => startShared(1))
   try {
     const measured = await inTurn(
       rounds,
       () => untilFinal(fleet),
-      () => untilFinal(embedded),
+      () => untilFinal(onFiles),
     )
-    const name = `PostgreSQL: POST to final, ${size} agents, beside the embedded store`
+    const name = `PostgreSQL: POST to final, ${size} agents, beside the file store`
     return [ratioRow(name, 'ms', measured, { atMost: 1.5 })]
   } finally {
     await fleet.stop()

@@ -52,7 +52,7 @@ async function missed(fleet: Fleet, path: string): Promise<{ gaps: number; entri
   }
 }
 
-/** Output of hosts on three servers into one task, beside three hosts on a server of the embedded store (reliability L07). */
+/** Output of hosts on three servers into one task, beside three hosts on a server of the file store (reliability L07). */
 export async function benchSharedOutput(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-shared-output-'))
   const path = join(directory, 'large')
@@ -61,16 +61,16 @@ export async function benchSharedOutput(): Promise<Row[]> {
   try {
     const shared = await startFleet(hosts, () => startShared(hosts))
     fleets.push(shared)
-    const embedded = await startFleet(hosts)
-    fleets.push(embedded)
+    const onFiles = await startFleet(hosts)
+    fleets.push(onFiles)
     const measured = await inTurn(
       rounds,
       () => store(shared, path),
-      () => store(embedded, path),
+      () => store(onFiles, path),
     )
     const { gaps, entries } = await missed(shared, path)
     const name = 'PostgreSQL: output into one task from three servers'
-    const row = ratioRow(`${name}, beside the embedded store`, 'MB/s', measured, { atLeast: 0 })
+    const row = ratioRow(`${name}, beside the file store`, 'MB/s', measured, { atLeast: 0 })
     return [
       { ...row, goal: `≥ ${leastRate} MB/s`, met: measured.ours >= leastRate },
       {

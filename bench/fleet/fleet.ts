@@ -55,13 +55,13 @@ export async function untilLinked(server: BenchServer, size: number): Promise<vo
   throw new Error(`${size} agents were not linked within ${patience} s`)
 }
 
-async function startEmbedded(directory: string): Promise<Servers> {
+async function startOnFiles(directory: string): Promise<Servers> {
   const server = await startServer(join(directory, 'server'))
   return { servers: [server], stop: () => server.stop() }
 }
 
 /** The agents link to the servers in turn, the first agent to the first server. */
-export async function startFleet(size: number, open = startEmbedded): Promise<Fleet> {
+export async function startFleet(size: number, open = startOnFiles): Promise<Fleet> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-'))
   const opened = await open(directory)
   const { servers } = opened

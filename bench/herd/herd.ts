@@ -16,7 +16,7 @@ import { type Herd, startHerd } from './generator.ts'
 const agents = 10_000
 const callInterval = 100
 const longestCall = 1000
-const bareProgram = fileURLToPath(new URL('../bare/ws-door.js', import.meta.url))
+const bareProgram = fileURLToPath(new URL('../bare/ws-listener.js', import.meta.url))
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

@@ -3,7 +3,7 @@ import type { RsmError } from '../core/errors.ts'
 import { endUpgrade } from '../disk/upgrade-traces.ts'
 import { createFirstUser } from './access/first-user.ts'
 import { type Base, openBase, urlOf } from './app/base.ts'
-import { createDoors, type Doors } from './app/listeners.ts'
+import { createListeners, type Listeners } from './app/listeners.ts'
 import { refuseOpenHttp, type ServerOptions } from './app/options.ts'
 import { startWork, type Work } from './app/work.ts'
 import { fillHostSets } from './services/tasks/host-sets.ts'
@@ -19,7 +19,7 @@ export interface RunningServer {
   /** Whether nobody but itself has signed that certificate: clients have to pin it. */
   readonly selfSigned: boolean
   /** Answers a request as one that comes over HTTP, without a connection. Rejects where the server is not open. */
-  readonly inject: Doors['inject']
+  readonly inject: Listeners['inject']
   /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
   reloadCertificate(): Promise<void>
   /** The first user, if this start made one and chose its password. */
@@ -40,11 +40,11 @@ type FirstUser = Awaited<ReturnType<typeof createFirstUser>>
 interface Parts {
   base: Base
   work: Work
-  doors: Doors
+  listeners: Listeners
 }
 
 /**
- * Starts the server: lock, keys, store, engine, then the doors. What was running when a former process ended goes on
+ * Starts the server: lock, keys, store, engine, then the listeners. What was running when a former process ended goes on
  * where it stood before the first request is taken.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -54,20 +54,20 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await base.close()
     throw error
   })
-  const parts = { base, work, doors: createDoors(base, work, options) }
+  const parts = { base, work, listeners: createListeners(base, work, options) }
   try {
     await checkKept(parts, options)
     await work.context.engine.recover()
     await work.context.terminals.recover()
     await fillHostSets(work.context)
-    const port = await parts.doors.open()
+    const port = await parts.listeners.open()
     work.context.handedOut.listensOn(port)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const first = await welcomeFirstUser(parts, options)
     await recordStart(parts, options, port)
     // Before the first answer: what is acknowledged from here on is not taken back.
     await endUpgrade(base.path)
-    parts.doors.accept({ madeFirstUser: first !== null })
+    parts.listeners.accept({ madeFirstUser: first !== null })
     work.deliveries.start()
     work.planner.start()
     const { storeId } = base.data.store
@@ -135,11 +135,11 @@ async function recordStart(
   await events.sayHead()
 }
 
-async function shut({ base, work, doors }: Parts): Promise<void> {
+async function shut({ base, work, listeners }: Parts): Promise<void> {
   const { events, context } = work
   const late = performance.now() + patienceAtStop
   const tried = (step: Promise<void>) => endedBefore(late, base, step)
-  await doors.refuse()
+  await listeners.refuse()
   work.housekeeping.stop()
   const sending = work.deliveries.stop()
   // Before the engine: what it starts is still taken in.
@@ -148,8 +148,8 @@ async function shut({ base, work, doors }: Parts): Promise<void> {
   // another's to take at once.
   const stepping = context.engine.stop()
   await tried(work.membership.leave())
-  doors.closeLinks()
-  await doors.close()
+  listeners.closeLinks()
+  await listeners.close()
   work.fleetEvents.close()
   await tried(stepping)
   await tried(sending)
@@ -174,7 +174,7 @@ async function endedBefore(late: number, { data, log }: Base, step: Promise<void
 }
 
 function running(parts: Parts, options: ServerOptions, port: number, first: FirstUser): RunningServer {
-  const { base, work, doors } = parts
+  const { base, work, listeners } = parts
   let closing: Promise<void> | undefined
   let fault: RsmError | null = null
   let markClosed: () => void = () => undefined
@@ -185,13 +185,13 @@ function running(parts: Parts, options: ServerOptions, port: number, first: Firs
     url: urlOf(base, options.host, port),
     port,
     get fingerprint() {
-      return doors.serving.fingerprint
+      return listeners.serving.fingerprint
     },
     get selfSigned() {
-      return doors.serving.selfSigned
+      return listeners.serving.selfSigned
     },
-    inject: (request) => doors.inject(request),
-    reloadCertificate: () => doors.serving.reload(),
+    inject: (request) => listeners.inject(request),
+    reloadCertificate: () => listeners.serving.reload(),
     createdAdmin: first?.generated ? { username: first.username, password: first.password } : null,
     closed,
     get fault() {

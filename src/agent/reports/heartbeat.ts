@@ -51,7 +51,7 @@ export interface HeartbeatOptions {
   readonly log: Log
 }
 
-export interface PulseEvents {
+export interface HeartbeatEvents {
   /** The server answered; `wasAway` when it had not before. */
   reached(wasAway: boolean): void
   /** A heartbeat was not answered, or was refused. */
@@ -64,7 +64,7 @@ export interface PulseEvents {
 /** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
-  #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
+  #events: HeartbeatEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
   readonly #backoff: AgentBackoff
   readonly #health: ReturnType<typeof healthOf>
   readonly #bootedAt: number
@@ -92,7 +92,7 @@ export class Heartbeat {
     this.#intervals = bounded(options.intervals)
   }
 
-  start(events: PulseEvents): void {
+  start(events: HeartbeatEvents): void {
     this.#events = events
     void this.#beat()
     this.#scheduleMetrics()

@@ -9,8 +9,8 @@ import { recordRequests } from '../http/audit/recorder.ts'
 import { createListener } from '../http/listener.ts'
 import { type Serving, serveCertificate } from '../http/tls-serving.ts'
 import { trackUnusedConnections } from '../http/unused-connections.ts'
-import { createHub, type Hub } from '../listeners/hub.ts'
 import { shedLinks } from '../listeners/shedding.ts'
+import { createWebSockets, type WebSockets } from '../listeners/web-sockets.ts'
 import { type Control, serveControl } from '../operations/control/control.ts'
 import { controlOperations } from '../operations/control/operations.ts'
 import type { RouteDependencies } from '../routes/dependencies.ts'
@@ -29,7 +29,7 @@ const drainTime = 5000
 const idleLook = 50
 
 /** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
-export interface Doors {
+export interface Listeners {
   readonly serving: Serving
   /** Answers a request without a connection, as Fastify's `inject` does. */
   inject(request: InjectOptions): Promise<LightMyRequestResponse>
@@ -45,12 +45,12 @@ export interface Doors {
   close(): Promise<void>
 }
 
-export function createDoors(base: Base, work: Work, options: ServerOptions): Doors {
+export function createListeners(base: Base, work: Work, options: ServerOptions): Listeners {
   const { data, facts, clock, log } = base
   let accepting = false
   let madeFirstUser: boolean | null = null
   let control: Control | undefined
-  const hub = createHub({
+  const webSockets = createWebSockets({
     ...base,
     ...work.context,
     member: work.membership.member,
@@ -62,7 +62,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     refused: (request, caller, error) => work.events.refusedUpgrade(request, caller, error),
     frameRefused: (socket, message) => work.events.refusedTerminalFrame(socket, message),
   })
-  const stopShedding = data.shared === null ? () => undefined : shedLinks({ ...work, hub, clock })
+  const stopShedding = data.shared === null ? () => undefined : shedLinks({ ...work, webSockets, clock })
   const status = () => statusOf(base, work)
   let address: string | null = null
   const servers = () =>
@@ -70,7 +70,10 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
       data,
       member: work.membership.member,
       address: () => address,
-      load: () => ({ links: hub.load().open, tasks: work.context.engine.load().then(({ tasks }) => tasks) }),
+      load: () => ({
+        links: webSockets.load().open,
+        tasks: work.context.engine.load().then(({ tasks }) => tasks),
+      }),
     })
   const readiness = () => readinessOf({ ...work, data, isAccepting: accepting })
   const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
@@ -88,7 +91,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     },
     (instance) => {
       recordRequests(instance, { log: work.outbox, refusals: work.refusals, store: data.store })
-      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, servers, readiness }))
+      registerRoutes(instance, behindRoutes(base, work, options, { webSockets, status, servers, readiness }))
     },
   )
   const unused = trackUnusedConnections(app.server)
@@ -97,7 +100,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     serving: serveCertificate(base.tls, listener, log),
     inject: (request) => app.inject(request),
     async open() {
-      hub.attach(app.server)
+      webSockets.attach(app.server)
       await app
         .listen({ host: options.host, port: options.port, backlog: listenBacklog })
         .catch((error: NodeJS.ErrnoException) => {
@@ -131,7 +134,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     },
     closeLinks() {
       stopShedding()
-      hub.close()
+      webSockets.close()
     },
     async close() {
       facts.publish('stopping', { reason: 'the server is shutting down' })
@@ -167,7 +170,10 @@ function behindRoutes(
   { data, metrics, path }: Base,
   { context, credentials, deliveries, fleetEvents, backup, membership }: Work,
   options: ServerOptions,
-  { hub, ...asked }: { hub: Hub } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
+  {
+    webSockets,
+    ...asked
+  }: { webSockets: WebSockets } & Pick<RouteDependencies, 'status' | 'servers' | 'readiness'>,
 ): RouteDependencies {
   const { store, audit, serverRuns, shared } = data
   const { engine, fleet, terminals, passwords } = context
@@ -187,7 +193,7 @@ function behindRoutes(
       version,
       hosts: () => fleet.countByStatus(),
       work: () => engine.load(),
-      links: () => hub.load(),
+      links: () => webSockets.load(),
       terminals: () => terminals.load(),
       journalQueue: () => data.waitingWrites(),
       loginQueue: () => passwords.queueLength,

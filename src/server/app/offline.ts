@@ -90,7 +90,7 @@ export async function restore(
 export const compactAlone = (dataDir: string): Promise<Compacted> =>
   withStoreAlone(dataDir, createLog('WARN'), (store) => store.compact())
 
-/** A new password for a user; see keep/reset-password.ts for its errors. */
+/** A new password for a user; see operations/reset-password.ts for its errors. */
 export const resetPasswordAlone = (
   dataDir: string,
   input: { username: string; password: string },

@@ -43,7 +43,7 @@ const trustedFor = 30_000
 
 export type Work = Awaited<ReturnType<typeof startWork>>
 
-/** What a server does on its store while no door is open: tasks, terminal sessions, what is recorded, what expires. */
+/** What a server does on its store while nothing listens: tasks, terminal sessions, what is recorded, what expires. */
 export async function startWork(base: Base, options: ServerOptions) {
   const { data, clients, facts, clock, log } = base
   const { store, presence, agreed, audit, notedHead: noted } = data

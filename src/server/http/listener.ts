@@ -38,7 +38,7 @@ const usualLimits: ListenerLimits = {
 /** A proxy on this machine brings everyone's connections, and limits them itself, as a trusted one does. */
 const loopback = /^(?:::ffff:)?127\.|^::1$/
 
-/** The doors of the server: HTTP, or HTTPS where there is a certificate. */
+/** The listener of the server: HTTP, or HTTPS where there is a certificate. */
 export interface Listener {
   /** Makes a server; there are several where a name has several addresses. */
   create(handler: RequestListener): Server

@@ -6,7 +6,7 @@ import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
 import { greetingOf } from '../hosts/reported.ts'
 import type { AgentSocket, SocketEvents } from './agent-socket.ts'
-import type { HubDependencies } from './dependencies.ts'
+import type { WebSocketDependencies } from './dependencies.ts'
 
 /** Milliseconds within which it is noted once that links of an agent are closed for its stray frames. */
 const noteStraysEvery = 60_000
@@ -19,7 +19,7 @@ export function createAgentFrames({
   facts,
   clock,
   log,
-}: HubDependencies): SocketEvents {
+}: WebSocketDependencies): SocketEvents {
   /** Links that engine and terminals know. */
   const takenUp = new Set<AgentSocket>()
   const reported = new LineBudget()

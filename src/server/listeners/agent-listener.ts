@@ -9,14 +9,14 @@ import type { Caller } from '../storage/ports/caller.ts'
 import { createAdmission } from './admission.ts'
 import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
-import type { HubDependencies } from './dependencies.ts'
+import type { WebSocketDependencies } from './dependencies.ts'
 import { createHolds, levelOf, sharedIdentity } from './holds.ts'
 import { createLinkBounds } from './link-bounds.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
 import { closeRevoked } from './revoked.ts'
 
 /** Lets agents in, and owns their links. */
-export interface AgentDoor {
+export interface AgentListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Links that are open, and bytes of their frames that are read and not dealt with. */
   load(): { open: number; backlogBytes: number }
@@ -28,10 +28,10 @@ export interface AgentDoor {
 
 const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 
-export function createAgentDoor(
-  deps: HubDependencies,
+export function createAgentListener(
+  deps: WebSocketDependencies,
   callerOf: (request: IncomingMessage) => Promise<Caller | undefined>,
-): AgentDoor {
+): AgentListener {
   const { log, clock } = deps
   const open = new Set<AgentSocket>()
   const holds = createHolds(deps)

@@ -14,7 +14,7 @@ import type { Terminals } from '../terminals/terminals.ts'
 import type { Tickets } from '../terminals/tickets.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
 
-export interface HubDependencies {
+export interface WebSocketDependencies {
   /** The server whose sockets these are. */
   member: Member
   links: Links

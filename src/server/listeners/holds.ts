@@ -3,7 +3,7 @@ import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
 import { isoTime } from '../../disk/clock.ts'
 import type { LinkClaim } from '../storage/ports/cluster.ts'
 import type { AgentSocket } from './agent-socket.ts'
-import type { HubDependencies } from './dependencies.ts'
+import type { WebSocketDependencies } from './dependencies.ts'
 
 export const sharedIdentity = 'Two agents share this identity; remove one, or enroll it again'
 
@@ -21,7 +21,7 @@ export interface Holds {
   expire(): Promise<void>
 }
 
-export function createHolds({ links, member, presence, facts, clock, log }: HubDependencies): Holds {
+export function createHolds({ links, member, presence, facts, clock, log }: WebSocketDependencies): Holds {
   const claims = new Map<AgentSocket, LinkClaim>()
 
   function noteDuplicate(hostId: number, duplicate: boolean): void {

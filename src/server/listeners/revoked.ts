@@ -1,14 +1,14 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { repeat } from '../../disk/repeat.ts'
 import type { AgentSocket } from './agent-socket.ts'
-import type { HubDependencies } from './dependencies.ts'
+import type { WebSocketDependencies } from './dependencies.ts'
 
 /** Milliseconds until a hint that was lost is made up for. */
 const lostHint = 1000
 
 /** Closes links of agents whose token was revoked or whose host is gone. Answers the way to end that. */
 export function closeRevoked(
-  { store, hints, log }: Pick<HubDependencies, 'store' | 'hints' | 'log'>,
+  { store, hints, log }: Pick<WebSocketDependencies, 'store' | 'hints' | 'log'>,
   open: ReadonlySet<AgentSocket>,
 ): () => void {
   const end = (link: AgentSocket) => link.close(closeCodes.revoked, 'the token was revoked')

@@ -1,6 +1,6 @@
 import type { Clock } from '../../disk/clock.ts'
 import type { Membership } from '../storage/servers/membership.ts'
-import type { Hub } from './hub.ts'
+import type { WebSockets } from './web-sockets.ts'
 
 /** Milliseconds. */
 const lookEvery = 1_000
@@ -19,12 +19,12 @@ export function shareToClose(sinceRenewed: number, interval: number): number {
 
 interface Parts {
   membership: Pick<Membership, 'sinceRenewed'>
-  hub: Pick<Hub, 'shed'>
+  webSockets: Pick<WebSockets, 'shed'>
   clock: Clock
 }
 
 /** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Answers the way to stop. */
-export function shedLinks({ membership, hub, clock }: Parts): () => void {
+export function shedLinks({ membership, webSockets, clock }: Parts): () => void {
   let lookedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY
   const looking = setInterval(() => {
@@ -32,7 +32,7 @@ export function shedLinks({ membership, hub, clock }: Parts): () => void {
     if (now - lookedAt > 3 * lookEvery) resumedAt = now
     lookedAt = now
     const share = shareToClose(membership.sinceRenewed(), lookEvery)
-    if (share > 0 && now - resumedAt >= graceAfterPause) hub.shed(share)
+    if (share > 0 && now - resumedAt >= graceAfterPause) webSockets.shed(share)
   }, lookEvery).unref()
   return () => clearInterval(looking)
 }

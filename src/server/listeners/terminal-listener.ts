@@ -20,7 +20,7 @@ import { isOwnOrigin } from './origin.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
 import { TerminalSocket } from './terminal-socket.ts'
 
-interface DoorDependencies {
+interface TerminalListenerDependencies {
   store: Store
   terminals: Terminals
   tickets: Tickets
@@ -34,7 +34,7 @@ interface DoorDependencies {
 }
 
 /** Lets clients in to terminal sessions, and owns their sockets. */
-export interface TerminalDoor {
+export interface TerminalListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   tick(): void
   close(): void
@@ -53,7 +53,7 @@ interface Entry {
   watch: boolean
 }
 
-export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
+export function createTerminalListener(deps: TerminalListenerDependencies): TerminalListener {
   const { store, terminals, tickets, clock, log } = deps
   const open = new Set<TerminalSocket>()
   const sockets = new WebSocketServer({

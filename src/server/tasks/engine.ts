@@ -15,8 +15,9 @@ const lostHintSweep = 1000
 const silenceSweep = 5000
 
 /**
- * Running tasks, as far as this server has to do with them: the plans of those it owns, and the lanes of the hosts that are
- * linked here. The two share nothing but Executions, Links and Hints, for either may be another server's.
+ * Running tasks, as far as this server has to do with them: the scheduler carries out the plans of those it
+ * owns, the dispatcher serves the hosts that are linked here. The two share nothing but Executions, Links and Hints, because
+ * either may be another server's.
  */
 export interface Engine
   extends Pick<Scheduler, 'create'>,

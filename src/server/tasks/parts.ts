@@ -39,7 +39,7 @@ export interface EngineDependencies {
   webhookEvents: Pick<WebhookEvents, 'endOfTask' | 'write'>
 }
 
-/** What plans and lanes are made with. */
+/** What scheduler and dispatcher are made with. */
 export interface EngineParts extends EngineDependencies {
   isStopping(): boolean
   /** Watches work that nobody waits for: its failure goes to the log, its end is waited for by `stop`. */

@@ -57,7 +57,7 @@ export interface RestoreHold {
   confirm(cancelPending: boolean): Promise<{ confirmed: RestoreConfirmed; taskIds: string[] }>
 }
 
-type HeldParts = Pick<
+type RestoreHoldParts = Pick<
   EngineParts,
   'executions' | 'store' | 'serverRuns' | 'member' | 'clock' | 'facts' | 'log' | 'ended'
 > & {
@@ -65,7 +65,7 @@ type HeldParts = Pick<
   readonly webhookEvents: Pick<WebhookEvents, 'write'>
 }
 
-export function createRestoreHold(parts: HeldParts, queues: Pick<HostQueues, 'get'>): RestoreHold {
+export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueues, 'get'>): RestoreHold {
   const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
   /** Tasks of former starts. */
   const former = new Set<string>()

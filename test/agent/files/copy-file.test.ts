@@ -20,8 +20,8 @@ const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user, and mount.
 
 test('a file is written whole, with the mode of its source, and is not touched where it is as wanted', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
-  const file = door.put('f1', 'one\n')
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
+  const file = fileRoutes.put('f1', 'one\n')
   t.like(await copy({ file, path, sourceMode: '4751' }), {
     ...done,
     changed: true,
@@ -33,18 +33,21 @@ test('a file is written whole, with the mode of its source, and is not touched w
   const { ino, mtimeMs } = statSync(path)
   t.like(await copy({ file, path, sourceMode: '0600' }), { ...done, changed: false, said: '' })
   t.like(statSync(path), { ino, mtimeMs })
-  t.is(door.requests.length, 1)
-  t.is(door.requests[0]?.token, 'Bearer rsm_agt_test')
+  t.is(fileRoutes.requests.length, 1)
+  t.is(fileRoutes.requests[0]?.token, 'Bearer rsm_agt_test')
   holds(t, directory, 'file')
 })
 
 test('a file that is replaced keeps its mode, unless another is asked for, and is kept where that is asked for', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chmodSync(path, 0o640)
-  t.like(await copy({ file: door.put('f1', 'new'), path, sourceMode: '0777' }), { ...done, changed: true })
+  t.like(await copy({ file: fileRoutes.put('f1', 'new'), path, sourceMode: '0777' }), {
+    ...done,
+    changed: true,
+  })
   t.is(modeOf(path), '640')
-  t.like(await copy({ file: door.put('f2', 'newer'), path, mode: '0604', backup: true }), {
+  t.like(await copy({ file: fileRoutes.put('f2', 'newer'), path, mode: '0604', backup: true }), {
     ...done,
     changed: true,
   })
@@ -52,18 +55,18 @@ test('a file that is replaced keeps its mode, unless another is asked for, and i
   t.is(readFileSync(join(directory, 'file.rsm-copy-2'), 'utf8'), 'new')
   holds(t, directory, 'file', 'file.rsm-copy-2')
   const { ino } = statSync(path)
-  t.like(await copy({ file: door.put('f2', 'newer'), path, mode: '0600' }), { ...done, changed: true })
+  t.like(await copy({ file: fileRoutes.put('f2', 'newer'), path, mode: '0600' }), { ...done, changed: true })
   t.is(modeOf(path), '600')
   t.is(statSync(path).ino, ino, 'the content was right, and stays where it is')
   const long = `${'ä'.repeat(126)}.x`
   writeFileSync(join(directory, long), 'old')
-  t.like(await copy({ file: door.put('f3', 'x'), path: join(directory, long), backup: true }), done)
+  t.like(await copy({ file: fileRoutes.put('f3', 'x'), path: join(directory, long), backup: true }), done)
   t.true(readdirSync(directory).includes(`${'ä'.repeat(122)}.rsm-copy-4`))
 })
 
 test('check writes nothing: it says whether something would change, and how', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
-  const file = door.put('f1', 'a\nB\nc\n')
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
+  const file = fileRoutes.put('f1', 'a\nB\nc\n')
   t.like(await copy({ file, path, check: 'CHANGED' }), {
     ...done,
     changed: true,
@@ -73,21 +76,24 @@ test('check writes nothing: it says whether something would change, and how', as
   writeFileSync(path, 'a\nb\nc\n')
   chmodSync(path, 0o600)
   const { ino, mtimeMs } = statSync(path)
-  const requests = door.requests.length
+  const requests = fileRoutes.requests.length
   t.like(await copy({ file, path, check: 'CHANGED', mode: '0644' }), {
     ...done,
     changed: true,
     said: `${path} would be replaced\nmode of ${path}: 0600 to 0644\n`,
   })
-  t.is(door.requests.length, requests, 'what is not shown is not fetched')
+  t.is(fileRoutes.requests.length, requests, 'what is not shown is not fetched')
   const { said, changed } = await copy({ file, path, check: 'DIFF' })
   t.true(changed)
   t.is(said, `--- ${path}\n+++ ${path}\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n`)
-  t.like(await copy({ file: door.put('f2', 'a\nb\nc\n'), path, check: 'DIFF' }), { changed: false, said: '' })
-  t.like(await copy({ file: door.put('f3', 'a\0b'), path, check: 'DIFF' }), {
+  t.like(await copy({ file: fileRoutes.put('f2', 'a\nb\nc\n'), path, check: 'DIFF' }), {
+    changed: false,
+    said: '',
+  })
+  t.like(await copy({ file: fileRoutes.put('f3', 'a\0b'), path, check: 'DIFF' }), {
     said: `${path} would change; it is not text\n`,
   })
-  t.like(await copy({ file: door.put('f4', 'x'.repeat(1024 ** 2 + 1)), path, check: 'DIFF' }), {
+  t.like(await copy({ file: fileRoutes.put('f4', 'x'.repeat(1024 ** 2 + 1)), path, check: 'DIFF' }), {
     said: `${path} would change; more than 1 MiB is not shown\n`,
   })
   t.like(statSync(path), { ino, mtimeMs })
@@ -95,8 +101,8 @@ test('check writes nothing: it says whether something would change, and how', as
 })
 
 test('what is in the way, or not there, is told in the system’s words, and leaves nothing behind', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
-  const file = door.put('f1', 'text')
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
+  const file = fileRoutes.put('f1', 'text')
   mkdirSync(join(directory, 'dir'))
   spawnSync('mkfifo', [join(directory, 'fifo')])
   const cases: [string, RegExp][] = [
@@ -123,19 +129,19 @@ test('what is in the way, or not there, is told in the system’s words, and lea
       error: message,
     })
   holds(t, directory, 'dir', 'fifo')
-  t.is(door.requests.length, 0)
+  t.is(fileRoutes.requests.length, 0)
 })
 
 test('what is not as it was signed, or not there, changes nothing', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
-  const file = door.put('f1', 'text')
-  door.files.set('f1', Buffer.from('TEXT'))
+  const file = fileRoutes.put('f1', 'text')
+  fileRoutes.files.set('f1', Buffer.from('TEXT'))
   t.regex(
     (await copy({ file, path })).error ?? '',
     /has the sha256 [0-9a-f]{64}, not [0-9a-f]{64} as was signed/,
   )
-  door.files.set('f1', Buffer.from('text and more'))
+  fileRoutes.files.set('f1', Buffer.from('text and more'))
   t.regex((await copy({ file, path })).error ?? '', /sends more than the 4 bytes of the file f1/)
   t.regex(
     (await copy({ file: { ...file, fileId: 'none' }, path })).error ?? '',
@@ -146,16 +152,16 @@ test('what is not as it was signed, or not there, changes nothing', async (t) =>
 })
 
 test('a symlink in the place of the file is replaced, not followed; a second name keeps what it leads to', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const other = join(directory, 'other')
   writeFileSync(other, 'secret', { mode: 0o600 })
   symlinkSync(other, path)
-  t.like(await copy({ file: door.put('f1', 'text'), path }), { ...done, changed: true })
+  t.like(await copy({ file: fileRoutes.put('f1', 'text'), path }), { ...done, changed: true })
   t.true(lstatSync(path).isFile())
   t.is(modeOf(path), '644')
   const second = join(directory, 'second')
   linkSync(other, second)
-  t.like(await copy({ file: door.put('f2', 'secret'), path: second, mode: '0666' }), {
+  t.like(await copy({ file: fileRoutes.put('f2', 'secret'), path: second, mode: '0666' }), {
     ...done,
     changed: true,
   })
@@ -165,8 +171,11 @@ test('a symlink in the place of the file is replaced, not followed; a second nam
 })
 
 asRoot('as another user all is done by that user’s rights, and what is made is that user’s', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t, { runAs: 'nobody', allowRunAs: ['daemon'] })
-  const file = door.put('f1', 'text')
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t, {
+    runAs: 'nobody',
+    allowRunAs: ['daemon'],
+  })
+  const file = fileRoutes.put('f1', 'text')
   const refused = await copy({ file, path })
   t.like(refused, { status: 'FAILED', exitCode: 1 })
   t.regex(refused.error ?? '', /^open \/.*: permission denied \(EACCES\)$/)
@@ -175,7 +184,7 @@ asRoot('as another user all is done by that user’s rights, and what is made is
   const nobody = Number(spawnSync('id', ['-u', 'nobody']).stdout.toString())
   t.is(statSync(path).uid, nobody)
   // The sticky bit: another user’s file is not replaced.
-  const other = await copy({ file: door.put('f2', 'other'), path }, 'daemon')
+  const other = await copy({ file: fileRoutes.put('f2', 'other'), path }, 'daemon')
   t.like(other, { status: 'FAILED' })
   t.regex(other.error ?? '', /^replace .* as daemon: it belongs to another user, .*the sticky bit \(EPERM\)$/)
   t.regex((await copy({ file, path, owner: 'root' })).error ?? '', /may not give it to/)
@@ -186,32 +195,35 @@ asRoot('as another user all is done by that user’s rights, and what is made is
 })
 
 asRoot('owner and group are those that are asked for, else of the file replaced', async (t) => {
-  const { door, copy, path } = await copyingAgent(t)
+  const { fileRoutes, copy, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chownSync(path, 1234, 2345)
-  t.like(await copy({ file: door.put('f1', 'new'), path }), { ...done, changed: true })
+  t.like(await copy({ file: fileRoutes.put('f1', 'new'), path }), { ...done, changed: true })
   t.like(statSync(path), { uid: 1234, gid: 2345 })
-  t.like(await copy({ file: door.put('f1', 'new'), path, owner: 'daemon', group: '77', mode: '4750' }), {
-    changed: true,
-  })
+  t.like(
+    await copy({ file: fileRoutes.put('f1', 'new'), path, owner: 'daemon', group: '77', mode: '4750' }),
+    {
+      changed: true,
+    },
+  )
   const daemon = Number(spawnSync('id', ['-u', 'daemon']).stdout.toString())
   t.like(statSync(path), { uid: daemon, gid: 77 })
   t.is(modeOf(path), '4750')
 })
 
 asRoot('a full disk and a file system that is only read are told, and nothing stays behind', async (t) => {
-  const { door, copy } = await copyingAgent(t)
+  const { fileRoutes, copy } = await copyingAgent(t)
   const disk = mountSmallDisk(256 * 1024)
   if (disk === null) return t.pass('nothing may be mounted here')
   t.teardown(() => disk.unmount())
   const path = join(disk.directory, 'file')
   writeFileSync(path, 'old')
-  const full = await copy({ file: door.put('f1', Buffer.alloc(1024 ** 2)), path })
+  const full = await copy({ file: fileRoutes.put('f1', Buffer.alloc(1024 ** 2)), path })
   t.like(full, { status: 'FAILED', exitCode: 1 })
   t.regex(full.error ?? '', /^write \/.*: no space left on device \(ENOSPC\)$/)
   holds(t, disk.directory, 'file')
   spawnSync('mount', ['-o', 'remount,ro', disk.directory])
-  const readOnly = await copy({ file: door.put('f2', 'new'), path })
+  const readOnly = await copy({ file: fileRoutes.put('f2', 'new'), path })
   t.regex(readOnly.error ?? '', /^write \/.*\/file: read-only file system \(EROFS\)$/)
   t.is(readFileSync(path, 'utf8'), 'old')
   return undefined

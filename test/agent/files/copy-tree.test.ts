@@ -8,9 +8,9 @@ import { type TarEntry, tarOf } from '../../helpers/tar.ts'
 const kind = 'TREE'
 
 test('a tree is written as it is in its tar, and is not touched where it is so already', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
-  const file = door.put('f1', await tarOf(site))
+  const file = fileRoutes.put('f1', await tarOf(site))
   t.like(await copy({ file, path, kind }), { ...done, changed: true })
   const at = (name: string) => join(path, name)
   holds(t, path, 'closed', 'css', 'current', 'empty', 'implied', 'index.html', 'outside', 'ünï')
@@ -36,9 +36,9 @@ test('a tree is written as it is in its tar, and is not touched where it is so a
 })
 
 test('only what differs in a tree is replaced, each file whole, and kept where that is asked for', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
-  await copy({ file: door.put('f1', await tarOf(site)), path, kind })
+  await copy({ file: fileRoutes.put('f1', await tarOf(site)), path, kind })
   const kept = statSync(join(path, 'css/main.css')).ino
   const changedLarge = Buffer.from(large)
   changedLarge[2_999_999] = 33
@@ -47,7 +47,7 @@ test('only what differs in a tree is replaced, each file whole, and kept where t
     if (entry.name === 'implied/way/large') return { ...entry, content: changedLarge }
     return entry.name === 'current' ? { ...entry, linkname: 'index.html' } : entry
   })
-  const file = door.put('f2', await tarOf(next))
+  const file = fileRoutes.put('f2', await tarOf(next))
   const would = await copy({ file, path, kind, check: 'DIFF' })
   t.true(would.changed)
   t.is(
@@ -68,12 +68,12 @@ test('only what differs in a tree is replaced, each file whole, and kept where t
 })
 
 test('a tree with .. in a name is refused before any of it is written', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = [
     { name: 'good', content: 'good' },
     { name: 'a/../../rsm-bad', content: 'x' },
   ]
-  const file = door.put('f1', await tarOf(entries))
+  const file = fileRoutes.put('f1', await tarOf(entries))
   const end = await copy({ file, path: join(directory, 'tree'), kind })
   t.is(end.status, 'FAILED')
   t.regex(end.error ?? '', /holds "a\/\.\.\/\.\.\/rsm-bad": \.\. leads/)
@@ -81,12 +81,12 @@ test('a tree with .. in a name is refused before any of it is written', async (t
 })
 
 test('a tree of more than 1,000 directories in each other is refused before any of it is written', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = [
     { name: 'good', content: 'good' },
     { name: `${'a/'.repeat(1000)}b`, content: 'x' },
   ]
-  const file = door.put('f1', await tarOf(entries))
+  const file = fileRoutes.put('f1', await tarOf(entries))
   const end = await copy({ file, path: join(directory, 'tree'), kind })
   t.is(end.status, 'FAILED')
   t.regex(end.error ?? '', /more than 1000 directories deep$/)
@@ -94,7 +94,7 @@ test('a tree of more than 1,000 directories in each other is refused before any 
 })
 
 test('A19 a directory keeps its sticky bit and setgid, and the setgid that its parent gives it', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries: TarEntry[] = [
     { name: './', type: 'directory', mode: 0o755 },
     { name: 'tmp/', type: 'directory', mode: 0o1777 },
@@ -102,7 +102,7 @@ test('A19 a directory keeps its sticky bit and setgid, and the setgid that its p
     { name: 'plain/', type: 'directory', mode: 0o775 },
     { name: 'implied/file', content: 'x', mode: 0o664 },
   ]
-  const file = door.put('f1', await tarOf(entries))
+  const file = fileRoutes.put('f1', await tarOf(entries))
   const one = join(directory, 'one')
   t.like(await copy({ file, path: one, kind }), done)
   const modes = (path: string) =>
@@ -116,10 +116,10 @@ test('A19 a directory keeps its sticky bit and setgid, and the setgid that its p
 })
 
 test('a file arrives without setuid and setgid, which the result says, unless its mode is asked for', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   const bytes = await tarOf(['a', 'b'].map((name) => ({ name, content: name, mode: 0o6755 })))
-  const file = door.put('f1', bytes)
+  const file = fileRoutes.put('f1', bytes)
   const told = (...paths: string[]) => ({
     ...done,
     error: `${paths.join(', ')}: copied without setuid and setgid, which only --mode or chmod sets`,
@@ -130,7 +130,7 @@ test('a file arrives without setuid and setgid, which the result says, unless it
   t.like(await copy({ file, path, kind }), { ...done, changed: false })
   t.like(await copy({ file, path, kind, mode: '4755' }), done)
   t.is(modeOf(join(path, 'a')), '4755')
-  const single = door.put('f2', 'x')
+  const single = fileRoutes.put('f2', 'x')
   t.like(
     await copy({ file: single, path: join(directory, 'one'), sourceMode: '4750' }),
     told(join(directory, 'one')),

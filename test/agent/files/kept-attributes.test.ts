@@ -23,13 +23,13 @@ function dress(path: string, capability = isRoot): boolean {
 const dressOf = (path: string) => run('getfattr', '-d', '-m', '-', '--absolute-names', path).stdout
 
 test('a file that is replaced keeps its ACL, extended attributes and capabilities', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   chmodSync(path, 0o640)
   if (!dress(path)) return t.pass('this machine has no such attributes')
   const before = dressOf(path)
   t.regex(before, /posix_acl_access[^]*user\.kept="yes"/)
-  t.like(await copy({ file: door.put('f1', 'new'), path, backup: true }), {
+  t.like(await copy({ file: fileRoutes.put('f1', 'new'), path, backup: true }), {
     ...done,
     said: `${path} replaced\n`,
   })
@@ -37,31 +37,31 @@ test('a file that is replaced keeps its ACL, extended attributes and capabilitie
   t.is(dressOf(path), before)
   t.is(modeOf(path), '640')
   linkSync(path, join(directory, 'second'))
-  t.like(await copy({ file: door.put('f2', 'new'), path, mode: '0604' }), { ...done, changed: true })
+  t.like(await copy({ file: fileRoutes.put('f2', 'new'), path, mode: '0604' }), { ...done, changed: true })
   t.regex(dressOf(path), /user\.kept="yes"/)
   t.is(modeOf(path), '604')
   return undefined
 })
 
 test('a file without an ACL gets none of those that its directory hands on', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   writeFileSync(path, 'old')
   if (run('setfacl', '-d', '-m', 'u:daemon:rw', directory).status !== 0)
     return t.pass('this machine has no ACLs')
-  t.like(await copy({ file: door.put('f1', 'new'), path }), done)
+  t.like(await copy({ file: fileRoutes.put('f1', 'new'), path }), done)
   t.notRegex(run('getfacl', path).stdout, /user:daemon/)
   return undefined
 })
 
 test('the files of a tree keep what they have, too', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
   const tree = (text: string) =>
     tarOf(['a', 'b', 'deep/a', 'deep/b', 'deep/c'].map((name) => ({ name, content: `${name} ${text}` })))
-  await copy({ file: door.put('f1', await tree('old')), path, kind: 'TREE' })
+  await copy({ file: fileRoutes.put('f1', await tree('old')), path, kind: 'TREE' })
   if (!dress(join(path, 'deep/c'))) return t.pass('this machine has no such attributes')
   const before = dressOf(join(path, 'deep/c'))
-  t.like(await copy({ file: door.put('f2', await tree('new')), path, kind: 'TREE' }), done)
+  t.like(await copy({ file: fileRoutes.put('f2', await tree('new')), path, kind: 'TREE' }), done)
   t.is(readFileSync(join(path, 'deep/c'), 'utf8'), 'deep/c new')
   t.is(dressOf(join(path, 'deep/c')), before)
   t.is(dressOf(join(path, 'b')), '')
@@ -69,11 +69,11 @@ test('the files of a tree keep what they have, too', async (t) => {
 })
 
 asRoot('what a user may not keep is told beside what was kept', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
-  t.like(await copy({ file: door.put('f1', 'old'), path }, 'nobody'), done)
+  t.like(await copy({ file: fileRoutes.put('f1', 'old'), path }, 'nobody'), done)
   if (!dress(path)) return t.pass('this machine has no such attributes')
-  const { said, ...end } = await copy({ file: door.put('f2', 'new'), path }, 'nobody')
+  const { said, ...end } = await copy({ file: fileRoutes.put('f2', 'new'), path }, 'nobody')
   t.like(end, { ...done, changed: true })
   t.regex(
     said,
@@ -85,17 +85,17 @@ asRoot('what a user may not keep is told beside what was kept', async (t) => {
 })
 
 asRoot('a tree tells of what its user may not read of a file that it replaces', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  const { fileRoutes, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
   const path = join(directory, 'site')
   const tree = (text: string) =>
     tarOf(['a', 'b', 'deep/a', 'deep/b', 'deep/c'].map((name) => ({ name, content: `${name} ${text}` })))
-  t.like(await copy({ file: door.put('f1', await tree('old')), path, kind: 'TREE' }, 'nobody'), done)
+  t.like(await copy({ file: fileRoutes.put('f1', await tree('old')), path, kind: 'TREE' }, 'nobody'), done)
   const sealed = join(path, 'deep/c')
   if (run('setfattr', '-n', 'user.lost', '-v', 'yes', sealed).status !== 0)
     return t.pass('this machine has no such attributes')
   chmodSync(sealed, 0)
-  const { said } = await copy({ file: door.put('f2', await tree('new')), path, kind: 'TREE' }, 'nobody')
+  const { said } = await copy({ file: fileRoutes.put('f2', await tree('new')), path, kind: 'TREE' }, 'nobody')
   t.regex(said, /^not all ACLs, [^\n]*\/deep\/c are kept: [^\n]*\(EACCES\)$/m)
   return undefined
 })

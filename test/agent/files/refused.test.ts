@@ -7,13 +7,13 @@ const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 
 test('P54 HELLO says that files are taken; a copy waits its turn, and a cancel ends its wait', async (t) => {
-  const { server, agent, door, copy, path, directory } = await copyingAgent(t, { maxExecutions: 1 })
+  const { server, agent, fileRoutes, copy, path, directory } = await copyingAgent(t, { maxExecutions: 1 })
   t.true(server.hellos[0]?.capabilities.files)
   server.execute(agent.agentId, {
     taskId: 'holds',
     script: `until [ -e ${directory}/go ]; do sleep 0.05; done`,
   })
-  const file = door.put('f1', 'text')
+  const file = fileRoutes.put('f1', 'text')
   const order = { file, path, kind: 'FILE' as const }
   server.order('COPY_FILE', agent.agentId, { taskId: 'waits', copy: order, mark: { run: 'r', sequence: 1 } })
   await until('it is received', () =>
@@ -30,8 +30,8 @@ test('P54 HELLO says that files are taken; a copy waits its turn, and a cancel e
 })
 
 test('P19 an order for files that is not signed, or altered, writes and reads nothing', async (t) => {
-  const { server, agent, door, directory, path } = await copyingAgent(t)
-  const copy = { file: door.put('f1', 'text'), path, kind: 'FILE' as const }
+  const { server, agent, fileRoutes, directory, path } = await copyingAgent(t)
+  const copy = { file: fileRoutes.put('f1', 'text'), path, kind: 'FILE' as const }
   const sent: Record<string, unknown>[] = []
   const send = server.send.bind(server)
   server.send = (_type, payload) => void sent.push(payload as Record<string, unknown>)
@@ -60,14 +60,14 @@ test('P19 an order for files that is not signed, or altered, writes and reads no
   // As it was signed it is taken.
   server.send('COPY_FILE', copied)
   await until('it is written', () => existsSync(path))
-  t.is(door.requests.length, 1)
+  t.is(fileRoutes.requests.length, 1)
   await server.until(() => server.of('a').completes.some(({ status }) => status === 'SUCCESS'), 'it is told')
   holds(t, directory, 'file')
 })
 
 asRoot('whom an agent runs nothing as, it copies nothing as', async (t) => {
-  const { door, copy, fetch, directory, path } = await copyingAgent(t, { allowRunAs: ['no-such-user'] })
-  const file = door.put('f1', 'text')
+  const { fileRoutes, copy, fetch, directory, path } = await copyingAgent(t, { allowRunAs: ['no-such-user'] })
+  const file = fileRoutes.put('f1', 'text')
   for (const end of [await copy({ file, path }, 'nobody'), await fetch({ path }, 'nobody')]) {
     t.like(end, { status: 'FAILED', exitCode: 126 })
     t.regex(end.error ?? '', /not allowed to run as nobody: the agent needs --allow-run-as nobody/)
@@ -83,7 +83,7 @@ asRoot(
   '--sandbox user copies as no one that it runs nothing as, --sandbox strict copies nothing',
   async (t) => {
     const user = await copyingAgent(t, { sandbox: 'user', runAs: 'nobody', allowRunAs: ['root'] })
-    const refused = await user.copy({ file: user.door.put('f1', 'text'), path: user.path }, 'root')
+    const refused = await user.copy({ file: user.fileRoutes.put('f1', 'text'), path: user.path }, 'root')
     t.regex(refused.error ?? '', /not allowed to run as root: --sandbox user/)
     holds(t, user.directory)
     const strict = await copyingAgent(t, { sandbox: 'strict' }).catch((error: Error) => {
@@ -91,7 +91,7 @@ asRoot(
       return null
     })
     if (strict === null) return
-    const file = strict.door.put('f1', 'text')
+    const file = strict.fileRoutes.put('f1', 'text')
     for (const end of [
       await strict.copy({ file, path: strict.path }),
       await strict.fetch({ path: '/etc/hostname' }),
@@ -99,6 +99,6 @@ asRoot(
       t.like(end, { status: 'FAILED', exitCode: 126 })
       t.regex(end.error ?? '', /^this agent copies no files: its --sandbox strict/)
     }
-    t.is(strict.door.requests.length, 0)
+    t.is(strict.fileRoutes.requests.length, 0)
   },
 )

@@ -5,7 +5,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { copyingAgent } from '../../helpers/agents/copying-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
-import { FileDoor, sha256 } from '../../helpers/servers/file-door.ts'
+import { FileRoutes, sha256 } from '../../helpers/servers/file-routes.ts'
 import { until } from '../../helpers/until.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -13,8 +13,8 @@ const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const bytes = Buffer.alloc(3_000_000, 'files of rsm ')
 
 test('a script reads what its order names, once and by name, and nothing where it names nothing', async (t) => {
-  const { server, agent, door, dataDir } = await copyingAgent(t)
-  const stdin = door.put('f1', bytes)
+  const { server, agent, fileRoutes, dataDir } = await copyingAgent(t)
+  const stdin = fileRoutes.put('f1', bytes)
   server.execute(agent.agentId, { taskId: 'reads', script: 'sha256sum; sha256sum /dev/stdin; env', stdin })
   const complete = await server.completed('reads')
   t.like(complete, { status: 'SUCCESS', exitCode: 0, error: null })
@@ -27,15 +27,20 @@ test('a script reads what its order names, once and by name, and nothing where i
     taskId: 'python',
     scriptType: 'PYTHON',
     script: 'print(input())',
-    stdin: door.put('f2', 'line\n'),
+    stdin: fileRoutes.put('f2', 'line\n'),
   })
   await server.completed('python')
   t.is(server.text('python'), 'line\n')
-  server.execute(agent.agentId, { taskId: 'empty', script: 'wc -c', stdin: door.put('f3', '') })
+  server.execute(agent.agentId, { taskId: 'empty', script: 'wc -c', stdin: fileRoutes.put('f3', '') })
   await server.completed('empty')
   t.is(server.text('empty').trim(), '0')
   const verify = { script: 'wc -c', scriptType: 'BASH', retries: 0, intervalSeconds: 1, timeout: 10 } as const
-  server.execute(agent.agentId, { taskId: 'gated', script: 'wc -c', stdin: door.put('f4', '1234'), verify })
+  server.execute(agent.agentId, {
+    taskId: 'gated',
+    script: 'wc -c',
+    stdin: fileRoutes.put('f4', '1234'),
+    verify,
+  })
   t.is((await server.completed('gated')).status, 'SUCCESS')
   t.deepEqual(server.text('gated').trim().split(/\s+/), ['4', '0'], 'what verifies it reads nothing')
   server.execute(agent.agentId, { taskId: 'none', script: 'wc -c' })
@@ -45,24 +50,24 @@ test('a script reads what its order names, once and by name, and nothing where i
 
 asRoot('another user’s script reads it too, also by name, in any sandbox', async (t) => {
   for (const sandbox of ['none', 'user', 'strict'] as const) {
-    const { server, agent, door } = await copyingAgent(t, { runAs: 'nobody', sandbox }).catch(
+    const { server, agent, fileRoutes } = await copyingAgent(t, { runAs: 'nobody', sandbox }).catch(
       (error: Error) => {
         if (!/not run scripts with --sandbox strict/.test(error.message)) throw error
-        return { server: null, agent: null, door: null }
+        return { server: null, agent: null, fileRoutes: null }
       },
     )
     if (server === null) continue
     const script = 'id -un; cat /dev/stdin; ls -l /proc/self/fd/0 | cut -d" " -f1'
-    server.execute(agent.agentId, { taskId: 'reads', script, stdin: door.put('f1', 'text\n') })
+    server.execute(agent.agentId, { taskId: 'reads', script, stdin: fileRoutes.put('f1', 'text\n') })
     t.is((await server.completed('reads')).status, 'SUCCESS', sandbox)
     t.regex(server.text('reads'), /^nobody\ntext\n/)
   }
 })
 
 test('a script whose stdin can’t be brought does not begin, and says why', async (t) => {
-  const { server, agent, door } = await copyingAgent(t)
-  const stdin = door.put('f1', 'text')
-  door.files.set('f1', Buffer.from('TEXT'))
+  const { server, agent, fileRoutes } = await copyingAgent(t)
+  const stdin = fileRoutes.put('f1', 'text')
+  fileRoutes.files.set('f1', Buffer.from('TEXT'))
   server.execute(agent.agentId, { taskId: 'wrong', script: 'echo begun', stdin })
   const wrong = await server.completed('wrong')
   t.like(wrong, { status: 'FAILED', exitCode: 126 })
@@ -72,7 +77,12 @@ test('a script whose stdin can’t be brought does not begin, and says why', asy
   t.regex((await server.completed('none')).error ?? '', /answered 404/)
   // What the params say of the environment is not for a process of the agent.
   const params = { http_proxy: 'http://127.0.0.1:1', SSL_CERT_FILE: '/nowhere' }
-  server.execute(agent.agentId, { taskId: 'params', script: 'cat', params, stdin: door.put('f2', 'text') })
+  server.execute(agent.agentId, {
+    taskId: 'params',
+    script: 'cat',
+    params,
+    stdin: fileRoutes.put('f2', 'text'),
+  })
   t.is((await server.completed('params')).status, 'SUCCESS')
   t.is(server.text('params'), 'text')
 })
@@ -81,10 +91,10 @@ test('an agent that is killed while stdin comes: the script begins once, with al
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   const dataDir = await temporaryDirectory(t)
-  const door = new FileDoor(server)
+  const fileRoutes = new FileRoutes(server)
   let release = () => {}
-  door.fault = (request, response, nth) => {
-    const asked = door.asked(request)
+  fileRoutes.fault = (request, response, nth) => {
+    const asked = fileRoutes.asked(request)
     if (nth > 1 || asked === null) return false
     response.writeHead(200).write(asked.bytes.subarray(0, 100))
     release = () => void response.end(asked.bytes.subarray(100))
@@ -95,9 +105,9 @@ test('an agent that is killed while stdin comes: the script begins once, with al
   server.execute('reading', {
     taskId: 'reads',
     script: `echo started >> ${dataDir}/starts; sha256sum; cat ${dataDir}/starts`,
-    stdin: door.put('f1', bytes),
+    stdin: fileRoutes.put('f1', bytes),
   })
-  await until('it is asked for', () => door.requests.length === 1)
+  await until('it is asked for', () => fileRoutes.requests.length === 1)
   await kill(agent, 'SIGKILL')
   t.false(existsSync(join(dataDir, 'starts')))
   await agentProcess(t, server, dataDir, { agentId: 'reading' })
@@ -108,14 +118,14 @@ test('an agent that is killed while stdin comes: the script begins once, with al
 })
 
 test('a cancel while stdin comes: the script does not begin', async (t) => {
-  const { server, agent, door, directory } = await copyingAgent(t)
-  door.fault = (_, response) => {
+  const { server, agent, fileRoutes, directory } = await copyingAgent(t)
+  fileRoutes.fault = (_, response) => {
     response.writeHead(200).write('t')
     return true
   }
   const script = `touch ${directory}/begun`
-  server.execute(agent.agentId, { taskId: 'reads', script, stdin: door.put('f1', 'text') })
-  await until('it is asked for', () => door.requests.length === 1)
+  server.execute(agent.agentId, { taskId: 'reads', script, stdin: fileRoutes.put('f1', 'text') })
+  await until('it is asked for', () => fileRoutes.requests.length === 1)
   server.send('CANCEL_SCRIPT', { taskId: 'reads' })
   t.is((await server.completed('reads')).status, 'CANCELLED')
   t.deepEqual(readdirSync(directory), [])

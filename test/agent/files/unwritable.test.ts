@@ -42,41 +42,41 @@ async function bothSay(
 asRoot(
   'a directory that a user may not write in is named, with the user, before a copy and by it',
   async (t) => {
-    const { door, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
-    const file = door.put('f1', 'new')
+    const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+    const file = fileRoutes.put('f1', 'new')
     const kind = 'TREE'
-    const tree = door.put('f2', await tarOf([{ name: 'new/deep/file', content: 'x' }]))
+    const tree = fileRoutes.put('f2', await tarOf([{ name: 'new/deep/file', content: 'x' }]))
     chmodSync(directory, 0o755)
     const refused = new RegExp(`^write in ${directory} as nobody: permission denied \\(EACCES\\)`)
     await bothSay(t, copy, { file, path }, new RegExp(`${refused.source}$`), 'nobody')
     await bothSay(t, copy, { file: tree, path: directory, kind }, refused, 'nobody')
     await bothSay(t, copy, { file: tree, path: join(directory, 'root'), kind }, refused, 'nobody')
-    const link = door.put('f3', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
+    const link = fileRoutes.put('f3', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
     await bothSay(t, copy, { file: link, path: directory, kind }, refused, 'nobody')
     holds(t, directory)
   },
 )
 
 asRoot('an owner that a user may not give is named before a copy of a tree and by it', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  const { fileRoutes, copy, directory } = await copyingAgent(t, { allowRunAs: ['nobody'] })
   chmodSync(directory, 0o777)
   const path = join(directory, 'site')
   const order = { kind: 'TREE' as const, owner: 'daemon' }
-  const link = door.put('f1', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
+  const link = fileRoutes.put('f1', await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]))
   const refused = (name: string) =>
     new RegExp(`^chown ${name}: \\S+ may not give it to \\d+:\\d+ \\(EPERM\\)$`)
   mkdirSync(path, { mode: 0o777 })
   chmodSync(path, 0o777)
   await bothSay(t, copy, { ...order, file: link, path }, refused(`${path}/link`), 'nobody')
-  const root = door.put('f2', await tarOf([{ name: './', type: 'directory' }]))
+  const root = fileRoutes.put('f2', await tarOf([{ name: './', type: 'directory' }]))
   await bothSay(t, copy, { ...order, file: root, path }, refused(path), 'nobody')
   holds(t, path)
 })
 
 asRoot('a file that a user may not replace, or own, is named before a copy and by it', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
-  const file = door.put('f1', 'new')
-  const same = { file: door.put('f2', 'old'), path, mode: '0600' }
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t, { allowRunAs: ['nobody'] })
+  const file = fileRoutes.put('f1', 'new')
+  const same = { file: fileRoutes.put('f2', 'old'), path, mode: '0600' }
   writeFileSync(path, 'old')
   chmodSync(path, 0o666)
   chmodSync(directory, 0o755)
@@ -99,17 +99,17 @@ asRoot('a file that a user may not replace, or own, is named before a copy and b
 })
 
 test('a file does not take the place of a symlink to a directory, and is told the way into that', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const releases = join(directory, 'releases')
   const current = join(directory, 'current')
   mkdirSync(releases)
   symlinkSync('releases', current)
-  const file = door.put('f1', 'text')
+  const file = fileRoutes.put('f1', 'text')
   const refused = /current is a symbolic link to a directory, .*: \/.*\/current\/$/
   await bothSay(t, copy, { file, path: current }, refused)
-  const tree = door.put('f2', await tarOf([{ name: 'current', content: 'x' }]))
+  const tree = fileRoutes.put('f2', await tarOf([{ name: 'current', content: 'x' }]))
   await bothSay(t, copy, { file: tree, path: directory, kind: 'TREE' }, refused)
-  const next = door.put('f3', await tarOf([{ name: 'current', type: 'symlink', linkname: 'next' }]))
+  const next = fileRoutes.put('f3', await tarOf([{ name: 'current', type: 'symlink', linkname: 'next' }]))
   t.like(await copy({ file, path: join(current, 'file') }), done)
   holds(t, releases, 'file')
   t.true(lstatSync(current).isSymbolicLink())
@@ -121,32 +121,32 @@ test('a file does not take the place of a symlink to a directory, and is told th
 asRoot(
   'a file that is a mount point is named before a copy and by it, with the way to write into it',
   async (t) => {
-    const { door, copy, directory } = await copyingAgent(t)
+    const { fileRoutes, copy, directory } = await copyingAgent(t)
     const path = join(directory, 'a b\\c')
     writeFileSync(path, 'old')
     if (!run('mount', '--bind', path, path)) return t.pass('nothing may be mounted here')
     t.teardown(() => run('umount', path))
     const sentence = /a b\\c is a mount point, .*\(EBUSY\); .*rsm exec --stdin FILE -- 'cat > PATH'$/
-    await bothSay(t, copy, { file: door.put('f1', 'new'), path }, sentence)
-    const tree = door.put('f2', await tarOf([{ name: 'a b\\c', content: 'new' }]))
+    await bothSay(t, copy, { file: fileRoutes.put('f1', 'new'), path }, sentence)
+    const tree = fileRoutes.put('f2', await tarOf([{ name: 'a b\\c', content: 'new' }]))
     await bothSay(t, copy, { file: tree, path: directory, kind: 'TREE' }, sentence)
-    t.like(await copy({ file: door.put('f3', 'old'), path }), { ...done, changed: false })
-    t.like(await copy({ file: door.put('f4', 'old'), path, mode: '0600' }), { ...done, changed: true })
+    t.like(await copy({ file: fileRoutes.put('f3', 'old'), path }), { ...done, changed: false })
+    t.like(await copy({ file: fileRoutes.put('f4', 'old'), path, mode: '0600' }), { ...done, changed: true })
     holds(t, directory, 'a b\\c')
     return undefined
   },
 )
 
 asRoot('what is immutable, and what is only read, is told before a copy and by it', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
-  const file = door.put('f1', 'new')
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
+  const file = fileRoutes.put('f1', 'new')
   writeFileSync(path, 'old')
   if (run('chattr', '+i', path)) {
     t.teardown(() => run('chattr', '-i', path))
     const immutable = /^\/.*\/file is immutable \(EPERM\)/
     await bothSay(t, copy, { file, path }, immutable)
-    await bothSay(t, copy, { file: door.put('f2', 'old'), path, mode: '0600' }, immutable)
-    t.like(await copy({ file: door.put('f3', 'old'), path }), { ...done, changed: false })
+    await bothSay(t, copy, { file: fileRoutes.put('f2', 'old'), path, mode: '0600' }, immutable)
+    t.like(await copy({ file: fileRoutes.put('f3', 'old'), path }), { ...done, changed: false })
     run('chattr', '-i', path)
     run('chattr', '+i', directory)
     t.teardown(() => run('chattr', '-i', directory))

@@ -64,7 +64,7 @@ const healthy: HeartbeatOptions['api'] = {
   metrics: async () => ack,
 }
 
-async function pulseOf(t: ExecutionContext, parts: Partial<HeartbeatOptions>): Promise<Heartbeat> {
+async function heartbeatOf(t: ExecutionContext, parts: Partial<HeartbeatOptions>): Promise<Heartbeat> {
   const heartbeat = new Heartbeat({
     api: healthy,
     agentId: 'a',
@@ -108,7 +108,7 @@ for (const [asked, taken] of [
     }
     const config = { configVersion: 1, heartbeatInterval: asked, metricsInterval: asked }
     const api = { ...healthy, config: async () => config as unknown as AgentConfig }
-    const heartbeat = await pulseOf(t, { api, clock })
+    const heartbeat = await heartbeatOf(t, { api, clock })
     heartbeat.start(deaf)
     await until('it is configured', () => delays.has(taken * 1000) && delays.size === 2)
     t.deepEqual([...delays], [60_000, taken * 1000])
@@ -128,7 +128,7 @@ test('the facts of a host go with the heartbeat after a link, and once an hour, 
     },
   }
   const intervals = { heartbeatInterval: 30, metricsInterval: 60 }
-  const heartbeat = await pulseOf(t, {
+  const heartbeat = await heartbeatOf(t, {
     api: {
       ...healthy,
       config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,
@@ -191,7 +191,7 @@ test('while a disk does not answer, no other measure begins', async (t) => {
         run()
       }),
   }
-  const heartbeat = await pulseOf(t, {
+  const heartbeat = await heartbeatOf(t, {
     api: {
       ...healthy,
       config: async () => ({ configVersion: 1, ...intervals }) as AgentConfig,

@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava'
 import type { AgentOptions, RunningAgent } from '../../../src/agent/main.ts'
 import type { CopyOrder, FetchOrder, ScriptComplete } from '../../../src/core/protocol/messages.ts'
 import type { FakeServer } from '../servers/fake-server.ts'
-import { FileDoor } from '../servers/file-door.ts'
+import { FileRoutes } from '../servers/file-routes.ts'
 import { linkedAgent, temporaryDirectory } from './agent.ts'
 
 /** How an order ended, and what it said. */
@@ -21,7 +21,7 @@ interface Copying {
   readonly server: FakeServer
   readonly agent: RunningAgent
   readonly dataDir: string
-  readonly door: FileDoor
+  readonly fileRoutes: FileRoutes
   /** To copy into; any user may enter it. */
   readonly directory: string
   /** Of a file in it that is not there yet. */
@@ -36,7 +36,7 @@ export async function copyingAgent(
   options: Partial<AgentOptions> = {},
 ): Promise<Copying> {
   const { server, agent, dataDir } = await linkedAgent(t, options)
-  const door = new FileDoor(server)
+  const fileRoutes = new FileRoutes(server)
   const directory = await temporaryDirectory(t)
   let orders = 0
   const ended = async (taskId: string) => {
@@ -47,7 +47,7 @@ export async function copyingAgent(
     server,
     agent,
     dataDir,
-    door,
+    fileRoutes,
     directory,
     path: join(directory, 'file'),
     copy(order, runAs) {

@@ -41,7 +41,7 @@ const onFatal = (error: unknown) => {
   throw error
 }
 
-export const embeddedGround: OpenGround = async (directory, seen) => {
+export const fileGround: OpenGround = async (directory, seen) => {
   const log = createLog('ERROR')
   const disk = await openJsonStore({ directory: join(directory, 'store'), log: () => undefined, onFatal })
   const store = seen(disk)

@@ -37,7 +37,7 @@ import { createJudge } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { createSender } from '../../../src/server/webhooks/sender.ts'
 import { believed } from '../faults/believed-clock.ts'
-import { embeddedGround, type OpenGround } from './grounds.ts'
+import { fileGround, type OpenGround } from './grounds.ts'
 import { adminPassword, passwordCost } from './server.ts'
 
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
@@ -56,7 +56,7 @@ export interface Insides {
 /** The server's own services on a real store, without HTTP, for its first user. */
 export async function startInsides(
   t: ExecutionContext,
-  openGround: OpenGround = embeddedGround,
+  openGround: OpenGround = fileGround,
 ): Promise<Insides> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
   const log = createLog('ERROR')
@@ -116,7 +116,7 @@ export async function startInsides(
   })
   const engine: Engine = {
     ...real,
-    /** As the hub does: each link has a claim of its own. */
+    /** As the listener of agents does: each link has a claim of its own. */
     async linked(link) {
       const { hostId, agentId } = link
       const former = await links.holder(hostId)

@@ -23,9 +23,9 @@ const asRoot = isRoot ? test : test.skip // Only root may become another user.
 const kind = 'TREE'
 
 test('check of a tree that is not there says what would be written, and writes nothing', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
-  const file = door.put('f1', await tarOf(site.slice(0, 4)))
+  const file = fileRoutes.put('f1', await tarOf(site.slice(0, 4)))
   t.like(await copy({ file, path, kind, check: 'CHANGED' }), {
     ...done,
     changed: true,
@@ -76,9 +76,9 @@ const bad: [string, TarEntry[] | Buffer, RegExp][] = [
 ]
 for (const [title, entries, message] of bad)
   test(`a tree with ${title} is refused before any of it is written`, async (t) => {
-    const { door, copy, directory } = await copyingAgent(t)
+    const { fileRoutes, copy, directory } = await copyingAgent(t)
     const bytes = Buffer.isBuffer(entries) ? entries : await tarOf(entries)
-    const end = await copy({ file: door.put('f1', bytes), path: join(directory, 'tree'), kind })
+    const end = await copy({ file: fileRoutes.put('f1', bytes), path: join(directory, 'tree'), kind })
     t.is(end.status, 'FAILED')
     t.regex(end.error ?? '', message)
     holds(t, directory)
@@ -86,7 +86,7 @@ for (const [title, entries, message] of bad)
   })
 
 test('no entry goes through a symlink, one of the target or one of the tree itself', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const outside = join(directory, 'outside')
   const path = join(directory, 'tree')
   mkdirSync(outside)
@@ -97,22 +97,22 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
     { name: 'own', type: 'symlink', linkname: outside },
     { name: 'own/file', content: 'x' },
   ]
-  const planted = await copy({ file: door.put('f1', await tarOf(through)), path, kind })
+  const planted = await copy({ file: fileRoutes.put('f1', await tarOf(through)), path, kind })
   t.like(planted, { status: 'FAILED' })
   t.is(planted.error, `${path}/way is a symbolic link, and no directory: nothing of ${path}/way is written`)
-  const own = await copy({ file: door.put('f2', await tarOf(through.slice(1))), path, kind })
+  const own = await copy({ file: fileRoutes.put('f2', await tarOf(through.slice(1))), path, kind })
   t.regex(own.error ?? '', /tree\/own is a symbolic link, and no directory/)
   t.true(own.changed, 'the symlink itself is there by then')
   const asDirectory = await tarOf([{ name: 'way/', type: 'directory' }])
   t.regex(
-    (await copy({ file: door.put('f3', asDirectory), path, kind })).error ?? '',
+    (await copy({ file: fileRoutes.put('f3', asDirectory), path, kind })).error ?? '',
     /way is a symbolic link/,
   )
   holds(t, outside)
   // The target itself: only where it says that it is a directory.
   const link = join(directory, 'link')
   symlinkSync(outside, link)
-  const file = door.put('f4', await tarOf([good]))
+  const file = fileRoutes.put('f4', await tarOf([good]))
   t.regex((await copy({ file, path: link, kind })).error ?? '', /link is a symbolic link, and no directory/)
   holds(t, outside)
   t.like(await copy({ file, path: `${link}/`, kind }), done)
@@ -120,7 +120,7 @@ test('no entry goes through a symlink, one of the target or one of the tree itse
 })
 
 test('a directory in the place of a file, and a file in that of a directory, are told', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   mkdirSync(join(directory, 'file'))
   writeFileSync(join(directory, 'dir'), '')
   const cases: [TarEntry, RegExp][] = [
@@ -131,20 +131,20 @@ test('a directory in the place of a file, and a file in that of a directory, are
     [{ name: 'n'.repeat(256), content: 'x' }, /name too long \(ENAMETOOLONG\)/],
   ]
   for (const [entry, message] of cases) {
-    const end = await copy({ file: door.put('f', await tarOf([entry])), path: directory, kind })
+    const end = await copy({ file: fileRoutes.put('f', await tarOf([entry])), path: directory, kind })
     t.regex(end.error ?? '', message, entry.name)
   }
   t.regex(
-    (await copy({ file: door.put('f', await tarOf([good])), path: join(directory, 'dir'), kind })).error ??
-      '',
+    (await copy({ file: fileRoutes.put('f', await tarOf([good])), path: join(directory, 'dir'), kind }))
+      .error ?? '',
     /dir is a file, and no directory/,
   )
   holds(t, directory, 'dir', 'file')
 })
 
 asRoot('a tree as another user: by that user’s rights', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
-  const file = door.put('f1', await tarOf(site))
+  const { fileRoutes, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
+  const file = fileRoutes.put('f1', await tarOf(site))
   const path = join(directory, 'site')
   t.regex((await copy({ file, path, kind })).error ?? '', /permission denied \(EACCES\)/)
   holds(t, directory)
@@ -155,7 +155,7 @@ asRoot('a tree as another user: by that user’s rights', async (t) => {
 })
 
 asRoot('a user outside of the group of a setgid directory keeps its setgid in new directories', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
+  const { fileRoutes, copy, directory } = await copyingAgent(t, { runAs: 'nobody' })
   const path = join(directory, 'shared')
   chmodSync(directory, 0o755)
   mkdirSync(path)
@@ -165,15 +165,15 @@ asRoot('a user outside of the group of a setgid directory keeps its setgid in ne
     { name: 'sub/', type: 'directory', mode: 0o775 },
     { name: 'sub/file', content: 'x' },
   ]
-  t.like(await copy({ file: door.put('f1', await tarOf(entries)), path, kind }), done)
+  t.like(await copy({ file: fileRoutes.put('f1', await tarOf(entries)), path, kind }), done)
   t.is(modeOf(join(path, 'sub')), '2775')
   t.is(statSync(join(path, 'sub/file')).gid, 1234)
 })
 
 asRoot('owner and group of a tree are those that are asked for, of its links too', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const path = join(directory, 'site')
-  const file = door.put('f1', await tarOf(site))
+  const file = fileRoutes.put('f1', await tarOf(site))
   t.like(await copy({ file, path, kind }), { changed: true })
   t.like(await copy({ file, path, kind, owner: '1234', group: '2345' }), { ...done, changed: true })
   for (const name of ['', 'index.html', 'css', 'css/main.css', 'current', 'implied/way/large'])
@@ -182,13 +182,13 @@ asRoot('owner and group of a tree are those that are asked for, of its links too
 })
 
 test('a cancel in mid-tree leaves whole files and nothing else', async (t) => {
-  const { server, agent, door, directory } = await copyingAgent(t)
+  const { server, agent, fileRoutes, directory } = await copyingAgent(t)
   const entries = Array.from({ length: 4000 }, (_, n) => ({
     name: `${n % 40}/${n}`,
     content: `${n}\n`.repeat(500),
   }))
   const path = join(directory, 'tree')
-  const copy = { file: door.put('f1', await tarOf(entries)), path, kind: 'TREE' as const }
+  const copy = { file: fileRoutes.put('f1', await tarOf(entries)), path, kind: 'TREE' as const }
   server.order('COPY_FILE', agent.agentId, { taskId: 'cancelled', copy })
   await until('some of it is there', () => existsSync(path) && readdirSync(path).length > 1)
   server.send('CANCEL_SCRIPT', { taskId: 'cancelled' })
@@ -205,7 +205,7 @@ test('a cancel in mid-tree leaves whole files and nothing else', async (t) => {
 })
 
 test('10,000 files that are as they should be are found so', async (t) => {
-  const { door, copy, directory } = await copyingAgent(t)
+  const { fileRoutes, copy, directory } = await copyingAgent(t)
   const entries = Array.from({ length: 10_000 }, (_, n) => ({
     name: `${n % 100}/${n}`,
     content: `${n}\n`.repeat(200),
@@ -213,7 +213,7 @@ test('10,000 files that are as they should be are found so', async (t) => {
   const path = join(directory, 'tree')
   for (let n = 0; n < 100; n += 1) mkdirSync(join(path, String(n)), { recursive: true })
   for (const { name, content } of entries) writeFileSync(join(path, name), content)
-  const file = door.put('f1', await tarOf(entries))
+  const file = fileRoutes.put('f1', await tarOf(entries))
   const began = performance.now()
   t.like(await copy({ file, path, kind }), { ...done, changed: false })
   t.log(`${Math.round(performance.now() - began)} ms`)

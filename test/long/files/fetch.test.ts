@@ -16,7 +16,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { copyingAgent, done, modeOf } from '../../helpers/agents/copying-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
-import { FileDoor, sha256 } from '../../helpers/servers/file-door.ts'
+import { FileRoutes, sha256 } from '../../helpers/servers/file-routes.ts'
 import { inTar } from '../../helpers/tar.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -28,18 +28,18 @@ const ofKernel = existsSync(statistics) ? test : test.skip // Only where sysfs i
 const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, n) => `${n}\n`).join(''))
 
 test('a file comes as it is, with its sum; also an empty one, and what a link leads to where that is asked for', async (t) => {
-  const { door, fetch, directory, path } = await copyingAgent(t)
+  const { fileRoutes, fetch, directory, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   const end = await fetch({ path })
   t.like(end, { ...done, said: '' })
   t.is(end.changed, undefined)
-  t.true(door.sent.get(end.taskId)?.bytes.equals(bytes))
-  t.is(door.sent.get(end.taskId)?.sha256, sha256(bytes))
-  t.true(door.requests.every(({ token }) => token === 'Bearer rsm_agt_test'))
+  t.true(fileRoutes.sent.get(end.taskId)?.bytes.equals(bytes))
+  t.is(fileRoutes.sent.get(end.taskId)?.sha256, sha256(bytes))
+  t.true(fileRoutes.requests.every(({ token }) => token === 'Bearer rsm_agt_test'))
   writeFileSync(path, '')
   const empty = await fetch({ path })
   t.like(empty, done)
-  t.is(door.sent.get(empty.taskId)?.sha256, sha256(Buffer.alloc(0)))
+  t.is(fileRoutes.sent.get(empty.taskId)?.sha256, sha256(Buffer.alloc(0)))
   const link = join(directory, 'link')
   symlinkSync('file', link)
   t.regex((await fetch({ path: link })).error ?? '', /link is a symbolic link, which is followed only where/)
@@ -47,7 +47,7 @@ test('a file comes as it is, with its sum; also an empty one, and what a link le
 })
 
 test('what is no regular file is refused, and not even opened', async (t) => {
-  const { door, fetch, directory } = await copyingAgent(t)
+  const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const fifo = join(directory, 'fifo')
   spawnSync('mkfifo', [fifo])
   const socket = join(directory, 'socket')
@@ -71,20 +71,20 @@ test('what is no regular file is refused, and not even opened', async (t) => {
     t.regex(end.error ?? '', message)
   }
   t.deepEqual(
-    [...door.sent.values()].filter(({ bytes: sent }) => sent.length > 0),
+    [...fileRoutes.sent.values()].filter(({ bytes: sent }) => sent.length > 0),
     [],
   )
 })
 
 test('more than the server takes is not sent', async (t) => {
-  const { door, fetch, path } = await copyingAgent(t)
+  const { fileRoutes, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   t.regex(
     (await fetch({ path, maxSize: 1000 })).error ?? '',
     /has \d+ bytes, and the limit of the server is 1000$/,
   )
-  t.is(door.requests.length, 0)
-  door.fault = (request, response) => {
+  t.is(fileRoutes.requests.length, 0)
+  fileRoutes.fault = (request, response) => {
     request.resume()
     response.writeHead(413, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ code: 413, message: 'no file may be larger than 2 GiB' }))
@@ -94,10 +94,10 @@ test('more than the server takes is not sent', async (t) => {
 })
 
 test('a file that grows or shrinks while it is read is sent as it was then, and the result says so', async (t) => {
-  const { door, fetch, path } = await copyingAgent(t)
+  const { fileRoutes, fetch, path } = await copyingAgent(t)
   const change = (how: () => void) => {
     let isDone = false
-    door.fault = () => {
+    fileRoutes.fault = () => {
       if (!isDone) how()
       isDone = true
       return false
@@ -108,29 +108,29 @@ test('a file that grows or shrinks while it is read is sent as it was then, and 
   const grown = await fetch({ path })
   t.like(grown, { status: 'SUCCESS', exitCode: 0 })
   t.is(grown.error, `${path} changed while it was read: ${bytes.length} bytes were sent as they were then`)
-  t.true(door.sent.get(grown.taskId)?.bytes.equals(bytes))
+  t.true(fileRoutes.sent.get(grown.taskId)?.bytes.equals(bytes))
   change(() => truncateSync(path, 3_000_000))
   const shrunk = await fetch({ path })
   t.regex(shrunk.error ?? '', /changed while it was read/)
-  const came = door.sent.get(shrunk.taskId)
+  const came = fileRoutes.sent.get(shrunk.taskId)
   t.is(came?.sha256, sha256(came?.bytes ?? Buffer.alloc(0)))
 })
 
 ofKernel('a file whose size says nothing comes to its end, alone and in a tree', async (t) => {
-  const { door, fetch } = await copyingAgent(t)
+  const { fileRoutes, fetch } = await copyingAgent(t)
   for (const path of ['/proc/version', `${statistics}/collisions`]) {
     const one = await fetch({ path })
     t.like(one, done, path)
-    t.is(door.sent.get(one.taskId)?.bytes.toString(), readFileSync(path, 'utf8'))
+    t.is(fileRoutes.sent.get(one.taskId)?.bytes.toString(), readFileSync(path, 'utf8'))
   }
   t.regex((await fetch({ path: '/proc/version', maxSize: 3 })).error ?? '', /has more than 3 bytes/)
   const tree = await fetch({ path: statistics, kind: 'TREE' })
   t.like(tree, done)
-  t.is((await inTar(door.sent.get(tree.taskId)?.bytes ?? Buffer.alloc(0))).collisions, '0\n')
+  t.is((await inTar(fileRoutes.sent.get(tree.taskId)?.bytes ?? Buffer.alloc(0))).collisions, '0\n')
 })
 
 test('a tree comes as a tar: files, directories, symlinks; with follow what they lead to', async (t) => {
-  const { door, fetch, directory } = await copyingAgent(t)
+  const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(join(path, 'sub/empty'), { recursive: true })
   writeFileSync(join(path, 'file'), 'one')
@@ -140,7 +140,7 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
   const fetched = async (follow: boolean) => {
     const end = await fetch({ path, kind: 'TREE', follow })
     t.like(end, done)
-    return inTar(door.sent.get(end.taskId)?.bytes ?? Buffer.alloc(0))
+    return inTar(fileRoutes.sent.get(end.taskId)?.bytes ?? Buffer.alloc(0))
   }
   const own = {
     './': 'directory',
@@ -160,26 +160,26 @@ test('a tree comes as a tar: files, directories, symlinks; with follow what they
 })
 
 asRoot('the mode of a file that nobody may read comes as it is', async (t) => {
-  const { door, copy, fetch, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, fetch, directory, path } = await copyingAgent(t)
   const tree = join(directory, 'tree')
   mkdirSync(tree, { mode: 0o700 })
   writeFileSync(join(tree, 'shadow'), 'secret')
   chmodSync(join(tree, 'shadow'), 0)
   const { taskId } = await fetch({ path: tree, kind: 'TREE' })
-  const file = door.put('f1', door.sent.get(taskId)?.bytes ?? '')
+  const file = fileRoutes.put('f1', fileRoutes.sent.get(taskId)?.bytes ?? '')
   t.like(await copy({ file, path, kind: 'TREE' }), { ...done, changed: true })
   t.is(modeOf(join(path, 'shadow')), '0')
   t.is(modeOf(path), '700')
 })
 
 asRoot('what another user may not read does not come', async (t) => {
-  const { door, fetch, directory, path } = await copyingAgent(t, { runAs: 'nobody' })
+  const { fileRoutes, fetch, directory, path } = await copyingAgent(t, { runAs: 'nobody' })
   chmodSync(directory, 0o755)
   writeFileSync(path, 'secret', { mode: 0o600 })
   t.regex((await fetch({ path })).error ?? '', /permission denied \(EACCES\)$/)
   t.regex((await fetch({ path: directory, kind: 'TREE' })).error ?? '', /file: permission denied \(EACCES\)$/)
   t.regex((await fetch({ path: '/etc/shadow' })).error ?? '', /permission denied \(EACCES\)$/)
-  t.false([...door.sent.values()].some(({ bytes: sent }) => sent.includes('secret')))
+  t.false([...fileRoutes.sent.values()].some(({ bytes: sent }) => sent.includes('secret')))
 })
 
 test('an agent that is killed while a file is sent: it goes on, and comes whole', async (t) => {
@@ -188,13 +188,13 @@ test('an agent that is killed while a file is sent: it goes on, and comes whole'
   const dataDir = await temporaryDirectory(t)
   const path = join(dataDir, 'file')
   writeFileSync(path, bytes)
-  const door = new FileDoor(server)
+  const fileRoutes = new FileRoutes(server)
   let release = () => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
   })
   let isHeld = false
-  door.fault = (request, response, nth) => {
+  fileRoutes.fault = (request, response, nth) => {
     if (nth !== 2) return false
     isHeld = true
     held.then(() => response.writeHead(503, { 'retry-after': '0.1' }).end()).catch(() => {})
@@ -210,6 +210,6 @@ test('an agent that is killed while a file is sent: it goes on, and comes whole'
   await server.linked(2)
   release()
   t.like(await server.completed('sends'), { status: 'SUCCESS', error: null })
-  t.true(door.sent.get('sends')?.bytes.equals(bytes))
-  t.is(door.sent.get('sends')?.sha256, sha256(bytes))
+  t.true(fileRoutes.sent.get('sends')?.bytes.equals(bytes))
+  t.is(fileRoutes.sent.get('sends')?.sha256, sha256(bytes))
 })

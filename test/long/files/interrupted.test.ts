@@ -5,7 +5,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { holds } from '../../helpers/agents/copying-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
-import { FileDoor } from '../../helpers/servers/file-door.ts'
+import { FileRoutes } from '../../helpers/servers/file-routes.ts'
 import { until } from '../../helpers/until.ts'
 
 const agentId = 'copying'
@@ -21,10 +21,10 @@ async function halfway(t: ExecutionContext, timeout = 60) {
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'file')
   writeFileSync(path, 'old')
-  const door = new FileDoor(server)
+  const fileRoutes = new FileRoutes(server)
   let release = () => {}
-  door.fault = (request, response, nth) => {
-    const asked = door.asked(request)
+  fileRoutes.fault = (request, response, nth) => {
+    const asked = fileRoutes.asked(request)
     if (nth > 1 || asked === null) return false
     const half = asked.bytes.length / 2
     response.writeHead(200).write(asked.bytes.subarray(0, half))
@@ -33,13 +33,13 @@ async function halfway(t: ExecutionContext, timeout = 60) {
   }
   const agent = await agentProcess(t, server, dataDir, { agentId })
   await server.linked()
-  const copy = { file: door.put('f1', bytes), path, kind: 'FILE' as const }
+  const copy = { file: fileRoutes.put('f1', bytes), path, kind: 'FILE' as const }
   server.order('COPY_FILE', agentId, { taskId: 'half', copy, timeout })
   await until('half of it is written', () => {
     const part = partIn(directory)
     return part !== undefined && readFileSync(join(directory, part)).length >= 1024 ** 2
   })
-  return { server, door, agent, dataDir, directory, path, release: () => release() }
+  return { server, fileRoutes, agent, dataDir, directory, path, release: () => release() }
 }
 
 /** The process that carries it out: it holds the notes of its temporary files open. */
@@ -79,16 +79,16 @@ test('a copy that ends while its agent is away: the next one tells how', async (
 })
 
 test('a server that is away in mid-copy is waited for', async (t) => {
-  const { server, door, directory, path } = await halfway(t)
+  const { server, fileRoutes, directory, path } = await halfway(t)
   const { port } = server
   await server.close()
   const next = await FakeServer.start(port)
   t.teardown(() => next.close())
-  const again = new FileDoor(next)
+  const again = new FileRoutes(next)
   again.files.set('f1', bytes)
   await until('it is replaced', () => readFileSync(path).equals(bytes))
   t.regex(again.requests[0]?.range ?? '', /^bytes=1\d{6}-$/)
-  t.is(door.requests.length, 1)
+  t.is(fileRoutes.requests.length, 1)
   await until('nothing else is left', () => names(directory).length === 1)
 })
 

@@ -3,17 +3,17 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import test from 'ava'
 import { copyingAgent, done, holds } from '../../helpers/agents/copying-agent.ts'
-import { sha256 } from '../../helpers/servers/file-door.ts'
+import { sha256 } from '../../helpers/servers/file-routes.ts'
 import { inTar } from '../../helpers/tar.ts'
 
 const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, n) => `${n}\n`).join(''))
 
 test('a copy goes on where it was cut, at every quarter, and waits for a server that has no room', async (t) => {
-  const { door, copy, directory, path } = await copyingAgent(t)
+  const { fileRoutes, copy, directory, path } = await copyingAgent(t)
   const content = Buffer.alloc(400_000, 'files of rsm ')
-  const file = door.put('f1', content)
-  door.fault = (request, response, nth) => {
-    const asked = door.asked(request)
+  const file = fileRoutes.put('f1', content)
+  fileRoutes.fault = (request, response, nth) => {
+    const asked = fileRoutes.asked(request)
     if (asked === null) return false
     if (nth === 1) response.writeHead(503, { 'retry-after': '0.1' }).end()
     else {
@@ -24,16 +24,16 @@ test('a copy goes on where it was cut, at every quarter, and waits for a server 
   }
   t.like(await copy({ file, path }), { ...done, changed: true })
   t.true(readFileSync(path).equals(content))
-  t.true(door.requests.length >= 5)
-  t.true(door.requests.slice(2).every(({ range }) => /^bytes=\d+-$/.test(range ?? '')))
+  t.true(fileRoutes.requests.length >= 5)
+  t.true(fileRoutes.requests.slice(2).every(({ range }) => /^bytes=\d+-$/.test(range ?? '')))
   holds(t, directory, 'file')
 })
 
 test('a file that is cut on its way goes on where the server has it, and waits for one that has no room', async (t) => {
-  const { door, fetch, path } = await copyingAgent(t)
+  const { fileRoutes, fetch, path } = await copyingAgent(t)
   writeFileSync(path, bytes)
   let nth = 0
-  door.fault = (request, response) => {
+  fileRoutes.fault = (request, response) => {
     nth += 1
     if (nth === 1) {
       request.resume()
@@ -43,7 +43,7 @@ test('a file that is cut on its way goes on where the server has it, and waits f
     // Takes a part, and says nothing; later takes all, and says nothing.
     if (nth === 3 || nth === 5) {
       const taskId = request.url?.split('/')[4] ?? ''
-      const held = door.sent.get(taskId)
+      const held = fileRoutes.sent.get(taskId)
       request.once('data', (piece: Buffer) => {
         if (held) held.bytes = Buffer.concat([held.bytes, piece])
         request.destroy()
@@ -54,18 +54,18 @@ test('a file that is cut on its way goes on where the server has it, and waits f
   }
   const end = await fetch({ path })
   t.like(end, done)
-  t.true(door.sent.get(end.taskId)?.bytes.equals(bytes))
-  t.is(door.sent.get(end.taskId)?.sha256, sha256(bytes))
+  t.true(fileRoutes.sent.get(end.taskId)?.bytes.equals(bytes))
+  t.is(fileRoutes.sent.get(end.taskId)?.sha256, sha256(bytes))
 })
 
 test('a tree of which something goes or comes while it is read is sent as it was then, and the result says so', async (t) => {
-  const { door, fetch, directory } = await copyingAgent(t)
+  const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(path)
   for (const name of ['a', 'b', 'z']) writeFileSync(join(path, name), bytes)
   for (const change of [() => rmSync(join(path, 'z')), () => writeFileSync(join(path, 'new'), 'new')]) {
     let isDone = false
-    door.fault = () => {
+    fileRoutes.fault = () => {
       if (!isDone) change()
       isDone = true
       return false
@@ -77,14 +77,14 @@ test('a tree of which something goes or comes while it is read is sent as it was
 })
 
 test('a tree that leads to nothing or into itself, is too large, or holds what no file is, is told', async (t) => {
-  const { door, fetch, directory } = await copyingAgent(t)
+  const { fileRoutes, fetch, directory } = await copyingAgent(t)
   const path = join(directory, 'tree')
   mkdirSync(join(path, 'sub'), { recursive: true })
   writeFileSync(join(path, 'file'), 'one')
   symlinkSync('sub', join(path, 'to-sub'))
   symlinkSync('nowhere', join(path, 'sub/dangling'))
   const dangling = await fetch({ path, kind: 'TREE' })
-  const came = door.sent.get(dangling.taskId)?.bytes ?? Buffer.alloc(0)
+  const came = fileRoutes.sent.get(dangling.taskId)?.bytes ?? Buffer.alloc(0)
   t.is((await inTar(came))['sub/dangling'], 'symlink nowhere')
   t.regex(
     (await fetch({ path, kind: 'TREE', follow: true })).error ?? '',

@@ -9,14 +9,14 @@ import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { readInLoop, wholeText } from '../../helpers/files/reader.ts'
-import { sha256 } from '../../helpers/servers/file-door.ts'
+import { sha256 } from '../../helpers/servers/file-routes.ts'
 
 const lines = 20_000
 
 const desired = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
 
 /** What the process of an order is given. */
-async function deskOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
+async function workspaceOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
   const execution = await temporaryDirectory(t)
   const order = orderOf({ taskId, timeout: 0, maxOutputBytes: 0, copy })
   fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' }).script(order, execution, ownAccount())
@@ -38,7 +38,7 @@ async function copyText(
   received: (execution: string) => void = () => {},
 ): Promise<boolean> {
   const copy = orderFor(text, path)
-  const { execution, workspace } = await deskOf(t, `copy-${n}`, copy)
+  const { execution, workspace } = await workspaceOf(t, `copy-${n}`, copy)
   async function* receive() {
     for (let at = 0; at < text.length; at += 16_384) yield text.subarray(at, at + 16_384)
     received(execution)
@@ -76,7 +76,7 @@ test('a name that somebody else has is left to him, not followed, and not remove
   const directory = await temporaryDirectory(t)
   const secret = join(directory, 'secret')
   writeFileSync(secret, 'kept')
-  const { execution, workspace } = await deskOf(
+  const { execution, workspace } = await workspaceOf(
     t,
     'copy',
     orderFor(Buffer.from('text'), join(directory, 'file')),

@@ -2,4 +2,4 @@ import test from 'ava'
 import { killedGatesContract } from '../../contracts/gates.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
-killedGatesContract(test, 'embedded', (t) => startServerProcess(t))
+killedGatesContract(test, 'on a data directory', (t) => startServerProcess(t))

@@ -27,7 +27,7 @@ async function reopen(): Promise<never> {
   throw new Error('nothing is opened again here')
 }
 
-async function embedded(teardown: Teardown): Promise<OpenedExecutions> {
+async function onFiles(teardown: Teardown): Promise<OpenedExecutions> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-executions-'))
   teardown(() => rm(directory, { recursive: true, force: true }))
   const store = await openJsonStore({ directory: join(directory, 'store'), onFatal: fatal })
@@ -55,7 +55,7 @@ test('any steps come to the same on files and in PostgreSQL', async (t) => {
   const run = async (steps: Parameters<typeof takeStep>[1][]) => {
     const ends: (() => Promise<void>)[] = []
     try {
-      const one = await beginSteps(await embedded((end) => ends.push(end)))
+      const one = await beginSteps(await onFiles((end) => ends.push(end)))
       const other = await beginSteps(await inPostgres((end) => ends.push(end)))
       for (const step of steps) {
         t.deepEqual(await takeStep(other, step), await takeStep(one, step), JSON.stringify(step))

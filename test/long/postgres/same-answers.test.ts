@@ -256,7 +256,7 @@ async function empty(store: Store): Promise<void> {
   })
 }
 
-test('the embedded store and PostgreSQL give the same answers to the same transactions', async (t) => {
+test('the file store and PostgreSQL give the same answers to the same transactions', async (t) => {
   const { store: there } = await openStore(t, await (await postgres).database())
   const here = await openJsonStore({ directory: temporaryDirectory(t) })
   t.teardown(() => here.close())

@@ -3,7 +3,7 @@ import { createCarried } from '../../../src/server/files/carried.ts'
 import { createTransfers } from '../../../src/server/files/transfers.ts'
 import type { Executions } from '../../../src/server/storage/ports/executions.ts'
 import { noted } from '../../helpers/agents/noted-link.ts'
-import { embeddedGround } from '../../helpers/servers/grounds.ts'
+import { fileGround } from '../../helpers/servers/grounds.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -17,7 +17,7 @@ async function* text(): AsyncGenerator<Uint8Array> {
 async function reading(t: ExecutionContext) {
   let executions: Executions | undefined
   const { services, engine, context } = await startInsides(t, async (...where) => {
-    const ground = await embeddedGround(...where)
+    const ground = await fileGround(...where)
     executions = ground.executions
     return ground
   })

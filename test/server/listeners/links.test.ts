@@ -5,8 +5,8 @@ import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog } from '../../../src/disk/log.ts'
 import { createClients } from '../../../src/server/access/client-address.ts'
-import type { HubDependencies } from '../../../src/server/listeners/dependencies.ts'
-import { createHub } from '../../../src/server/listeners/hub.ts'
+import type { WebSocketDependencies } from '../../../src/server/listeners/dependencies.ts'
+import { createWebSockets } from '../../../src/server/listeners/web-sockets.ts'
 import { createCluster } from '../../../src/server/storage/files/cluster.ts'
 import { createLocalFacts } from '../../../src/server/storage/local-facts.ts'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
@@ -19,7 +19,7 @@ import { until } from '../../helpers/until.ts'
 const identity = { hostId: 1, agentId: 'web1', token: 'secret' }
 const nothing = () => undefined
 
-/** Servers a and b with one agent between them: each a hub with nothing behind it that notes which links it was given. */
+/** Servers a and b with one agent between them: each WebSockets with nothing behind it that notes which links it was given. */
 async function twoHubs(t: ExecutionContext) {
   const clock = systemClock
   const { ownership, links } = createCluster(clock)
@@ -39,7 +39,7 @@ async function twoHubs(t: ExecutionContext) {
       },
       unlinked: (link: AgentLink) => void unlinked.push(link),
     }
-    const hub = createHub({
+    const webSockets = createWebSockets({
       member: await ownership.join(name),
       links,
       engine,
@@ -60,12 +60,12 @@ async function twoHubs(t: ExecutionContext) {
       accepting: () => true,
       holdsLease: () => true,
       refused: async () => undefined,
-    } as unknown as HubDependencies)
+    } as unknown as WebSocketDependencies)
     const server = createServer()
-    hub.attach(server)
+    webSockets.attach(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     t.teardown(() => {
-      hub.close()
+      webSockets.close()
       server.closeAllConnections()
       server.close()
     })

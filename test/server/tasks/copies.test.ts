@@ -131,7 +131,7 @@ test('A01 P50 SCRIPT_RECEIVED of a task that is not there, not this host’s, or
   t.false(agent.heard.some(({ type, payload }) => type === 'ERROR' && payload.refId === late))
 })
 
-test('A01 P50 a hundred receipts cost the server one commit, and none where the scripts end before', async (t) => {
+test('A01 P50 a hundred acknowledgements cost the server one commit, and none where the scripts end before', async (t) => {
   const server = await startTestServer(t, { metricsOpen: true })
   const commits = async () => {
     const text = await (await fetch(`${server.url}/metrics`)).text()

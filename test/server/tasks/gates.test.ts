@@ -3,7 +3,7 @@ import { gatesContract } from '../../contracts/gates.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-gatesContract(test, 'embedded', startTestServer)
+gatesContract(test, 'on a data directory', startTestServer)
 
 const text = { script: { content: 'true' } }
 const bad: [string, object, string, RegExp][] = [

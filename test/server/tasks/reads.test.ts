@@ -1,5 +1,5 @@
 import test from 'ava'
 import { shownTasksContract } from '../../contracts/shown-tasks.ts'
-import { embeddedGround } from '../../helpers/servers/grounds.ts'
+import { fileGround } from '../../helpers/servers/grounds.ts'
 
-shownTasksContract(test, embeddedGround)
+shownTasksContract(test, fileGround)

@@ -20,7 +20,7 @@ export type ControlOperations = {
   readonly [N in ControlStreamName]: (input: ControlStreams[N]['input']) => Promise<Readable>
 }
 
-/** The door for commands on the server's own machine. */
+/** The socket for commands on the server's own machine. */
 export interface Control {
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A receipt waits for so long for another write to go out with; milliseconds. */
+/** An acknowledgement waits for so long for another write to go out with; milliseconds. */
 const longest = 1000
 /** One that is younger stays behind: most scripts end before, and then nothing is left to write. */
 const settling = 100

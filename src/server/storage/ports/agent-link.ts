@@ -1,7 +1,7 @@
 import type { AgentHello, FromServer, Payloads } from '../../../core/protocol/messages.ts'
 import type { LinkClaim } from './cluster.ts'
 
-/** A live link to an agent, as engine and terminals see it: the hub makes it, they never see a socket. */
+/** A live link to an agent, as engine and terminals see it: `listeners` makes it, they never see a socket. */
 export interface AgentLink {
   readonly hostId: number
   readonly agentId: string

@@ -9,7 +9,7 @@ export interface HintTopics {
   host: { id: number; change: Change }
   /** A cluster's record changed; members that come and go by its selector give no hint. */
   cluster: { id: number; change: Change }
-  /** A host has executions to take, or to cancel: for the server with its link. */
+  /** A host has executions to take, or to cancel: for the server with its link. Servers of other versions know the topic by this name. */
   lane: { id: number }
   /** Another server may have a newer claim to the link of a host, of this epoch. */
   link: { id: number; epoch: number }

@@ -55,7 +55,7 @@ export interface Progress {
 }
 
 /**
- * The output of tasks: append, and read from a cursor. One of the seams behind which a fleet's store may stand; a slow
+ * The output of tasks: append, and read from a cursor. One of the ports behind which a fleet's store may stand; a slow
  * reader costs nothing, because it reads at its own pace from where it stands.
  */
 export interface Outputs {

@@ -75,7 +75,7 @@ export interface Transaction extends Reads {
 }
 
 /**
- * What must last (contract §1: a 2xx on a write means that the write is on disk). One seam, so that another engine can
+ * What must last (contract §1: a 2xx on a write means that the write is on disk). One port, so that another engine can
  * stand behind it; test/contracts/store.ts holds what each has to do.
  */
 export interface Store extends Reads {

@@ -6,7 +6,7 @@ import type {
 import type { TerminalRecord } from '../records/terminal.ts'
 import type { UserCaller } from './caller.ts'
 
-/** Whoever shows a terminal to its user or watches it: the hub makes it, a terminal never sees a socket. */
+/** Whoever shows a terminal to its user or watches it: `listeners` makes it, a terminal never sees a socket. */
 export interface TerminalClient {
   readonly caller: UserCaller
   readonly ip: string | null

@@ -1,6 +1,6 @@
 import type { Sealed } from '../ports/keys.ts'
 
-/** A file on its way to hosts, or from one (contract §13); its bytes are behind the seam `Files`, under the same id. */
+/** A file on its way to hosts, or from one (contract §13); its bytes are behind the port `Files`, under the same id. */
 export interface FileRecord {
   id: string
   /** Whose upload it is, or whose task has fetched it. */

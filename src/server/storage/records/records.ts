@@ -135,7 +135,7 @@ type Asked = 'value' | 'text' | 'time' | 'list' | 'map' | 'set'
 
 /**
  * The fields that queries ask for beside the keys of indexes, so that an engine can keep them apart from the record.
- * `text` is compared in lower case, `time` is ISO 8601, and a `set` is folded (core/task/id-set.ts).
+ * `text` is compared in lower case, `time` is ISO 8601, and a `set` is folded (core/tasks/id-set.ts).
  */
 export const asked = {
   hosts: { hostname: 'text', ip: 'text', tags: 'map' },

@@ -71,7 +71,7 @@ export interface TaskRecord {
   /** The text that runs, empty where no script does; null when the task is final: then it stands in the task's archive. */
   content: string | null
   params: Record<string, string>
-  /** An ended task of the embedded store: `params` is empty, and they are in its results file. */
+  /** An ended task of the file store: `params` is empty, and they are in its results file. */
   paramsInResults?: true
   /** JSON of `secretParams`, sealed; removed when the task is final. */
   secretParams: Sealed | null

@@ -60,7 +60,7 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
     return { task, order: orderOf(task, { secrets, maxFileSize: parts.maxFileSize }), fault }
   }
 
-  async function parcels(taken: readonly Execution[]): Promise<Map<string, OutboundTask>> {
+  async function outboundTasks(taken: readonly Execution[]): Promise<Map<string, OutboundTask>> {
     const found = new Map<string, OutboundTask>()
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
@@ -106,7 +106,7 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
   ): Promise<{ found: Map<string, OutboundTask>; mark: RunMark | null } | undefined> {
     try {
       // The mark is of a store that knows it has them marked as sent.
-      return { found: await parcels(sent), mark: await serverRuns.mark() }
+      return { found: await outboundTasks(sent), mark: await serverRuns.mark() }
     } catch (error) {
       log.warn(
         { err: error },

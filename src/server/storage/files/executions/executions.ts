@@ -8,7 +8,7 @@ import { createSending } from './sending.ts'
 import { Steps } from './steps.ts'
 import { createTurns } from './turns.ts'
 
-/** Executions on the embedded store: records there, and what follows from those of running tasks in memory. */
+/** Executions on the file store: records there, and what follows from those of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {
   const { store, outputs } = deps
   const steps = new Steps(deps)

@@ -68,7 +68,7 @@ export class RunningTasks {
   }
 
   /** Takes what has become durable, and hints at it; answers it as it is known. */
-  apply(changed: readonly Execution[], hintsLanes = true): Execution[] {
+  apply(changed: readonly Execution[], hintsQueues = true): Execution[] {
     const applied = changed.map((next) => this.of(next).apply(next))
     for (const execution of applied) {
       this.#index(execution)
@@ -77,12 +77,12 @@ export class RunningTasks {
     }
     for (const taskId of new Set(applied.map(({ taskId }) => taskId)))
       this.#hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
-    if (hintsLanes) this.hintLanes(applied)
+    if (hintsQueues) this.hintQueues(applied)
     return applied
   }
 
   /** Tells the server with the link of each host where there is something to take or to cancel now. */
-  hintLanes(changed: readonly Execution[]): void {
+  hintQueues(changed: readonly Execution[]): void {
     const hosts = new Set<number>()
     for (const { status, dueAt, cancelRequested, hostId } of changed) {
       const isTurn = status === 'PENDING' && dueAt !== null

@@ -34,7 +34,7 @@ export function createTurns(
         tasks.add(task, executions, new Map<number, Progress>())
         hints.publish('task', { id: task.id, hostId: null, change: 'created' })
         // After the answer to whoever has asked for it.
-        setImmediate(() => tasks.hintLanes(executions))
+        setImmediate(() => tasks.hintQueues(executions))
       }
       return other
     },
@@ -44,7 +44,7 @@ export function createTurns(
       const decide: Decide = (current, output) =>
         ownership.holdsNow(by, current.taskId) ? turn(current, output) : null
       // Who takes them sees them from here on, so that both steps share an fsync.
-      const staged = (changed: Execution[]) => queueMicrotask(() => tasks.hintLanes(changed))
+      const staged = (changed: Execution[]) => queueMicrotask(() => tasks.hintQueues(changed))
       return steps.change('turn', ids, decide, { staged })
     },
 

@@ -33,7 +33,7 @@ export interface JsonStoreOptions {
   disk?: Disk
 }
 
-/** The embedded store, and what is particular to its files. */
+/** The file store, and what is particular to its files. */
 export interface JsonStore extends Store {
   /** The number of the last commit that is durable; it never goes back but by a restore. */
   readonly sequence: number
@@ -46,7 +46,7 @@ export interface JsonStore extends Store {
 }
 
 /**
- * Opens the embedded store: everything in memory, every write in a journal that is fsynced before it is acknowledged, and
+ * Opens the file store: everything in memory, every write in a journal that is fsynced before it is acknowledged, and
  * now and then a snapshot.
  * @throws RsmError `conflict` when another process has it open; `unavailable` when its files are damaged, missing or
  * from a newer rsm, naming file and byte offset.

@@ -34,7 +34,7 @@ export type Ask = <R extends object>(statement: Statement | string, values?: Val
 export type Isolation = 'serializable' | 'read committed'
 
 /**
- * PostgreSQL as the seams speak to it. Every call rejects with RsmError `unavailable` where it can't be reached, is a standby, or
+ * PostgreSQL as the ports speak to it. Every call rejects with RsmError `unavailable` where it can't be reached, is a standby, or
  * answers too late: what was under way then may have been carried out, or not. Errors of a statement come as they are.
  */
 export interface Database {

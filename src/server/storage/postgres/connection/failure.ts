@@ -61,7 +61,7 @@ function isOfConnection(error: unknown): boolean {
   return /timeout|terminated|connection|not queryable|end on the pool/i.test(error.message)
 }
 
-/** What a caller of a seam hears: 503 with Retry-After. */
+/** What a caller of a port hears: 503 with Retry-After. */
 export function unavailable(error: unknown): RsmError {
   if (error instanceof RsmError) return error
   const reason =

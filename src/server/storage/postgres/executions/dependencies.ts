@@ -8,7 +8,7 @@ import type { PostgresOutputs } from '../outputs/outputs.ts'
 export interface ExecutionsDependencies {
   database: Database
   store: Pick<Store, 'get'> & {
-    /** As `transact`, with statements of other seams in the same transaction. */
+    /** As `transact`, with statements of other ports in the same transaction. */
     transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
     /** The same, where all that is decided on is locked. */
     transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>

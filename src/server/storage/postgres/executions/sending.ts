@@ -18,7 +18,7 @@ export function createSending(steps: Steps): Sending & {
   const { take, takeOver, doubtful } = createTaking(steps)
 
   /** By the epochs under which this server has them; those that have gone elsewhere or ended meanwhile are left. */
-  async function writeReceipts(ids: readonly string[]): Promise<void> {
+  async function writeAcks(ids: readonly string[]): Promise<void> {
     const byEpoch = new Map<number, string[]>()
     for (const id of ids) {
       const own = steps.inHand.get(id)
@@ -29,7 +29,7 @@ export function createSending(steps: Steps): Sending & {
       log.warn({ err: error }, 'could not write down that agents have what they were sent')
     })
   }
-  const acks = new AckBatcher(writeReceipts)
+  const acks = new AckBatcher(writeAcks)
 
   return {
     take,

@@ -27,7 +27,7 @@ export function createTell(hints: Hints): Tell {
     }
   }
 
-  const lanes = (hostIds: Iterable<number>) => {
+  const queues = (hostIds: Iterable<number>) => {
     for (const id of new Set(hostIds)) hints.publish('lane', { id })
   }
 
@@ -42,7 +42,7 @@ export function createTell(hints: Hints): Tell {
           hints.publish('task', { id, hostId, change: 'updated' })
         for (const id of new Set(executions.map(({ taskId }) => taskId)))
           hints.publish('task', { id, hostId: null, change: 'updated' })
-        lanes(
+        queues(
           written.flatMap(({ stored: { execution }, hasMore }) => {
             const { status, cancelRequested, hostId } = execution
             const isToDo = isDue(execution) || (status === 'RUNNING' && cancelRequested)
@@ -52,6 +52,6 @@ export function createTell(hints: Hints): Tell {
       })
     },
     task: (id, change) => publish(() => hints.publish('task', { id, hostId: null, change })),
-    due: (executions) => publish(() => lanes(executions.filter(isDue).map(({ hostId }) => hostId))),
+    due: (executions) => publish(() => queues(executions.filter(isDue).map(({ hostId }) => hostId))),
   }
 }

@@ -2,7 +2,7 @@
 const part = (path: string) => `text collate "C" generated always as (rsm.audit_part(line, '${path}')) stored`
 
 /**
- * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, as a file of an embedded server may
+ * The audit log. Columns that lists filter by are generated from the line. A line that is not JSON, as the file of a server without PostgreSQL may
  * hold, is in `damaged`, with everything up to the next entry.
  */
 export const audit: readonly string[] = [

@@ -185,7 +185,7 @@ export const outputs: readonly string[] = [
   `create table rsm.output_heads(
     task_id text collate "C" primary key, last bigint not null, bytes bigint not null) with (fillfactor = 50)`,
   // A table for each day of task ids, made on demand: expired output goes with its table, at once. `at`: milliseconds since 1970. `bytes`: of
-  // the text as UTF-8. `data`: the text as JSON, quotes included. `phase`: place in `phases` of core/task/gates.ts; 0 is the script.
+  // the text as UTF-8. `data`: the text as JSON, quotes included. `phase`: place in `phases` of core/tasks/gates.ts; 0 is the script.
   `create table rsm.outputs(
     task_id text collate "C" not null, id bigint not null, host_id bigint not null, is_stderr bool not null,
     sequence bigint not null, at bigint not null, bytes int not null, data bytea not null,

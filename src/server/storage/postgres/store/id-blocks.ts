@@ -16,7 +16,7 @@ function* blocksOfRun(first: number, last: number): Generator<number> {
 }
 
 /**
- * A folded set (core/task/id-set.ts) as numbers of blocks, which an inverted index can hold: an id is in the set if one of
+ * A folded set (core/tasks/id-set.ts) as numbers of blocks, which an inverted index can hold: an id is in the set if one of
  * the blocks that hold it is.
  */
 export function blocksOfSet(folded: string): number[] {

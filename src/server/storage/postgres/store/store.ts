@@ -19,7 +19,7 @@ import { type RunOpen, Turns } from './turns.ts'
 /** The store in PostgreSQL, and what is particular to it. */
 export interface PostgresStore extends Store {
   /**
-   * As `transact`, with statements of other seams in the same transaction: `ask` sees what `tx` has put and removed before.
+   * As `transact`, with statements of other ports in the same transaction: `ask` sees what `tx` has put and removed before.
    * It runs beside other transactions, and waits for none of this server.
    */
   transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>

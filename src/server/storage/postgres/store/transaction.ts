@@ -60,7 +60,7 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
   }
 }
 
-/** Statements of other seams in the same transaction: they see what it has put and removed. */
+/** Statements of other ports in the same transaction: they see what it has put and removed. */
 export const askThrough =
   (open: Open, changes: Changes): Ask =>
   async (statement, values) => {

@@ -94,15 +94,15 @@ test('F01 three servers that append at once and are killed leave one chain witho
     )
 })
 
-test('what is exported is, byte for byte, what an embedded server would hold for the same events', async (t) => {
+test('what is exported is, byte for byte, what a server without PostgreSQL would hold for the same events', async (t) => {
   const at = Date.parse('2026-11-21T10:00:00.000Z')
   const clock = { now: () => at, monotonic: () => at }
   const { database } = { database: openDatabase(t, await (await postgres).database()) }
   const audit = await opened(database, clock)
-  const embedded = await openLog(await auditDirectory(t), { clock })
-  t.teardown(() => embedded.close())
+  const inFile = await openLog(await auditDirectory(t), { clock })
+  t.teardown(() => inFile.close())
   const odd = 'ü"\\\\u0000\\\u0000\u0001\u2028\ud800 \u{1f600}\r\n'
-  for (const sink of [audit, embedded]) {
+  for (const sink of [audit, inFile]) {
     for (let n = 0; n < 50; n++) await sink.append(event('a', { detail: { n, list: ['x', odd] } }))
     await sink.append(
       event(odd, {
@@ -115,10 +115,10 @@ test('what is exported is, byte for byte, what an embedded server would hold for
     )
     await sink.append(event('huge', { detail: { message: '€'.repeat(10_000) } }))
   }
-  t.is(await text(audit.raw()), await text(embedded.raw()))
-  t.deepEqual(await audit.head(), await embedded.head())
+  t.is(await text(audit.raw()), await text(inFile.raw()))
+  t.deepEqual(await audit.head(), await inFile.head())
   for (const query of [{ action: odd }, { actor: odd }, { objectId: odd, outcome: 'REFUSED' as const }])
-    t.deepEqual(await audit.list(query), await embedded.list(query))
+    t.deepEqual(await audit.list(query), await inFile.list(query))
 })
 
 test('servers that start at once begin the log once', async (t) => {

@@ -4,24 +4,24 @@ import { pingInterval } from '../../core/protocol/bounds.ts'
 import { bearer } from '../http/auth.ts'
 import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
 import type { Caller } from '../storage/ports/caller.ts'
-import { type AgentDoor, createAgentDoor } from './agent-listener.ts'
-import type { HubDependencies } from './dependencies.ts'
-import { createTerminalDoor, isTerminalPath } from './terminal-listener.ts'
+import { type AgentListener, createAgentListener } from './agent-listener.ts'
+import type { WebSocketDependencies } from './dependencies.ts'
+import { createTerminalListener, isTerminalPath } from './terminal-listener.ts'
 
 /** Owns every WebSocket of the server. */
-export interface Hub extends Pick<AgentDoor, 'load' | 'shed'> {
+export interface WebSockets extends Pick<AgentListener, 'load' | 'shed'> {
   attach(server: Server): void
   /** Closes all links with 1001. */
   close(): void
 }
 
-export function createHub(deps: HubDependencies): Hub {
+export function createWebSockets(deps: WebSocketDependencies): WebSockets {
   const callerOf = async ({ headers }: IncomingMessage): Promise<Caller | undefined> => {
     const token = bearer(headers.authorization)
     return token === undefined ? undefined : deps.credentials(token)
   }
-  const agents = createAgentDoor(deps, callerOf)
-  const clients = createTerminalDoor({ ...deps, callerOf })
+  const agents = createAgentListener(deps, callerOf)
+  const clients = createTerminalListener({ ...deps, callerOf })
   const ticking = setInterval(
     () => {
       agents.tick()

@@ -8,13 +8,13 @@ type Answer = (request: IncomingMessage, response: ServerResponse, nth: number) 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** The two routes by which agents take and send files, on a fake server. */
-export class FileDoor {
+export class FileRoutes {
   readonly files: Map<string, Buffer> = new Map()
   /** What came of each task, and with which sum it ended. */
   readonly sent: Map<string, { bytes: Buffer; sha256: string | null }> = new Map()
   readonly requests: { method: string; url: string; range: string | undefined; token: string | undefined }[] =
     []
-  /** Answers in the place of the door where it says true. */
+  /** Answers in their place where it says true. */
   fault: Answer | undefined
 
   constructor(server: FakeServer) {
@@ -49,7 +49,7 @@ export class FileDoor {
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://door')
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost')
     const taskId = pathname.split('/')[4] ?? ''
     const held = this.sent.get(taskId) ?? { bytes: Buffer.alloc(0), sha256: null }
     this.sent.set(taskId, held)
