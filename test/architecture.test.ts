@@ -190,7 +190,7 @@ function floors(imports: ReadonlyMap<string, ReadonlySet<string>>): Map<string, 
   return floor.size === imports.size ? floor : null
 }
 
-test('rooms of the server import downwards only, on at most eight floors', (t) => {
+test('rooms of the server import downwards only, on the floors of the table in architecture.md', (t) => {
   const room = (file: string) => /^server\/([^/]+)/.exec(file)?.[1]
   const imports = new Map<string, Set<string>>()
   for (const file of sources()) {
@@ -210,6 +210,11 @@ test('rooms of the server import downwards only, on at most eight floors', (t) =
   const found = floors(imports)
   t.not(found, null, 'no rooms import each other in a circle')
   t.true(Math.max(...(found?.values() ?? [])) <= 8, JSON.stringify([...(found ?? [])]))
+  const rows = readFileSync('docs/inside/architecture.md', 'utf8').matchAll(/^\| (\d) \| (`.+?`) \|/gm)
+  const documented = [...rows].flatMap(([, floor, names = '']) =>
+    [...names.matchAll(/`(.+?)`/g)].map(([, name]) => `${name} ${floor}`),
+  )
+  t.deepEqual(documented.sort(), [...(found ?? [])].map(([name, floor]) => `${name} ${floor}`).sort())
   t.is(
     floors(
       new Map([

@@ -52,6 +52,22 @@ test('every page that code, tests and pages name by its path is there', (t) => {
   t.deepEqual(missing, [])
 })
 
+test('every source file that a comment or a page names by its path is there', (t) => {
+  const sources = [...files('src'), ...files('test'), ...files('bench')].map((path) => `/${path}`)
+  // Tests name files that do not exist; the compiler checks the paths of imports.
+  const named = everything.filter(([path]) => path.endsWith('.md') || /^(?:src|bin|\.ci)\//.test(path))
+  const missing = named.flatMap(([path, text]) =>
+    [
+      ...text
+        .replaceAll(/(?:from |import\()?(['"])\.{1,2}\/[^'"]*\1/g, '')
+        .matchAll(/\b[a-z][\w-]*(?:\/[\w-]+)+\.tsx?\b/g),
+    ]
+      .filter(([file]) => !sources.some((source) => source.endsWith(`/${file}`)))
+      .map(([file]) => `${path}: ${file}`),
+  )
+  t.deepEqual(missing, [])
+})
+
 test('the configuration of HAProxy in the docs is that of examples/cluster, which the tests use', (t) => {
   t.true(
     read('docs/operate/several-servers.md').includes(`\`\`\`\n${read('examples/cluster/haproxy.cfg')}\`\`\``),
