@@ -10,7 +10,7 @@ import type { Systemd } from './systemd.ts'
 import { dropInText, unitText } from './unit.ts'
 
 /** What an installation is to be. */
-export interface Wish {
+export interface InstallRequest {
   readonly service: Service
   /** By their variables; what is not given stays as the last installation had it. */
   readonly settings: Settings
@@ -42,12 +42,12 @@ export function mergedSettings({ envFile }: Service, settings: Settings): Map<st
 /** Newest systemd that a unit is written for where none runs. */
 const anySystemd = 999
 
-export function planOf(wish: Wish): Plan {
-  const { service, token, systemd, writable = [] } = wish
-  const { command, from } = wish.program
-  const settings = mergedSettings(service, wish.settings)
+export function planOf(request: InstallRequest): Plan {
+  const { service, token, systemd, writable = [] } = request
+  const { command, from } = request.program
+  const settings = mergedSettings(service, request.settings)
   const [program = ''] = command
-  const changes: Change[] = [...(wish.first ?? [])]
+  const changes: Change[] = [...(request.first ?? [])]
   if (from !== null) changes.push(programChange(from, program))
   changes.push(directoryChange(service.configDir, service.isUsers ? 0o700 : 0o755))
   // Before the settings that name it.

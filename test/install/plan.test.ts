@@ -18,7 +18,14 @@ import test, { type ExecutionContext } from 'ava'
 import type { RsmError } from '../../src/core/errors.ts'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
 import type { Settings } from '../../src/install/env-file.ts'
-import { applyPlan, planOf, replaces, showPlan, untilUp, type Wish } from '../../src/install/plan.ts'
+import {
+  applyPlan,
+  type InstallRequest,
+  planOf,
+  replaces,
+  showPlan,
+  untilUp,
+} from '../../src/install/plan.ts'
 import { holderOf, needPort } from '../../src/install/port-holder.ts'
 import { findInstalled, removeInstalled } from '../../src/install/remove.ts'
 import { systemService, userService } from '../../src/install/service.ts'
@@ -42,14 +49,14 @@ const modeOf = (path: string) => statSync(path).mode & 0o777
 
 test('an installation writes its files once; the next one keeps settings, changes what is given, and says what', (t) => {
   const service = systemService('agent', temporaryDirectory(t))
-  const wish: Wish = {
+  const request: InstallRequest = {
     service,
     settings: new Map([['RSM_AGENT_URL', 'https://rsm.example.org']]),
     token: 'rsm_enr_x',
     program: fromNpm,
     systemd: calls(),
   }
-  const first = planOf(wish)
+  const first = planOf(request)
   t.false(replaces(first))
   t.regex(
     showPlan(first, 'would'),
@@ -60,10 +67,10 @@ test('an installation writes its files once; the next one keeps settings, change
   t.is(readFileSync(service.tokenFile, 'utf8'), 'rsm_enr_x\n')
   for (const path of [service.envFile, service.tokenFile]) t.is(modeOf(path), 0o600)
   t.is(modeOf(service.unitFile), 0o644)
-  t.false(applyPlan(planOf(wish)), 'nothing is left to do')
+  t.false(applyPlan(planOf(request)), 'nothing is left to do')
 
   const settings = new Map([['RSM_AGENT_RUN_AS', 'deploy']])
-  const second = planOf({ ...wish, settings, token: undefined })
+  const second = planOf({ ...request, settings, token: undefined })
   t.true(replaces(second))
   t.is(showPlan(second, 'would'), `would write ${service.envFile}\n  + RSM_AGENT_RUN_AS=deploy`)
   applyPlan(second)
@@ -72,7 +79,7 @@ test('an installation writes its files once; the next one keeps settings, change
     'RSM_AGENT_URL=https://rsm.example.org\nRSM_AGENT_RUN_AS=deploy\n',
   )
   chmodSync(service.envFile, 0o644)
-  applyPlan(planOf({ ...wish, settings: new Map(), token: undefined }))
+  applyPlan(planOf({ ...request, settings: new Map(), token: undefined }))
   t.is(modeOf(service.envFile), 0o600, 'a file that others may read is closed again')
 })
 
@@ -101,14 +108,14 @@ test('a package keeps its unit, and beside it lies what this host adds; both way
   mkdirSync(dirname(service.packagedUnitFile), { recursive: true })
   writeFileSync(service.packagedUnitFile, '')
   const dataDir = join(temporaryDirectory(t), 'srv')
-  const wish: Wish = {
+  const request: InstallRequest = {
     service,
     settings: new Map([['RSM_DATA_DIR', dataDir]]),
     token: undefined,
     program: { command: ['/usr/bin/rsm'], from: null },
     systemd: calls(),
   }
-  const install = (writable: readonly string[]) => applyPlan(planOf({ ...wish, writable }))
+  const install = (writable: readonly string[]) => applyPlan(planOf({ ...request, writable }))
   install([])
   t.false(existsSync(service.unitFile))
   t.false(existsSync(service.dropInFile), 'nothing is to be added')

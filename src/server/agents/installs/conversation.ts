@@ -36,7 +36,7 @@ export const usualPatience: Patience = { first: 30_000, look: 60_000, piece: 60_
 /** What the installer says to us. */
 const markedWords = new Set(['shell', 'host', 'ready', 'result'])
 
-export interface Wish {
+export interface ConversationOptions {
   readonly sudo: Remote['sudo']
   readonly sudoPassword: string | null
   /** `packaging/install.sh`. */
@@ -59,7 +59,7 @@ export interface Ended {
 export class Conversation {
   readonly #channel: ClientChannel
   readonly #mark: string
-  readonly #wish: Wish
+  readonly #options: ConversationOptions
   readonly #marked = new Map<string, string[]>()
   /** What was printed behind the line `result`. */
   #result = ''
@@ -70,10 +70,10 @@ export class Conversation {
   #said = 0
   #refusal: InstallFault | null = null
 
-  private constructor(channel: ClientChannel, mark: string, wish: Wish) {
+  private constructor(channel: ClientChannel, mark: string, options: ConversationOptions) {
     this.#channel = channel
     this.#mark = mark
-    this.#wish = wish
+    this.#options = options
     // Whoever ends early does not read all of it; how it ended says more.
     channel.on('error', () => undefined)
     lines(channel, (line) => this.#heard('stdout', line))
@@ -86,20 +86,20 @@ export class Conversation {
       this.#ended = { exitCode }
       this.#wake()
     })
-    wish.signal.addEventListener('abort', () => this.#wake(), { once: true })
+    options.signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 
   /** Until the installer runs there as whoever may install. */
-  static async begin(connection: Connection, wish: Wish): Promise<Conversation> {
-    const { sudo, sudoPassword, script } = wish
+  static async begin(connection: Connection, options: ConversationOptions): Promise<Conversation> {
+    const { sudo, sudoPassword, script } = options
     const mark = randomBytes(12).toString('hex')
     const words = ['rsm', 'agent', 'install', '-', '--yes', '--json']
     const scriptSize = Buffer.byteLength(script)
     const line = remoteLine({ sudo, mark, scriptSize, words })
-    const channel = await connection.run(line, wish.patience.first)
-    const talk = new Conversation(channel, mark, wish)
+    const channel = await connection.run(line, options.patience.first)
+    const talk = new Conversation(channel, mark, options)
     if (sudoPassword !== null && sudo === 'password') channel.write(`${sudoPassword}\n`)
-    await talk.heard('shell', wish.patience.first)
+    await talk.heard('shell', options.patience.first)
     channel.write(`${mark}\n${script}`)
     return talk
   }
@@ -124,14 +124,14 @@ export class Conversation {
   }
 
   async send(path: string): Promise<void> {
-    const { piece } = this.#wish.patience
+    const { piece } = this.#options.patience
     const [closed, stalled] = [new AbortController(), new AbortController()]
     const stop = () => closed.abort()
     this.#channel.once('close', stop)
     const timer = setTimeout(() => stalled.abort(), piece)
     const source = createReadStream(path).on('data', () => timer.refresh())
     try {
-      const signal = AbortSignal.any([closed.signal, stalled.signal, this.#wish.signal])
+      const signal = AbortSignal.any([closed.signal, stalled.signal, this.#options.signal])
       await pipeline(source, this.#channel, { end: false, signal })
     } catch (error) {
       if (stalled.signal.aborted)
@@ -162,13 +162,13 @@ export class Conversation {
   async #progress(late: AbortSignal, within: number): Promise<void> {
     if (this.#refusal !== null) throw this.#refusal
     if (this.#ended !== null) throw this.#fault()
-    this.#wish.signal.throwIfAborted()
+    this.#options.signal.throwIfAborted()
     const woken = new Promise<void>((resolve) => {
       this.#wake = resolve
     })
     // In one turn with the look: nothing is missed.
     await woken
-    this.#wish.signal.throwIfAborted()
+    this.#options.signal.throwIfAborted()
     if (late.aborted) throw new InstallFault(`nothing came from the installer for ${seconds(within)}`)
   }
 
@@ -196,21 +196,21 @@ export class Conversation {
     }
     const failure = stream === 'stderr' ? readFailure(line) : null
     if (failure !== null) return this.#failed(failure)
-    this.#wish.say(stream, `${line}\n`)
+    this.#options.say(stream, `${line}\n`)
     if (stream !== 'stderr' || line.trim() === '') return
     // What follows an error of rsm is advice, and stands in the output.
     const isOwn = line.startsWith('rsm: ')
     if (isOwn || !this.#isOwnError) this.#lastError = short(line.trim().replace(/^rsm: /, ''))
     this.#isOwnError ||= isOwn
     // It would ask again, and some systems lock who tries too often.
-    const refusal = sudoFault(line, this.#wish)
+    const refusal = sudoFault(line, this.#options)
     if (refusal !== null) this.#refuse(refusal)
   }
 
   /** As `rsm` itself would print it. */
   #failed({ message, hint }: SaidFailure): void {
     const steps = hint === null ? [] : hint.split('\n').map((step) => `     ${step}`)
-    this.#wish.say('stderr', `${[`rsm: ${message}`, ...steps].join('\n')}\n`)
+    this.#options.say('stderr', `${[`rsm: ${message}`, ...steps].join('\n')}\n`)
     this.#lastError = short(message)
     this.#isOwnError = true
   }
@@ -228,7 +228,7 @@ const seconds = (milliseconds: number) => `${milliseconds / 1000} s`
 const short = (text: string) => printable(text).slice(0, longestError)
 
 /** What sudo says when it does not do it; its words are those of LC_ALL=C. */
-function sudoFault(line: string, { sudo }: Wish): InstallFault | null {
+function sudoFault(line: string, { sudo }: ConversationOptions): InstallFault | null {
   if (sudo === 'none') return null
   if (/^Sorry, try again|incorrect password/.test(line))
     return new InstallFault('sudo does not take the stored password', 1)
