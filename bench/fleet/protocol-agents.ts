@@ -6,8 +6,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { encode, subprotocol } from '../../src/core/protocol/envelope.ts'
 import { type AgentHello, type ExecuteScript, type FromServer } from '../../src/core/protocol/messages.ts'
+import { encode, subprotocol } from '../../src/core/protocol/output-frame.ts'
 import type { RegisteredAgent } from '../rest/register.ts'
 
 const hello: AgentHello = {

@@ -1,4 +1,6 @@
-import { levelNumbers, logLineForPeople } from '../core/text/log-line.ts'
+import { LineBudget } from '../core/allowance.ts'
+import { levelNumbers, logLineForPeople } from '../core/text/printable.ts'
+import type { Clock } from './clock.ts'
 
 export const levels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export type LogLevel = (typeof levels)[number]
@@ -17,4 +19,22 @@ export const stderrLog: Log = (level, message, fields = {}) => {
   const { isTTY } = process.stderr
   const text = JSON.stringify(line)
   process.stderr.write(`${isTTY ? logLineForPeople(text, !process.env['NO_COLOR']) : text}\n`)
+}
+
+/** Tells of what is tried again and again until it works, without filling the log. */
+export class ThrottledErrors {
+  readonly #lines = new LineBudget()
+  readonly #clock: Clock
+  readonly #log: Log
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+  }
+
+  tell(message: string, taskId: string, error: unknown): void {
+    const leftOut = this.#lines.take(taskId, this.#clock.monotonic())
+    const reason = error instanceof Error ? error.message : String(error)
+    if (leftOut !== null) this.#log('ERROR', message, { taskId, reason, leftOut })
+  }
 }

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../core/audit.ts'
-import { jsonText } from './text/json.ts'
+import { jsonText } from './text/sanitize.ts'
 
 type Cell = string | number | null
 

@@ -1,6 +1,5 @@
-import type { Caller } from '../client/services/auth.ts'
-import type { Token } from '../core/protocol/http/tokens.ts'
-import type { User } from '../core/protocol/http/users.ts'
+import type { Caller } from '../client/services/records.ts'
+import type { Token, User } from '../core/protocol/http/users.ts'
 import { sanitizeLine } from './text/sanitize.ts'
 
 /** `OPERATOR`; `OPERATOR, hosts:remove`: a user may be allowed more than the role says. Older servers tell no rights. */

@@ -5,3 +5,13 @@ export function refuseEmpty(patch: object, command: string): void {
   if (Object.keys(patch).length === 0)
     throw new RsmError('usage', 'nothing to change', { hint: `rsm ${command} --help` })
 }
+
+/** Says that a new name is taken, and with which command to see or change what has it. */
+export async function refusingTaken<T>(what: string, hint: string, create: Promise<T>): Promise<T> {
+  try {
+    return await create
+  } catch (error) {
+    if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
+    throw new RsmError('conflict', `a ${what} exists already`, { fields: error.fields, hint, cause: error })
+  }
+}

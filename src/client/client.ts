@@ -5,22 +5,24 @@ import type { Warn } from '../net/proxy.ts'
 import { Api, type Retries, silentRetries } from './http/api.ts'
 import { openTransport } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
-import { type AuthService, authOver } from './services/auth.ts'
 import { type ClientFileService, filesOver } from './services/files.ts'
 import {
+  type AuthService,
+  authOver,
+  type ClientTerminalService,
   clustersOver,
   enrollmentsOver,
   hostsOver,
   schedulesOver,
   scriptsOver,
   sessionsOver,
+  terminalsOver,
   tokensOver,
   usersOver,
   webhooksOver,
 } from './services/records.ts'
 import { type ServerService, serverOver } from './services/server.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
-import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
 
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {

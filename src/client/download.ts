@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
-import { isPassing, patience, pause } from './passing.ts'
 import type { FetchedFile } from './services/files.ts'
+import { isPassing, patience, pause } from './upload.ts'
 
 interface DownloadOptions {
   /** Of so many bytes so many have come. */

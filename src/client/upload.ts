@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import type { File } from '../core/protocol/http/files.ts'
-import { PartSize } from '../net/part-size.ts'
-import { isPassing, patience, pause } from './passing.ts'
+import { PartSize } from '../net/request.ts'
 import type { ClientFileService } from './services/files.ts'
 
 /** Bytes of a source that can be read again until they have arrived. */
@@ -140,3 +139,11 @@ async function* some(
     if (at === to) return
   }
 }
+
+/** Milliseconds for which a transfer that gets no further is tried again, as events are followed, and between two tries. */
+export const patience = 300_000
+export const pause = 1_000
+
+/** Whether the same may be tried again: the bytes may have come, in part or in full. */
+export const isPassing = (error: unknown): error is RsmError =>
+  error instanceof RsmError && ['unreachable', 'unavailable', 'conflict', 'too_many'].includes(error.code)

@@ -3,8 +3,7 @@ import { BaseCommand } from '../cli/command/base-command.ts'
 import { needed, optional } from '../cli/flags/checks.ts'
 import { readNamedFile } from '../cli/input/named-file.ts'
 import { stdinReader } from '../cli/input/stdin.ts'
-import { jsonText } from '../cli/text/json.ts'
-import { sanitize } from '../cli/text/sanitize.ts'
+import { jsonText, sanitize } from '../cli/text/sanitize.ts'
 import { RsmError } from '../core/errors.ts'
 
 async function readBody(data: string | undefined): Promise<string | undefined> {

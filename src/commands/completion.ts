@@ -4,8 +4,8 @@ import { RsmError } from '../core/errors.ts'
 
 const scripts = {
   bash: async () => (await import('../cli/completion/bash.ts')).bashScript,
-  zsh: async () => (await import('../cli/completion/zsh.ts')).zshScript,
-  fish: async () => (await import('../cli/completion/fish.ts')).fishScript,
+  zsh: async () => (await import('../cli/completion/bash.ts')).zshScript,
+  fish: async () => (await import('../cli/completion/bash.ts')).fishScript,
 }
 
 export default class Completion extends LocalCommand {

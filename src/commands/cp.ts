@@ -1,5 +1,5 @@
 import { BaseCommand } from '../cli/command/base-command.ts'
-import { readArguments } from '../cli/files/arguments.ts'
+import { readArguments } from '../cli/files/copy-order.ts'
 import { oneOrMore } from '../cli/flags/checks.ts'
 import { copyFlags, parseRate, withoutScripts } from '../cli/flags/copy.ts'
 import { ifGiven } from '../cli/flags/given.ts'

@@ -3,8 +3,7 @@ import { splitOptions } from '../cli/command/argv.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { gateFlags } from '../cli/flags/gates.ts'
 import { ifGiven } from '../cli/flags/given.ts'
-import { runFlags } from '../cli/flags/run.ts'
-import { stdinFlag } from '../cli/flags/stdin.ts'
+import { runFlags, stdinFlag } from '../cli/flags/run.ts'
 import { type TargetFlags, targetFlags } from '../cli/flags/targets.ts'
 import { meansFile, scriptType, scriptTypeNames } from '../cli/input/script-file.ts'
 import { stdinReader } from '../cli/input/stdin.ts'
@@ -85,7 +84,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
         `the words are joined by spaces, so ${words[0]} ${words[1]} gets only the first word of what you quoted: leave ${words[0]} ${words[1]} out`,
       )
     const input = await ifGiven(flags.stdin, async (path) =>
-      (await import('../cli/files/script-stdin.ts')).openScriptStdin(this, path, stdin),
+      (await import('../cli/files/send.ts')).openScriptStdin(this, path, stdin),
     )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()

@@ -1,5 +1,3 @@
-import { type Architecture, architectures } from './join/builds.ts'
-
 /** What a release's maker says of one executable, as its `.sig` holds it (contract §10). */
 export interface ReleaseSignature {
   readonly version: string
@@ -34,4 +32,67 @@ export function readReleaseSignature(given: unknown): ReleaseSignature | null {
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) return null
   if (typeof signature !== 'string' || !/^[A-Za-z0-9+/]{86}==$/.test(signature)) return null
   return { version, os, arch: known, sha256, signature }
+}
+
+/** Machines that there are builds for, by Node's name of their architecture. */
+export const architectures = ['x64', 'arm64'] as const
+export type Architecture = (typeof architectures)[number]
+
+/** An executable of rsm that a server hands out. */
+export interface Build {
+  /** As `/dl` has it: `rsm-linux-x64`. */
+  readonly name: string
+  readonly arch: Architecture
+  /** Of the executable, 64 hex digits. */
+  readonly sha256: string
+  /** Bytes. */
+  readonly size: number
+}
+
+export const buildName = (arch: Architecture): string => `rsm-linux-${arch}`
+
+/** Which build a file is by its name, and whether it is compressed; null where the name is none. */
+export function buildOf(file: string): { arch: Architecture; isXz: boolean } | null {
+  const [, word, xz] = /^rsm-linux-(\w+)(\.xz)?$/.exec(file) ?? []
+  const arch = architectures.find((each) => each === word)
+  return arch === undefined ? null : { arch, isXz: xz !== undefined }
+}
+
+/** How a version stands to another; releases of one minor number, or of neighbouring ones, understand each other in full. */
+interface VersionComparison {
+  readonly isOlder: boolean
+  readonly isNewer: boolean
+  readonly isCompatible: boolean
+}
+
+function numbers(version: string): [number, number, number] | null {
+  const [, major, minor, patch] = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})/.exec(version) ?? []
+  return patch === undefined ? null : [Number(major), Number(minor), Number(patch)]
+}
+
+/** By their three numbers (semver.org §11), without what stands behind, such as `-beta.1`; null when one can not be read. */
+export function compareVersions(one: string, other: string): VersionComparison | null {
+  const [left, right] = [numbers(one), numbers(other)]
+  if (left === null || right === null) return null
+  const at = left.findIndex((part, index) => part !== right[index])
+  const difference = at < 0 ? 0 : (left[at] ?? 0) - (right[at] ?? 0)
+  const isCompatible = left[0] === right[0] && Math.abs(left[1] - right[1]) <= 1
+  return { isOlder: difference < 0, isNewer: difference > 0, isCompatible }
+}
+
+/** What there is to do where an agent and its server are of different releases; HOST stands for the host. */
+export const skewAdvice = ({ isOlder }: VersionComparison): string =>
+  isOlder
+    ? 'install the release of the server on HOST: `rsm hosts upgrade HOST`'
+    : 'upgrade the server: `rsm server upgrade FILE`'
+
+/**
+ * Why a host is WARNING for the release of its agent: it is more than one minor number from the server's (contract §10).
+ * Null where it is not, and where either is no version.
+ */
+export function skewReason(agent: string, server: string): string | null {
+  const found = compareVersions(agent, server)
+  if (found === null || found.isCompatible) return null
+  const [age, what] = found.isOlder ? ['older', 'agent'] : ['newer', 'server']
+  return `the agent is ${agent}: more than one minor version ${age} than the server (${server}): upgrade the ${what}`
 }

@@ -25,3 +25,42 @@ export function normalUrl(text: string): string {
     throw new RsmError('usage', "a server's URL holds no password", { hint: 'log in: rsm login URL' })
   return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, '')
 }
+
+/**
+ * Whether a host, as `--host` or a URL has it, is this machine itself whatever a name service says: what is sent there in
+ * the clear never leaves it.
+ */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[?::1\]?)$/i.test(host)
+}
+
+/** Whether what goes to this URL can be read on its way. */
+export function isInTheClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !isLoopback(hostname)
+}
+
+/** What `--tls-fingerprint` takes (contract §9): the SHA-256 of a server's key or of its whole certificate. */
+export interface Pin {
+  readonly of: 'key' | 'certificate'
+  /** Base64 of a key's, 64 hex digits of a certificate's. */
+  readonly sha256: string
+}
+
+const ofKey = /^sha256\/\/(?<hash>[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/
+const ofCertificate = /^(?:sha-?256:)?(?<hash>[0-9a-f]{64})$/i
+
+/** Colons and case of a certificate's do not matter, nor its leading `sha256:`. Errors: `usage`. */
+export function readPin(text: string): Pin {
+  const key = ofKey.exec(text)?.groups?.['hash']
+  if (key !== undefined) return { of: 'key', sha256: key }
+  const [, algorithm = '', rest = ''] = /^(sha-?256:)?(.*)$/is.exec(text) ?? []
+  const hex = ofCertificate.exec(algorithm + rest.replaceAll(':', ''))?.groups?.['hash']
+  if (hex !== undefined) return { of: 'certificate', sha256: hex.toLowerCase() }
+  throw new RsmError('usage', `not a SHA-256 fingerprint: ${text}`, {
+    hint: 'rsm server start prints it as `fingerprint sha256//…`; sha256: and 64 hex digits is that of a certificate',
+  })
+}
+
+/** As `--tls-fingerprint` takes it. */
+export const showPin = ({ of, sha256 }: Pin): string => (of === 'key' ? 'sha256//' : 'sha256:') + sha256

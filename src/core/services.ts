@@ -32,7 +32,6 @@ import type {
   ScriptVersion,
   ScriptVersionSummary,
 } from './protocol/http/scripts.ts'
-import type { Session, SessionsEnded } from './protocol/http/sessions.ts'
 import type {
   ClusterExecute,
   HostInstall,
@@ -53,8 +52,17 @@ import type {
   TerminalTicket,
   TerminalTicketCreate,
 } from './protocol/http/terminals.ts'
-import type { Token, TokenCreate, TokenCreated } from './protocol/http/tokens.ts'
-import type { User, UserCreate, UserPatch, UserQuery } from './protocol/http/users.ts'
+import type {
+  Session,
+  SessionsEnded,
+  Token,
+  TokenCreate,
+  TokenCreated,
+  User,
+  UserCreate,
+  UserPatch,
+  UserQuery,
+} from './protocol/http/users.ts'
 import type {
   Delivery,
   DeliveryQuery,

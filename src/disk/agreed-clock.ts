@@ -5,6 +5,7 @@ import {
   ageOf,
   agreesIn,
   ahead,
+  type ClockDoubt,
   confirmed,
   firstTime,
   isDoubted,
@@ -12,7 +13,6 @@ import {
   type Reading,
   writtenEvery,
 } from '../core/clock/agreed-time.ts'
-import type { ClockDoubt } from '../core/clock/clock-doubt.ts'
 import { Mutex } from '../core/mutex.ts'
 import { checkedJson, hasCheck, withoutCheck } from './checked-json.ts'
 import { isDiskFull, writeFileDurably } from './durable.ts'

@@ -50,3 +50,11 @@ export interface OwnPackage {
   readonly releaseKey?: string
   readonly oclif: { readonly topics: Record<string, { readonly description: string } | undefined> }
 }
+
+/**
+ * The one file that rsm runs from; undefined where that is Node with a program. The path by which it was started may be
+ * another release's by now.
+ */
+export function ownExecutable(): string | undefined {
+  return isSingleFile ? '/proc/self/exe' : undefined
+}

@@ -17,3 +17,9 @@ export function isReleaseSigned(key: string, release: ReleaseSignature): boolean
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' })
   return verify(null, Buffer.from(releaseText(release)), publicKey, Buffer.from(release.signature, 'base64'))
 }
+
+/** Read at the start: once root has become the owner of a data directory, rsm's own files may be closed to it. */
+const { version } = ownPackage()
+
+/** The version of this program, from its package. */
+export const serverVersion = (): string => version

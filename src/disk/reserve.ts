@@ -4,9 +4,8 @@ import { constants, ftruncateSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { type Disk, realDisk, writeWhole } from './disk.ts'
+import { type Disk, realDisk, roomOf, writeWhole } from './disk.ts'
 import { isDiskFull } from './durable.ts'
-import { roomOf } from './room.ts'
 
 const mostBytes = 4 * 1024 * 1024
 /** A smaller disk than a hundred times this has no reserve. */

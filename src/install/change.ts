@@ -4,6 +4,7 @@ import {
   chownSync,
   copyFileSync,
   existsSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -11,9 +12,8 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { makeDirectory } from '../disk/bounded-file.ts'
 import { modeBits } from '../disk/files/attributes.ts'
-import { makeDirectory } from '../disk/make-directory.ts'
-import { readText } from './read-text.ts'
 
 /** One thing that an installation needs on this host. */
 export interface Change {
@@ -153,5 +153,16 @@ export function accountChange(name: string, home: string): Change {
         })
       }
     },
+  }
+}
+
+/** A file's text; null where there is none, or where it is another's to read. */
+export function readText(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') return null
+    throw new RsmError('unavailable', `cannot read ${path}: ${message}`, { cause: error })
   }
 }

@@ -1,13 +1,10 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
-import { type Change, directoryChange, fileChange, programChange } from './change.ts'
-import { quoted, readEnvFile, type Settings, writeEnvFile } from './env-file.ts'
+import { type Change, directoryChange, fileChange, programChange, readText } from './change.ts'
 import { type Program, packagedProgram } from './program.ts'
-import { readText } from './read-text.ts'
-import { dataDirOf, type Service } from './service.ts'
-import type { Systemd } from './systemd.ts'
-import { dropInText, unitText } from './unit.ts'
+import { dataDirOf, quoted, readEnvFile, type Service, type Settings, writeEnvFile } from './service.ts'
+import { dropInText, type Systemd, unitText } from './unit.ts'
 
 /** What an installation is to be. */
 export interface InstallRequest {

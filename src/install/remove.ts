@@ -3,12 +3,11 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { lockFile } from '../disk/lock.ts'
-import { readEnvFile } from './env-file.ts'
+import { readText } from './change.ts'
 import { findProcess } from './port-holder.ts'
 import { packagedProgram } from './program.ts'
-import { readText } from './read-text.ts'
-import { dataDirOf, type Service, systemService } from './service.ts'
-import type { Systemd } from './systemd.ts'
+import { dataDirOf, readEnvFile, type Service, systemService } from './service.ts'
+import type { Systemd } from './unit.ts'
 
 /** What an uninstallation finds. */
 export interface Found {

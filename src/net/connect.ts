@@ -2,11 +2,9 @@ import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { firstError } from '../core/errors.ts'
-import { type Pin, readPin } from '../core/pins.ts'
-import { normalUrl } from '../core/server-url.ts'
-import { mismatch } from './pinned.ts'
+import { normalUrl, type Pin, readPin } from '../core/server-url.ts'
 import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
-import { trustOptions } from './trust.ts'
+import { mismatch, trustOptions } from './trust.ts'
 
 /** Where a server is and how its certificate is trusted. */
 export interface Endpoint {
@@ -147,4 +145,34 @@ export function openConnection(
     // Idle sockets of an agent are unreferenced: they keep no process alive.
     Object.assign(new Agent({ keepAlive, ...trust }), isPlain ? {} : { createConnection })
   return { url: normal, base, proxy, caFile, agent: agentOf(true), unshared: agentOf(false) }
+}
+
+/** How long the server may take to show its certificate. */
+const patience = 5_000
+
+/**
+ * When the server's certificate ends, milliseconds since 1970; null without TLS, through a proxy, or where it does not
+ * show one in time. It is looked at only, so that it need not be trusted: nothing is sent.
+ */
+export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<number | null> {
+  const base = new URL(url)
+  if (base.protocol !== 'https:' || proxyFor(base) !== null) return null
+  const tls = process.getBuiltinModule('node:tls')
+  const host = bareHost(base)
+  const servername = process.getBuiltinModule('node:net').isIP(host) === 0 ? host : ''
+  return new Promise((resolve) => {
+    const socket = tls.connect({
+      host,
+      port: portOf(base),
+      servername,
+      rejectUnauthorized: false,
+    })
+    const settle = (ends: number) => {
+      socket.destroy()
+      resolve(Number.isNaN(ends) ? null : ends)
+    }
+    socket.setTimeout(patience, () => settle(Number.NaN))
+    socket.once('error', () => settle(Number.NaN))
+    socket.once('secureConnect', () => settle(Date.parse(socket.getPeerCertificate().valid_to)))
+  })
 }

@@ -1,4 +1,4 @@
-import { isSameCount, missingInput, type TypedCount } from '../core/terminals/typed-input.ts'
+import { isSameCount, missingInput, type TypedCount } from '../core/terminals/terminal.ts'
 import { pieces } from '../core/text/pieces.ts'
 
 /** Characters of one TERMINAL_INPUT: far below the largest frame, however they are encoded. */

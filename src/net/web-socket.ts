@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { after } from './backoff.ts'
 import type { Connection } from './connect.ts'
 
 const handshakeTimeout = 15_000
@@ -21,4 +22,34 @@ export function openWebSocket(connection: Connection, path: string, opening: Ope
     perMessageDeflate: false,
     maxPayload,
   })
+}
+
+/** Looks at a connection between two pings; after this many looks without a word from the other end it counts as lost. */
+const looks = 3
+const patience = 2 * looks
+
+/**
+ * Pings every `interval` milliseconds, and ends a connection on which nothing comes any more, as on a dead path, where TCP
+ * would wait for many minutes; `lost` hears of that first.
+ */
+export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, later = after): void {
+  let looked = 0
+  let silent = 0
+  const heard = () => {
+    silent = 0
+  }
+  // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
+  const tick = () => {
+    if (silent === patience) {
+      lost()
+      return socket.terminate()
+    }
+    if (looked % looks === 0) socket.ping()
+    looked++
+    silent++
+    cancel = later(interval / looks, tick)
+  }
+  let cancel = later(interval / looks, tick)
+  for (const event of ['message', 'ping', 'pong']) socket.on(event, heard)
+  socket.once('close', () => cancel())
 }

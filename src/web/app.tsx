@@ -1,19 +1,21 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { call } from './api.ts'
 import { HostsPage } from './hosts/hosts-page.tsx'
 import { useTitle } from './parts/use-title.ts'
 import { RecordingPage } from './recordings/recording-page.tsx'
 import { RecordingsPage } from './recordings/recordings-page.tsx'
-import { type Route, route } from './route.ts'
+import { hrefOf, type PageName, type Route, route } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
 import { NewSchedulePage, SchedulePage } from './schedules/schedule-page.tsx'
 import { SchedulesPage } from './schedules/schedules-page.tsx'
-import { mayOpen, roleFor, session } from './session.ts'
+import { endSession, mayOpen, parting, roleFor, type Session, session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { useStore } from './store.ts'
 import { TaskPage } from './tasks/task-page.tsx'
 import { TasksPage } from './tasks/tasks-page.tsx'
+import { openTerminals } from './terminals/open-terminals.ts'
 import { TerminalsPage } from './terminals/terminals-page.tsx'
-import { labels, TopBar } from './top-bar.tsx'
+import { nextTheme, theme } from './theme.ts'
 import { NewWebhookPage, WebhookPage } from './webhooks/webhook-page.tsx'
 import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
@@ -90,5 +92,63 @@ export function App() {
         <TerminalsPage isShown={where.page === 'terminals' && mayOpen('terminals')} />
       </main>
     </>
+  )
+}
+
+const labels: Record<PageName, string> = {
+  hosts: 'Hosts',
+  terminals: 'Terminals',
+  run: 'Run',
+  tasks: 'Tasks',
+  schedules: 'Schedules',
+  sessions: 'Recordings',
+  webhooks: 'Webhooks',
+}
+
+async function signOut(): Promise<void> {
+  // Where the server can't be reached the token stays good until it expires, but this browser forgets it.
+  await call('POST', 'api/auth/logout').catch(() => undefined)
+  endSession('You are signed out.')
+  // An open terminal may have heard first that the session has ended.
+  parting.set('You are signed out.')
+}
+
+function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
+  const shade = useStore(theme)
+  const { tabs } = useStore(openTerminals)
+  const shown = (Object.keys(labels) as PageName[]).filter((name) => mayOpen(name))
+  return (
+    <header class="top">
+      <span class="brand">
+        <svg viewBox="0 0 32 32" aria-hidden="true">
+          <rect width="32" height="32" rx="7" />
+          <path d="M8 10l6 6-6 6M17 22h8" />
+        </svg>
+        rsm
+      </span>
+      <nav aria-label="Pages">
+        {shown.map((name) => (
+          <a key={name} href={hrefOf(name)} aria-current={name === page ? 'page' : undefined}>
+            {labels[name]}
+            {name === 'terminals' && tabs.length > 0 && <span class="count">{tabs.length}</span>}
+          </a>
+        ))}
+      </nav>
+      <span class="who" title={`Signed in as ${user.username}, whose role is ${user.role}`}>
+        <span class="user">{user.username}</span> <small class="role">{user.role}</small>
+      </span>
+      <button
+        type="button"
+        class="plain"
+        aria-label={`Theme: ${shade}`}
+        onClick={() => theme.set(nextTheme(shade))}
+      >
+        <span class="wide">Theme: </span>
+        {shade}
+      </button>
+      <button type="button" class="plain" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </header>
   )
 }

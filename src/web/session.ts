@@ -1,8 +1,7 @@
 import { type Action, may, neededFor } from '../core/permissions.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
-import { keep, readKept } from './kept.ts'
 import type { PageName } from './route.ts'
-import { createStore } from './store.ts'
+import { createStore, keep, readKept } from './store.ts'
 
 export type Session = Pick<LoginResult, 'token' | 'user'>
 

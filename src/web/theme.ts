@@ -1,5 +1,4 @@
-import { keep, readKept } from './kept.ts'
-import { createStore } from './store.ts'
+import { createStore, keep, readKept } from './store.ts'
 
 const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]

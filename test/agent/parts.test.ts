@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import test from 'ava'
 import { notRun } from '../../src/agent/executions/execution.ts'
 import { Journal } from '../../src/agent/executions/journal.ts'
-import { incompleteTail } from '../../src/agent/executions/output/utf8.ts'
+import { incompleteTail } from '../../src/agent/executions/output/spool.ts'
 import { agentBackoff, quickDelay } from '../../src/agent/link/backoff.ts'
 import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
 import { RsmError } from '../../src/core/errors.ts'
-import { retryAfterOf } from '../../src/net/retry-after.ts'
+import { retryAfterOf } from '../../src/net/request.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
 test('backoff doubles from 5 s to 60 s, and starts again after a success', (t) => {

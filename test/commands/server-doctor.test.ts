@@ -1,6 +1,5 @@
 import { chmod, chown, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { judgeRoom } from '../../src/server/storage/files/checks/place.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import type { Token, TokenCreated } from '../../src/core/protocol/http/tokens.ts'
+import type { Token, TokenCreated } from '../../src/core/protocol/http/users.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
-import { repeat } from '../../src/disk/repeat.ts'
+import { repeat } from '../../src/disk/clock.ts'
 
 /** Work that ends, or fails, when the test says so. */
 function steered() {

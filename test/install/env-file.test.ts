@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { readEnvFile, writeEnvFile } from '../../src/install/env-file.ts'
+import { readEnvFile, writeEnvFile } from '../../src/install/service.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 
 const values = [

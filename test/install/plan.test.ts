@@ -17,7 +17,6 @@ import { dirname, join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { RsmError } from '../../src/core/errors.ts'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
-import type { Settings } from '../../src/install/env-file.ts'
 import {
   applyPlan,
   type InstallRequest,
@@ -28,8 +27,8 @@ import {
 } from '../../src/install/plan.ts'
 import { holderOf, needPort } from '../../src/install/port-holder.ts'
 import { findInstalled, removeInstalled } from '../../src/install/remove.ts'
-import { systemService, userService } from '../../src/install/service.ts'
-import type { Systemd } from '../../src/install/systemd.ts'
+import { type Settings, systemService, userService } from '../../src/install/service.ts'
+import type { Systemd } from '../../src/install/unit.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 
 const calls = (answers: Record<string, string> = {}): Systemd & { readonly told: string[] } => {

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { TypedCounter } from '../../src/core/terminals/typed-input.ts'
+import { TypedCounter } from '../../src/core/terminals/terminal.ts'
 import { HeldInput } from '../../src/net/held-input.ts'
 
 test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import test from 'ava'
 import type { WebSocket } from 'ws'
-import { keepAlive } from '../../src/net/keep-alive.ts'
+import { keepAlive } from '../../src/net/web-socket.ts'
 
 /** A socket whose pings are counted, under a clock that a test turns on. */
 function alive() {

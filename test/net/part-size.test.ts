@@ -1,5 +1,5 @@
 import test from 'ava'
-import { PartSize } from '../../src/net/part-size.ts'
+import { PartSize } from '../../src/net/request.ts'
 
 const KiB = 1024
 const MiB = 1024 * KiB

@@ -1,10 +1,13 @@
+import { rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
 import type { Machine } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
-import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
 
 interface Waiting {
   readonly execution: Execution
@@ -75,4 +78,56 @@ export class ExecutionQueue {
     this.#waiting = left
     return wasThere
   }
+}
+
+/** How many executions run at once, and whether another may begin. */
+export class Slots {
+  readonly #most: number
+  #taken = 0
+  #isDraining = false
+  #whenIdle: (() => void) | undefined
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get isFree(): boolean {
+    return !this.#isDraining && this.#taken < this.#most
+  }
+
+  /** One that an earlier agent has begun takes its slot even where none is free. */
+  take(): void {
+    this.#taken += 1
+  }
+
+  release(): void {
+    this.#taken -= 1
+    if (this.#taken === 0) this.#whenIdle?.()
+  }
+
+  /** None is free from now on. Settles when none is taken. */
+  drain(): Promise<void> {
+    this.#isDraining = true
+    if (this.#taken === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#whenIdle = resolve
+    })
+  }
+}
+
+const fileName = 'request.json'
+
+/** What an execution that waits its turn was asked to do. It holds secrets, so it goes as soon as the script starts. */
+async function keepRequest(directory: string, request: ExecuteScript): Promise<void> {
+  await writeFileDurably(join(directory, fileName), JSON.stringify(request), 0o600)
+}
+
+/** Null where the disk lost it. */
+export async function keptRequest(directory: string): Promise<ExecuteScript | null> {
+  const text = await readFile(join(directory, fileName), 'utf8').catch(() => null)
+  return text === null ? null : (JSON.parse(text) as ExecuteScript)
+}
+
+export function dropRequest(directory: string): void {
+  rmSync(join(directory, fileName), { force: true })
 }

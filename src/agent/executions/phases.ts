@@ -1,9 +1,8 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { nextStep } from '../../core/tasks/gates.ts'
-import type { ThrottledErrors } from '../throttled-errors.ts'
-import { type Execution, notRun } from './execution.ts'
+import type { ThrottledErrors } from '../log.ts'
+import { type Execution, notContinued, notRun } from './execution.ts'
 import type { Passed } from './journaled.ts'
-import { notContinued } from './leave.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { completeOf, passedOf } from './steps.ts'
 

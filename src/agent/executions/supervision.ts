@@ -1,15 +1,15 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { sweepParts } from '../files/leftover-parts.ts'
-import { reportOf, withdrawLeave } from '../files/order.ts'
+import { reportOf, sweepParts, withdrawLeave } from '../files/order.ts'
+import type { Log, ThrottledErrors } from '../log.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
 import { isOriginal } from '../processes/origin.ts'
-import type { ThrottledErrors } from '../throttled-errors.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
+import { dropRequest } from './execution-queue.ts'
 import type { HeldOutput } from './held-output.ts'
-import type { JournalWriter } from './journal-writer.ts'
-import type { JournaledExecution, Started } from './journaled.ts'
+import type { Journal } from './journal.ts'
+import type { Entry, JournaledExecution, Started } from './journaled.ts'
 import type { OutputSummary } from './output/execution-output.ts'
 import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
@@ -160,6 +160,46 @@ export class Supervision {
     } catch (error) {
       this.#options.errors.tell('the end of an execution waits for its output', execution.taskId, error)
       return null
+    }
+  }
+}
+
+/** What is written of executions as far as the disk lets: where it refuses, the next agent finds it out by itself. */
+export class JournalWriter {
+  readonly #journal: Journal
+  readonly #log: Log
+  readonly #errors: ThrottledErrors
+
+  constructor(journal: Journal, log: Log, errors: ThrottledErrors) {
+    this.#journal = journal
+    this.#log = log
+    this.#errors = errors
+  }
+
+  /** A full disk does not undo an end, and must not fail what runs. */
+  add(entry: Entry): void {
+    try {
+      this.#journal.append(entry)
+    } catch (error) {
+      this.#log('ERROR', 'the journal refuses a line', { entry: entry.e, error: String(error) })
+    }
+  }
+
+  /** Takes a start back. Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
+  withdraw(taskId: string): void {
+    try {
+      this.#journal.withdraw(taskId)
+    } catch (error) {
+      this.#errors.tell('a start could not be taken back', taskId, error)
+    }
+  }
+
+  /** Removes the copy of a request that has begun. */
+  dropCopy({ taskId, directory }: { taskId: string; directory: string }): void {
+    try {
+      dropRequest(directory)
+    } catch (error) {
+      this.#errors.tell('the copy of a request stays', taskId, error)
     }
   }
 }

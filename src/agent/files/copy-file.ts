@@ -1,8 +1,10 @@
 import { basename, dirname } from 'node:path'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
+import { Appender } from '../../disk/appender.ts'
 import { attributesFor, losesSetIds } from '../../disk/files/attributes.ts'
-import { Failure } from '../../disk/files/failure.ts'
+import { Failure, refusedBy } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { putTree } from '../../disk/files/put-tree.ts'
 import { formerOf, sha256In } from '../../disk/files/replacement.ts'
 import { type Placing, settle } from '../../disk/files/settle.ts'
 import type { ServerLine } from './server-line.ts'
@@ -32,4 +34,21 @@ export async function copyFile(copying: Copying): Promise<boolean> {
   } finally {
     directory.close()
   }
+}
+
+/** Brings all of a tree to this host, before any of it is looked at: only then its sum is known. */
+async function bring({ copy, server }: Copying, spool: number): Promise<void> {
+  const text = new Appender(spool)
+  const written = (work: Promise<void>) =>
+    work.catch((error: unknown) => {
+      throw refusedBy(error, 'the tree in the data directory of the agent', 'write')
+    })
+  for await (const piece of server.receive(copy.file)) await written(text.write(piece))
+  await written(text.end())
+}
+
+/** Puts a tree of the server in its place. `spool`: an empty file, open to be read and written. */
+export async function copyTree(copying: Copying, spool: number): Promise<boolean> {
+  await bring(copying, spool)
+  return putTree(copying, spool)
 }

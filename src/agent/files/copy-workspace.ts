@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, wr
 import { join } from 'node:path'
 import { Failure } from '../../disk/files/failure.ts'
 import { HeldDirectory } from '../../disk/files/held-directory.ts'
-import type { Temporaries } from '../../disk/files/temporaries.ts'
+import type { Temporaries } from '../../disk/files/replacement.ts'
 import {
   type FileReport,
   leaveName,

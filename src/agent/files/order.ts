@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type {
   CopyFile,
   CopyOrder,
@@ -12,9 +14,10 @@ import type { SignedType } from '../../core/signing.ts'
 import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import type { Doubt, Verify } from '../link/verify.ts'
+import type { Log } from '../log.ts'
 import type { Account } from '../processes/account.ts'
 import { stdinName } from '../processes/launch.ts'
-import { ownCommand } from '../processes/own-process.ts'
+import { ownCommand, ownProcess } from '../processes/own-process.ts'
 
 /** What an execution does: runs a script, or in its place copies to this host or from it. */
 export type Order = ExecuteScript & { readonly copy?: CopyOrder; readonly fetch?: FetchOrder }
@@ -160,4 +163,24 @@ export function fileWork(source: FileSource): FileWork {
       return keep(directory, { taskId, runAs: null, ...(stdin && { stdin }) })
     },
   }
+}
+
+const run = promisify(execFile)
+/** Milliseconds; a disk that does not answer holds up no result. */
+const patience = 20_000
+
+/**
+ * Removes what temporary files an order has left whose process was killed: by a process of whoever made them, as what lies in a
+ * directory of another user is nothing to touch as root. Never rejects.
+ */
+export async function sweepParts(directory: string, log: Log): Promise<void> {
+  const parts = readParts(directory)
+  if (parts.length === 0) return
+  const { file, argv } = ownProcess('__copy', directory, 'clean')
+  await run(file, argv, { timeout: patience, killSignal: 'SIGKILL' }).catch((error: unknown) =>
+    log('WARN', 'temporary files of a copy may be left', {
+      parts: parts.map(({ path, name }) => `${path}/${name}`),
+      error: String(error),
+    }),
+  )
 }

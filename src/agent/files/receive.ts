@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Incoming, Send } from '../../net/request.ts'
-import { retryAfterOf } from '../../net/retry-after.ts'
+import { type Incoming, retryAfterOf, type Send } from '../../net/request.ts'
 import { agentBackoff } from '../link/backoff.ts'
 
 /** Milliseconds before the first retry. */

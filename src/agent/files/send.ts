@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parseEnvelope } from '../../net/envelope.ts'
-import { PartSize } from '../../net/part-size.ts'
-import { readText, type Send } from '../../net/request.ts'
+import { PartSize, readText, type Send } from '../../net/request.ts'
 import { type Later, laterOf, Patience, Refused } from './receive.ts'
 
 const longestAnswer = 64 * 1024

@@ -1,17 +1,18 @@
-import { createWriteStream, openSync, unlinkSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { createWriteStream, openSync, readdirSync, readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { FileOfTask } from '../../core/protocol/messages.ts'
+import { promisify } from 'node:util'
+import type { CopyOrder, FileOfTask } from '../../core/protocol/messages.ts'
 import { isDiskFull } from '../../disk/durable.ts'
+import type { DesiredAttributes } from '../../disk/files/attributes.ts'
 import { shownNames } from '../../disk/files/byte-names.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { bareText } from '../../disk/files/settle.ts'
+import { directoryPatience, directorySilent, isOverdue } from '../processes/account.ts'
 import { stdinName } from '../processes/launch.ts'
-import { become } from './become.ts'
-import { type Copying, copyFile } from './copy-file.ts'
-import { copyTree } from './copy-tree.ts'
+import { type Copying, copyFile, copyTree } from './copy-file.ts'
 import { CopyWorkspace } from './copy-workspace.ts'
-import { desiredAttributes } from './desired-attributes.ts'
 import { fetchFiles } from './fetch.ts'
 import { type FileOrder, readOrder } from './order.ts'
 import { ServerLine } from './server-line.ts'
@@ -100,4 +101,58 @@ export async function workOnFiles(directory: string, what: string): Promise<void
     workspace.close()
   }
   return undefined
+}
+
+/** @types/node does not know it. */
+const system = process as typeof process & { initgroups(user: string, group: number): void }
+
+/**
+ * Makes this process another user's, for good: user, groups and capabilities of all its threads. From here on, it
+ * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because
+ * the kernel lets none trace a process that was root's.
+ * @throws Error where anything of it is still root's
+ */
+function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
+  // What formats stack traces is loaded with the first of them; the other user may not be able to read its file.
+  void new Error('first').stack
+  system.initgroups(name, gid)
+  process.setgid?.(gid)
+  process.setuid?.(uid)
+  for (const thread of readdirSync('/proc/self/task')) {
+    const status = readFileSync(`/proc/self/task/${thread}/status`, 'latin1')
+    const ids = (key: string) => new RegExp(`^${key}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/) ?? []
+    const isOther =
+      ids('Uid').every((id) => Number(id) === uid) && ids('Gid').every((id) => Number(id) === gid)
+    const isBare = ['CapPrm', 'CapEff'].every((key) => /^0+$/.test(ids(key)[0] ?? ''))
+    if (!isOther || !isBare || uid === 0) throw new Error(`this process could not become ${name} permanently`)
+  }
+}
+
+const run = promisify(execFile)
+const octal = (text: string | undefined) => (text === undefined ? undefined : Number.parseInt(text, 8))
+
+/** A name, or a number, of the users or groups of this host. Rejects with `Failure` where there is none. */
+async function numberOf(database: 'passwd' | 'group', name: string): Promise<number> {
+  const kind = database === 'passwd' ? 'user' : 'group'
+  const asked = run('getent', [database, '--', name], { timeout: directoryPatience, killSignal: 'SIGKILL' })
+  const found = await asked.catch((cause: unknown) => {
+    if (isOverdue(cause))
+      throw new Failure(`the ${kind} ${name} could not be looked up: ${directorySilent}`, 126)
+    return null
+  })
+  const id = found?.stdout.trim().split(':')[2]
+  if (id !== undefined) return Number(id)
+  // A file may belong to a number that nobody has.
+  if (/^\d{1,9}$/.test(name)) return Number(name)
+  throw new Failure(`there is no ${kind} ${name} on this host`, 126)
+}
+
+/** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
+async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder): Promise<DesiredAttributes> {
+  return {
+    mode: octal(mode),
+    sourceMode: octal(sourceMode),
+    uid: owner === undefined ? null : await numberOf('passwd', owner),
+    gid: group === undefined ? null : await numberOf('group', group),
+  }
 }

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { longestReason } from '../../core/protocol/bounds.ts'
-import type { Payloads } from '../../core/protocol/messages.ts'
-import { shortened } from '../../core/text/shortened.ts'
+import type { FromServer, MessageType, Payloads } from '../../core/protocol/messages.ts'
+import { shortened } from '../../core/text/pieces.ts'
+import type { Runner } from '../executions/runner.ts'
+import { orderOf, scriptOrder } from '../files/order.ts'
+import type { Log } from '../log.ts'
 import type { Parts } from '../parts.ts'
 import { installedTypes } from '../processes/launch.ts'
 import { settingHere } from '../processes/script-setting.ts'
 import { agentVersion } from '../reports/facts.ts'
+import type { Terminals } from '../terminals/terminals.ts'
 import { confirm, releasesIn } from '../upgrade/installed.ts'
-import { inbox } from './inbox.ts'
+import type { Outbox } from './outbox.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
 const helloPatience = 10_000
@@ -109,5 +113,38 @@ function hello(
     },
     tasks,
     ...(lack === null ? { terminals: sessions } : {}),
+  }
+}
+
+type Handlers = { [T in FromServer['type']]: (payload: Payloads[T]) => void }
+
+interface InboxOptions {
+  readonly runner: Runner
+  readonly outbox: Outbox
+  readonly terminals: Terminals
+  readonly log: Log
+}
+
+/** What each message of the server does; the codec has vouched for its shape. */
+function inbox({ runner, outbox, terminals, log }: InboxOptions): (message: FromServer) => void {
+  const handlers: Handlers = {
+    EXECUTE_SCRIPT: (request) => void runner.execute(scriptOrder(request)),
+    COPY_FILE: (order) => void runner.execute(orderOf(order)),
+    FETCH_FILE: (order) => void runner.execute(orderOf(order)),
+    CANCEL_SCRIPT: ({ taskId }) => runner.cancel(taskId),
+    SCRIPT_ACK: (ack) => outbox.acknowledged(ack),
+    TERMINAL_OPEN: (request) => void terminals.open(request),
+    TERMINAL_INPUT: (input) => terminals.input(input),
+    TERMINAL_ACK: (ack) => terminals.acknowledged(ack),
+    TERMINAL_RESIZE: (size) => terminals.resize(size),
+    TERMINAL_CLOSE: (which) => terminals.close(which),
+    ERROR: ({ code, message, refId = null }) => {
+      log('WARN', 'the server refused a message', { code, reason: message, refId })
+      outbox.refused(refId, code)
+    },
+  }
+  return (message) => {
+    const handle = handlers[message.type] as (payload: Payloads[MessageType]) => void
+    handle(message.payload)
   }
 }

@@ -1,20 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
-import { LineBudget } from '../../core/line-budget.ts'
+import { LineBudget } from '../../core/allowance.ts'
 import { maxFrameBytes, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
-import { encode, encodeAround, subprotocol } from '../../core/protocol/envelope.ts'
 import {
   type FromAgent,
   type FromServer,
   type Payloads,
   type ScriptOutput,
 } from '../../core/protocol/messages.ts'
+import { encode, encodeAround, subprotocol } from '../../core/protocol/output-frame.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
-import { keepAlive } from '../../net/keep-alive.ts'
-import { retryAfterOf } from '../../net/retry-after.ts'
-import { openWebSocket } from '../../net/web-socket.ts'
+import { retryAfterOf } from '../../net/request.ts'
+import { keepAlive, openWebSocket } from '../../net/web-socket.ts'
 import type { Clock } from '../clock.ts'
 import { jsonText } from '../executions/output/json-text.ts'
 import type { Log } from '../log.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../core/protocol/messages.ts'
 import type { Execution } from '../executions/execution.ts'
 import type { Runner } from '../executions/runner.ts'
-import type { ThrottledErrors } from '../throttled-errors.ts'
+import type { ThrottledErrors } from '../log.ts'
 
 /** Bytes of one execution that may be unacknowledged (design "Flow control"). */
 const window = 1024 * 1024

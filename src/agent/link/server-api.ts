@@ -9,8 +9,7 @@ import type {
 } from '../../core/protocol/http/agent.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
 import { parseEnvelope } from '../../net/envelope.ts'
-import { openRequests, readText } from '../../net/request.ts'
-import { retryAfterOf } from '../../net/retry-after.ts'
+import { openRequests, readText, retryAfterOf } from '../../net/request.ts'
 import type { ServerTime } from '../clock.ts'
 
 const answerTimeout = 30_000

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync, statSync } from 'node:fs'
 import { getPriority } from 'node:os'
+import { join } from 'node:path'
 import { readStat } from './machine.ts'
 
 /** What nearly every Linux starts programs with; more is for those that ask for it, as select(2) takes no more. */
@@ -97,4 +98,32 @@ let lines: string | undefined
 export function usualAttributes(): string {
   lines ??= [limitOpenFiles, ...commands().map((command) => `{ ${command}; } >/dev/null 2>&1`)].join('\n')
   return lines
+}
+
+/** The PATH of every script, and where the agent finds what it starts for one. */
+export const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+/** Where programs were found: looked at first, as most directories of the path hold none of them. */
+const places = new Map<string, string>()
+
+/** Whether it is a file that the agent itself could run. */
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** The path of a program that scripts find by this name. */
+export function findInPath(name: string): string | undefined {
+  const place = places.get(name)
+  if (place !== undefined && isExecutable(place)) return place
+  const found = searchPath
+    .split(':')
+    .map((directory) => join(directory, name))
+    .find(isExecutable)
+  if (found !== undefined) places.set(name, found)
+  return found
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 interface Mount {
@@ -43,4 +43,83 @@ export function cgroupHome(controller: string | null): string | null {
   const isBelow = mount.root !== '/' && (own === mount.root || own.startsWith(`${mount.root}/`))
   const path = join(mount.path, isBelow ? own.slice(mount.root.length) : own)
   return controller === null && basename(path) === subgroup ? dirname(path) : path
+}
+
+/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
+function withChildren(path: string): string[] {
+  try {
+    const below = readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .flatMap((entry) => withChildren(join(path, entry.name)))
+    return [...below, path]
+  } catch {
+    return [path]
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** KILL to all in a cgroup and below it, in one step. */
+export function killCgroup(path: string): void {
+  try {
+    writeFileSync(join(path, 'cgroup.kill'), '1')
+  } catch {
+    // Gone in this very moment.
+  }
+}
+
+/** All processes in a cgroup and those below it. */
+export function cgroupPids(path: string): number[] {
+  const pids = withChildren(path).flatMap((group) => read(join(group, 'cgroup.procs')).split('\n'))
+  // A process of another PID namespace is 0, which to kill(2) is the agent's own group.
+  return pids.map(Number).filter((pid) => pid > 1 && pid !== process.pid)
+}
+
+/** Whether any process lives in a cgroup or below it. */
+export function isPopulated(path: string | null): boolean {
+  return path !== null && /^populated 1$/m.test(read(join(path, 'cgroup.events')))
+}
+
+/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
+export function removeCgroup(path: string): boolean {
+  try {
+    rmdirSync(path)
+    return true
+  } catch {
+    // It has groups of its own, or processes, or is gone.
+  }
+  if (!existsSync(path)) return true
+  try {
+    for (const group of withChildren(path)) rmdirSync(group)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Cgroups of ended executions in which something lives on that a script left behind. */
+export class CgroupLeftovers {
+  readonly #inhabited = new Set<string>()
+
+  /** Removes the cgroups of an execution, now or once their last process has ended. */
+  remove(
+    held: {
+      readonly cgroup: string | null
+      readonly limited?: { readonly groups: readonly string[] }
+    } | null,
+  ): void {
+    const groups = new Set([held?.cgroup ?? [], held?.limited?.groups ?? []].flat())
+    for (const group of groups) if (!removeCgroup(group)) this.#inhabited.add(group)
+  }
+
+  /** To be called now and then. */
+  sweep(): void {
+    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
+  }
 }

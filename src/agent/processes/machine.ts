@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 
 /** What a process is told apart by (proc(5)): its start in ticks since boot makes a reused pid another process. */
 export interface ProcessId {
@@ -125,5 +126,20 @@ export function startedWith(pid: number): string {
     return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`
   } catch {
     return ''
+  }
+}
+
+const lookEvery = 250
+
+/** Ends a process, by SIGKILL after so many milliseconds. Nothing happens to another that has its pid by now. */
+export async function endProcess(id: ProcessId, within = 15_000): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    if (!isAlive(id)) return
+    try {
+      process.kill(id.pid, signal)
+    } catch {
+      return
+    }
+    for (let waited = 0; waited < within && isAlive(id); waited += lookEvery) await pause(lookEvery)
   }
 }

@@ -1,3 +1,4 @@
+import { closeSync, readdirSync, readFileSync } from 'node:fs'
 import { isSingleFile, ownPath } from '../../disk/own-files.ts'
 
 /**
@@ -32,3 +33,23 @@ export function ownCommand(part: '__copy' | '__upgrade', ...argv: string[]): str
 
 /** The file that this process was started from, by which a package manager knows whether it is its own. */
 export const installedFile = (): string => (isSingleFile ? process.execPath : ownPath('bin/run.js'))
+
+/** O_CLOEXEC, as /proc/PID/fdinfo has it (proc(5)): octal. */
+const closeOnExec = 0o2000000
+
+/**
+ * Closes the descriptors that whoever started this process left open, as `exec 200>lock` in a shell does: each script
+ * would inherit them, whoever it runs as. Node opens none of its own without O_CLOEXEC. To be called first of all.
+ */
+export function closeInherited(): void {
+  for (const name of readdirSync('/proc/self/fd')) {
+    const fd = Number(name)
+    if (fd <= 2) continue
+    try {
+      const flags = /^flags:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'))?.[1]
+      if (flags !== undefined && (Number.parseInt(flags, 8) & closeOnExec) === 0) closeSync(fd)
+    } catch {
+      // The descriptor of this very look, which is closed by now.
+    }
+  }
+}

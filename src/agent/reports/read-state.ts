@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { AgentFacts } from '../../core/checks/examine-agent.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { AgentState } from '../../core/hosts/agent-state.ts'
-import { isAlive } from '../processes/machine.ts'
-import { agentsHere, userName } from './agents-here.ts'
+import { isAlive, readStat } from '../processes/machine.ts'
 import { type KeptState, stateFileName } from './status-file.ts'
 
 const unit = 'rsm-agent'
@@ -78,4 +79,70 @@ export function readAgentState(directory: string, dataDirOption = ''): RunningSt
   if (!isAlive({ pid: state.pid, startTime }))
     throw none(`the agent on ${directory} is gone: pid ${state.pid} has ended without stopping it`, state.url)
   return { ...state, isStopped: isStopped(state.pid) }
+}
+
+/** What `rsm agent run` calls its process. */
+const processTitle = 'rsm agent run'
+/** The file of a data directory that its agent holds open. */
+const lockName = '/lock'
+
+/** An agent that runs on this host. */
+interface AgentProcess {
+  readonly pid: number
+  readonly user: string
+  /** Null where this user may not see it. */
+  readonly dataDir: string | null
+}
+
+/** The name of a user of this machine, or its number where that has none in /etc/passwd. */
+function userName(uid: number): string {
+  try {
+    const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+    const found = users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))
+    return found?.[0] ?? `user ${uid}`
+  } catch {
+    return `user ${uid}`
+  }
+}
+
+function dataDirectoryOf(pid: number): string | null {
+  try {
+    const directory = `/proc/${pid}/fd`
+    for (const fd of readdirSync(directory)) {
+      const path = readlinkSync(`${directory}/${fd}`)
+      if (path.endsWith(lockName)) return dirname(path)
+    }
+  } catch {
+    // Another user's, or gone meanwhile.
+  }
+  return null
+}
+
+/** The agents of all users on this host, by their processes. */
+export function agentsHere(): AgentProcess[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).flatMap((pid) => {
+    if (readStat(pid)?.command !== processTitle) return []
+    try {
+      return [{ pid, user: userName(statSync(`/proc/${pid}`).uid), dataDir: dataDirectoryOf(pid) }]
+    } catch {
+      return []
+    }
+  })
+}
+
+/**
+ * The state of the agent that runs on this data directory, and what is seen around it. Rejects as `readAgentState`
+ * throws.
+ */
+export async function readAgentFacts(
+  directory: string,
+  dataDirOption: string,
+): Promise<{ state: RunningState; facts: AgentFacts }> {
+  const dataDir = resolve(directory)
+  const state = readAgentState(dataDir, dataDirOption)
+  const figures = await statfs(dataDir).catch(() => null)
+  const freePercent = figures && figures.blocks > 0 ? (figures.bavail / figures.blocks) * 100 : null
+  const others = agentsHere().filter(({ pid }) => pid !== state.pid)
+  return { state, facts: { ...state, dataDir, freePercent, others } }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentState } from '../../core/hosts/agent-state.ts'
@@ -5,7 +6,7 @@ import { Mutex } from '../../core/mutex.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { startTimeOf } from '../processes/machine.ts'
+import { isAlive, startTimeOf } from '../processes/machine.ts'
 
 export const stateFileName = 'status.json'
 
@@ -81,4 +82,19 @@ export class StatusFile {
       this.#log('DEBUG', 'the status could not be kept', { error: String(error) })
     }
   }
+}
+
+/** What the agent that runs on this data directory says of itself; null where none runs. */
+export function runningState(dataDir: string): KeptState | null {
+  try {
+    const state = JSON.parse(readFileSync(join(dataDir, stateFileName), 'utf8')) as KeptState
+    return isAlive(state) ? state : null
+  } catch {
+    return null
+  }
+}
+
+/** Whether its server hears it: linked, or heard where it links on demand. */
+export function isHeard({ linked, onDemand, lastHeartbeatAt, heartbeatFault }: KeptState): boolean {
+  return linked || (onDemand && lastHeartbeatAt !== null && heartbeatFault === null)
 }

@@ -7,7 +7,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import type { Payloads } from '../../core/protocol/messages.ts'
-import { inputKeyInfo, markedText, type TypedInput } from '../../core/terminals/typed-input.ts'
+import { inputKeyInfo, markedText, type TypedInput } from '../../core/terminals/terminal.ts'
 
 /** `gap`: it is the server's, and something that the server sent before it has not come. */
 type Judgement = 'next' | 'foreign' | 'again' | 'gap'

@@ -1,8 +1,7 @@
 import { Socket } from 'node:net'
 import { loadNative, type Native } from './native.ts'
 import { Pty } from './pty.ts'
-import { PtyChannel } from './pty-channel.ts'
-import { agentDescriptor, type FromPtys, type ToPtys } from './pty-messages.ts'
+import { agentDescriptor, type FromPtys, PtyChannel, type ToPtys } from './pty-channel.ts'
 
 /** The terminals of this process; `say` tells the agent. */
 class Terminals {

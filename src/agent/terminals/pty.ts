@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, fchownSync, openSync, readSync, writeSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import type { Native } from './native.ts'
-import type { PtyRequest } from './pty-messages.ts'
+import type { PtyRequest } from './pty-channel.ts'
 
 /** Output that may be on its way, bytes: beyond, the program waits (design "Flow control"). */
 const window = 256 * 1024

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { ownReleaseKey } from '../../disk/release-key.ts'
 import { agentVersion } from '../reports/facts.ts'
-import { lackOfTerminal } from '../terminals/available.ts'
+import { lackOfTerminal } from '../terminals/native.ts'
 import { PtyHost } from '../terminals/pty-host.ts'
 
 /** Milliseconds until a program on a terminal has to have ended. */

@@ -3,15 +3,20 @@ import { type FileHandle, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { compareVersions } from '../../core/checks/versions.ts'
 import { RsmError } from '../../core/errors.ts'
-import { type ReleaseSignature, readReleaseSignature, versionPattern } from '../../core/release.ts'
+import {
+  compareVersions,
+  type ReleaseSignature,
+  readReleaseSignature,
+  versionPattern,
+} from '../../core/release.ts'
 import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
 import { isAlive } from '../processes/machine.ts'
 import { holdsPrograms } from '../processes/mounts.ts'
 import { agentVersion } from '../reports/facts.ts'
+import { runningState } from '../reports/status-file.ts'
 import { download, type Wanted } from './download.ts'
 import { sha256Of } from './follow.ts'
 import {
@@ -28,7 +33,6 @@ import {
   writeState,
 } from './installed.ts'
 import { noteFailure, noteSwap, readOrder, type UpgradeOrder } from './order.ts'
-import { runningState } from './running.ts'
 import { watchOver } from './watch-over.ts'
 
 const run = promisify(execFile)

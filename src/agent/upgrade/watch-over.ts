@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { openConnection } from '../../net/connect.ts'
 import { openRequests } from '../../net/request.ts'
-import { endProcess } from '../processes/end-process.ts'
+import { endProcess } from '../processes/machine.ts'
+import { isHeard, runningState } from '../reports/status-file.ts'
 import { confirm, readState, releasesIn, undo } from './installed.ts'
 import type { UpgradeOrder } from './order.ts'
-import { isHeard, runningState } from './running.ts'
 
 /** Seconds without a link while the server answers, after which the former version comes back (contract §10). */
 const linkWithin = 60

@@ -1,8 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
-import { type FlagShape, splitOptions } from './argv.ts'
-import { findCommand, globalFlags, splitGlobals } from './find-command.ts'
-import { commandMeant } from './suggestion.ts'
+import { type FlagShape, findCommand, globalFlags, splitGlobals, splitOptions } from './argv.ts'
+import { commandMeant } from './usage.ts'
 
 interface ManifestCommand {
   readonly flags: Record<string, FlagShape>

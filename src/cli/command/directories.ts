@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import { baseDirectory } from '../contexts/base-directory.ts'
+import { baseDirectory } from '../contexts/private-files.ts'
 
 /** Where rsm keeps a user's lasting files. */
 export function stateDirectory(name: string): string {

@@ -1,13 +1,11 @@
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
-import { whyUnwritable } from '../../disk/unwritable.ts'
-import { Misuse } from '../flags/misuse.ts'
-import { jsonText } from '../text/json.ts'
-import { sanitize } from '../text/sanitize.ts'
+import { whyUnwritable } from '../../disk/bounded-file.ts'
+import { jsonText, sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
 import { widthOf } from '../text/width.ts'
 import { wrapSentence } from '../text/wrap.ts'
-import { isMisuse, usageOf } from './usage.ts'
+import { isMisuse, Misuse, usageOf } from './usage.ts'
 
 /** A failure as people and programs see it (contract §9). */
 interface Failure {

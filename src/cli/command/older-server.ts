@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import { compareVersions } from '../../core/checks/versions.ts'
 import { RsmError } from '../../core/errors.ts'
+import { compareVersions } from '../../core/release.ts'
 
 /** How long a server may take to say how old it is, milliseconds. */
 const patience = 5000

@@ -1,6 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { Misuse } from '../flags/misuse.ts'
-import { near } from './suggestion.ts'
+import { nearest } from '../../core/text/nearest.ts'
 
 /** What oclif's parser throws; told by its shape, so that oclif is not loaded here. */
 interface ParseError extends Error {
@@ -69,5 +68,46 @@ export function usageOf(error: ParseError | Misuse, id: string, flags: readonly 
     }
     default:
       return usage(plainSentence(error.message))
+  }
+}
+
+/** Whether a word may be taken for another: in a short one a slip or two make any other word. */
+function isLike(typed: string, meant: string): boolean {
+  const a = typed.toLowerCase()
+  const b = meant.toLowerCase()
+  if (a[0] === b[0]) return Math.min(a.length, b.length) > 2 || Math.abs(a.length - b.length) < 2
+  // People seldom miss the first letter: if it differs, the rest has to agree, or the first two letters are swapped.
+  return a.slice(1) === b.slice(1) || (a[0] === b[1] && a[1] === b[0]) || a === b.slice(1) || b === a.slice(1)
+}
+
+/** The known word that was probably meant. No suggestion is better than a wrong one. */
+function near(typed: string, known: readonly string[]): string | undefined {
+  const found = nearest(typed, known)
+  return found !== undefined && isLike(typed, found) ? found : undefined
+}
+
+/** The command that the first words of a line probably mean; `ids` are those that exist (`hosts:list`). */
+export function commandMeant(
+  ids: readonly string[],
+  [first = '', second]: readonly string[],
+): string | undefined {
+  const topic = near(first, [...new Set(ids.map((id) => id.split(':')[0] ?? ''))])
+  if (topic === undefined || ids.includes(topic)) return topic
+  const verbs = ids.flatMap((id) => (id.startsWith(`${topic}:`) ? [id.slice(topic.length + 1)] : []))
+  const verb = second === undefined || second.startsWith('-') ? undefined : near(second, verbs)
+  if (verb !== undefined) return `${topic} ${verb}`
+  // If the topic was typed correctly, only the verb is in question. It may be a command that needs no topic: `tasks logs`.
+  if (topic !== first) return topic
+  const commands = ids.filter((id) => !id.includes(':'))
+  return second === undefined ? undefined : near(second, commands)
+}
+
+/** A mistake in the words typed. oclif rewrites the message of what a `parse` throws, so the sentence stands beside it. */
+export class Misuse extends RsmError {
+  sentence: string
+
+  constructor(sentence: string) {
+    super('usage', sentence)
+    this.sentence = sentence
   }
 }

@@ -1,16 +1,14 @@
 import { readFileSync, writeSync } from 'node:fs'
-import { shortened } from '../../core/text/shortened.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import { ownPackage, ownText } from '../../disk/own-files.ts'
 import type { ServerChoice } from '../contexts/contexts.ts'
-import { renderBash } from './bash.ts'
+import { renderBash, renderFish, renderZsh } from './bash.ts'
 import { type Answer, candidatesFor, plain } from './candidates.ts'
-import { renderFish } from './fish.ts'
-import type { Lookup } from './listed.ts'
+import type { Manifest } from './kinds.ts'
 import { liveNames } from './live-names.ts'
-import type { Manifest } from './manifest.ts'
+import type { Lookup } from './names-cache.ts'
 import { readShellLine } from './shell-words.ts'
 import { whatIsWanted } from './wanted.ts'
-import { renderZsh } from './zsh.ts'
 
 /** How long a server may take, in milliseconds, before the answer is given without it. */
 const patience = 1_000

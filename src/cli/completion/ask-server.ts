@@ -7,11 +7,10 @@ import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
 import { standingOf } from '../hosts/standing.ts'
 import { nextOf, timingOf } from '../schedules/view.ts'
-import { showBytes } from '../text/bytes.ts'
-import { counted } from '../text/counted.ts'
+import { counted, showBytes } from '../text/bytes.ts'
 import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
-import type { Listed, Named } from './listed.ts'
+import type { Listed, Named } from './names-cache.ts'
 
 type Found = Partial<Record<Listed, readonly Named[]>>
 

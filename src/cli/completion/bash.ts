@@ -48,3 +48,89 @@ export function renderBash(answer: Answer, raw: string, replaced: string, compTy
   })
   return [options.join(' '), ...lines, ''].join('\n')
 }
+
+/** What fish runs for a Tab. It quotes what it inserts, and adds no space behind `:` and `=`. */
+export const fishScript = `# Completion of rsm for fish 3 and later.
+function __rsm_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l answer (printf '%s\\0' $words "$current" | command rsm __complete fish 2>/dev/null)
+    set -q answer[1]; or return
+    set -q answer[2]; and printf '%s\\n' $answer[2..-1]
+    set -l lead
+    set -l path "$current"
+    if string match -q '* cut' -- "$answer[1]"
+        set lead (string match -r -- '^.*=' "$current")
+        set path (string replace -r -- '^.*=' '' "$current")
+    end
+    switch (string replace ' cut' '' -- "$answer[1]")
+        case files
+            for file in (__fish_complete_path "$path")
+                printf '%s%s\\n' "$lead" $file
+            end
+        case directories
+            for directory in (__fish_complete_directories "$path")
+                printf '%s%s\\n' "$lead" $directory
+            end
+    end
+end
+complete -c rsm -e
+complete -c rsm -f -k -a '(__rsm_complete)'
+`
+
+/** The answer as `fishScript` reads it: whose names of files to add, then each word and what it is about behind a tab. */
+export function renderFish({ candidates, files }: Answer): string {
+  const lines = candidates.map(({ word, about }) => (about === '' ? word : `${word}\t${about}`))
+  const names = files === undefined ? '' : files.lead === '' ? files.only : `${files.only} cut`
+  return [names, ...lines, ''].join('\n')
+}
+
+/** What zsh runs for a Tab. It quotes what it inserts; the words that it hands over have their quotes taken off. */
+export const zshScript = `#compdef rsm
+# Completion of rsm for zsh.
+_rsm() {
+  local -a answer done done_shown open open_shown about
+  local current=$PREFIX line word shown
+  [[ -z $compstate[quote] ]] && current=\${(Q)PREFIX}
+  answer=("\${(@f)$(printf '%s\\0' "\${(@Q)words[2,CURRENT-1]}" "$current" | command rsm __complete zsh 2>/dev/null)}")
+  for line in "\${(@)answer[2,-1]}"; do
+    word=\${\${line#?}%%$'\\t'*} shown=\${line#*$'\\t'}
+    if [[ $line = +* ]]; then
+      done+=("$word") done_shown+=("$shown")
+    else
+      open+=("$word") open_shown+=("$shown")
+    fi
+  done
+  [[ " $answer[1] " = *' about '* ]] && about=(-l)
+  local -a how=($about -M 'm:{[:lower:][:upper:]}={[:upper:][:lower:]}' -V rsm)
+  (( $#open )) && compadd "\${(@)how}" -S '' -d open_shown -a open
+  (( $#done )) && compadd "\${(@)how}" -d done_shown -a done
+  if [[ " $answer[1] " = *' files '* || " $answer[1] " = *' directories '* ]]; then
+    [[ " $answer[1] " = *' cut '* ]] && compset -P '*='
+    if [[ " $answer[1] " = *' directories '* ]]; then _files -/; else _files; fi
+  fi
+}
+if [[ "\${funcstack[1]-}" = _rsm ]]; then
+  _rsm "$@"
+else
+  (( \${+functions[compdef]} )) || { autoload -Uz compinit && compinit -i -D }
+  compdef _rsm rsm
+fi
+`
+
+const mostAligned = 40
+
+/** The answer as `zshScript` reads it: `+` or, where something has to follow, `-` before each word, and what is shown after a tab. */
+export function renderZsh({ candidates, files }: Answer): string {
+  const tells = candidates.some(({ about }) => about !== '')
+  const width = Math.min(mostAligned, Math.max(0, ...candidates.map(({ shown }) => shown.length)))
+  const options = [
+    ...(tells ? ['about'] : []),
+    ...(files === undefined ? [] : [files.only, ...(files.lead === '' ? [] : ['cut'])]),
+  ]
+  const lines = candidates.map(
+    ({ word, shown, about, isOpen }) =>
+      `${isOpen ? '-' : '+'}${word}\t${about === '' ? shown : `${shown.padEnd(width)}  -- ${about}`}`,
+  )
+  return [options.join(' '), ...lines, ''].join('\n')
+}

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
 import { type ChosenServer, Contexts, type ServerChoice } from '../contexts/contexts.ts'
-import type { Listed, Lookup, Named } from './listed.ts'
-import { NamesCache } from './names-cache.ts'
+import { type Listed, type Lookup, type Named, NamesCache } from './names-cache.ts'
 
 /** Reading a pipe would block, and take away what the command is to read later. */
 function isRegular(path: string | undefined): boolean {

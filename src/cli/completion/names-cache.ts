@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { baseDirectory } from '../contexts/base-directory.ts'
-import { makeNamedDirectory } from '../input/named-directory.ts'
-import type { Listed, Named } from './listed.ts'
+import { baseDirectory } from '../contexts/private-files.ts'
+import { makeNamedDirectory } from '../input/named-file.ts'
 
 /** How long names are as good as new, in milliseconds. */
 const life = 10_000
@@ -108,3 +107,28 @@ export class NamesCache {
     }
   }
 }
+
+/** A name that a server knows, and what helps to tell it from others. */
+export interface Named {
+  readonly name: string
+  readonly about: string
+}
+
+/** The lists of names that a server is asked for. Groups are what hosts have in common: `tag:role:web`, `os:linux`. */
+export type Listed =
+  | 'hosts'
+  | 'groups'
+  | 'clusters'
+  | 'scripts'
+  | 'schedules'
+  | 'uploads'
+  | 'tasks'
+  | 'users'
+  | 'tokens'
+  | 'enrollments'
+  | 'webhooks'
+  | 'recordings'
+  | 'sessions'
+
+/** Names as they are looked up; never rejects: what can't be known is an empty list. */
+export type Lookup = (listed: Listed | 'contexts') => Promise<readonly Named[]>

@@ -1,6 +1,5 @@
-import { findCommand, globalFlags, splitGlobals } from '../command/find-command.ts'
-import { type Kind, kindOf } from './kinds.ts'
-import type { Command, Flag, Manifest } from './manifest.ts'
+import { findCommand, globalFlags, splitGlobals } from '../command/argv.ts'
+import { type Command, type Flag, type Kind, kindOf, type Manifest } from './kinds.ts'
 
 export type Wanted =
   | { readonly is: 'nothing' }

@@ -4,9 +4,8 @@ import { normalUrl } from '../../core/server-url.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { readCertificates } from '../../disk/certificates.ts'
 import { readSecretFile } from '../input/named-file.ts'
-import { baseDirectory } from './base-directory.ts'
 import { type ConfigFile, type Context, readConfig, readTokens } from './context-files.ts'
-import { PrivateFiles } from './private-files.ts'
+import { baseDirectory, PrivateFiles } from './private-files.ts'
 
 /** How a command line names its server; flags win over the environment. */
 export interface ServerChoice {

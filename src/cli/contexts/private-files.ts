@@ -11,10 +11,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import { makeDirectory } from '../../disk/make-directory.ts'
-import { whyUnwritable } from '../../disk/unwritable.ts'
+import { makeDirectory, whyUnwritable } from '../../disk/bounded-file.ts'
 
 const lockName = 'lock'
 const lockPatience = 10_000
@@ -113,4 +113,12 @@ export class PrivateFiles {
       })
     }
   }
+}
+
+const defaults = { CONFIG: '.config', STATE: '.local/state', CACHE: '.cache' }
+
+/** Where files of one kind belong to their user (XDG base directories); a relative path in the variable counts as none. */
+export function baseDirectory(kind: keyof typeof defaults, env: NodeJS.ProcessEnv = process.env): string {
+  const base = env[`XDG_${kind}_HOME`] ?? ''
+  return isAbsolute(base) ? base : join(homedir(), defaults[kind])
 }

@@ -3,15 +3,14 @@ import { RsmError } from '../../core/errors.ts'
 import type { Fetch } from '../../core/protocol/http/files.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { expandPath } from '../../core/tasks/remote-path.ts'
-import { removeEmpty } from '../../disk/make-directory.ts'
+import { removeEmpty } from '../../disk/bounded-file.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import type { CopyFlags } from '../flags/copy.ts'
 import { ifGiven } from '../flags/given.ts'
 import { parseBytes } from '../input/values.ts'
 import type { Transfer } from '../task/runnable.ts'
-import type { FromHosts } from './arguments.ts'
 import { bring, type Destination, destinationOf } from './bring.ts'
-import { checkPath, refuseOptions } from './copy-order.ts'
+import { checkPath, type FromHosts, refuseOptions } from './copy-order.ts'
 
 /** What `cp` does with a path on hosts. Errors: `usage`, `invalid`. */
 export function fromHosts(

@@ -6,7 +6,7 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { copyFlags } from '../flags/copy.ts'
 import type { FlagsOf } from '../flags/given.ts'
 import type { StdinReader } from '../input/stdin.ts'
-import { openScriptStdin } from './script-stdin.ts'
+import { openScriptStdin } from './send.ts'
 import { toHosts } from './to-hosts.ts'
 
 const { recursive, mode, owner, backup, secret, 'limit-rate': limitRate } = copyFlags

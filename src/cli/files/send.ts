@@ -1,9 +1,11 @@
 import type { Client } from '../../client/client.ts'
 import { upload } from '../../client/upload.ts'
+import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import { beginning } from '../../core/text/pieces.ts'
 import type { BaseCommand } from '../command/base-command.ts'
-import { showTransfer } from './progress.ts'
-import type { LocalSource } from './source.ts'
+import type { StdinReader } from '../input/stdin.ts'
+import { showTransfer } from '../output/status-line.ts'
+import { fileSource, type LocalSource, stdinSource } from './source.ts'
 
 /** In characters: the server takes no more. */
 const longestName = 255
@@ -32,5 +34,21 @@ export async function sendSource(
     return fileId
   } finally {
     progress.end()
+  }
+}
+
+/** Opens what scripts are to read; it is sent once it is known that something runs. Errors: `usage`. */
+export async function openScriptStdin(
+  command: BaseCommand,
+  path: string,
+  stdin: StdinReader,
+): Promise<{
+  readonly bring: (client: Client) => Promise<Pick<ExecutionOptions, 'stdin'>>
+  readonly close: () => Promise<void>
+}> {
+  const source = path === '-' ? stdinSource(stdin, "the scripts' stdin") : await fileSource(path)
+  return {
+    bring: async (client) => ({ stdin: { fileId: await sendSource(command, client, source) } }),
+    close: source.close,
   }
 }

@@ -1,7 +1,7 @@
 import { custom, type integer as oclifInteger } from '@oclif/core/flags'
 import type { Arg, ArgInput, FlagInput } from '@oclif/core/interfaces'
 import { nearest } from '../../core/text/nearest.ts'
-import { Misuse } from './misuse.ts'
+import { Misuse } from '../command/usage.ts'
 
 /** The value of a closed set that is meant, in any case: `viewer` is VIEWER. `option` stands before it in the message: `--role=`. */
 function oneOf(values: readonly string[], text: string, option: string): string {
@@ -108,3 +108,9 @@ export function checkTogether(flags: FlagInput, { flags: values, metadata }: Giv
   }
   if (faults.size > 0) throw new Misuse([...faults.values()].join('; '))
 }
+
+/** An option that may be repeated: each takes one value. */
+export const repeated = { multiple: true, multipleNonGreedy: true } as const
+
+/** The same; one word may hold several values, too. */
+export const listed = { ...repeated, delimiter: ',' } as const

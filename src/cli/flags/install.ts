@@ -1,6 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { FlagInput } from '@oclif/core/interfaces'
-import type { Variables } from './environment.ts'
+import { integer } from './checks.ts'
+import { type Variables, withVariables } from './environment.ts'
 
 /** What the installation of either service takes. */
 export const installFlags = {
@@ -48,3 +49,38 @@ export const uninstallFlags = {
   'dry-run': boolean({ description: 'show what it would remove' }),
   yes: boolean({ char: 'y', description: 'do not ask' }),
 }
+
+/** How long a server keeps things: settings of `server start`, and of `server retention` where no server runs. */
+export const retentionFlags = withVariables('RSM_', {
+  'task-retention': integer({
+    default: 30,
+    min: 0,
+    max: 36_500,
+    helpValue: 'DAYS',
+    description: 'days to keep ended tasks and their output, 0 = forever',
+  }),
+  'recording-retention': integer({
+    default: 90,
+    min: 0,
+    max: 36_500,
+    helpValue: 'DAYS',
+    description: 'days to keep ended sessions and recordings, 0 = forever',
+  }),
+  'max-output-bytes': string({
+    default: '0',
+    helpValue: 'SIZE',
+    description: 'remove the oldest tasks if output exceeds SIZE; 0 = no limit',
+  }),
+})
+
+export const insecureStore = boolean({
+  env: 'RSM_INSECURE_STORE',
+  description: 'allow plain text to a PostgreSQL on another machine',
+})
+
+/** For what a command does itself: a server that runs knows it. */
+export const keysFlag = string({
+  env: 'RSM_KEYS',
+  helpValue: 'DIR',
+  description: 'directory of the keys, if no server runs (default: keys/)',
+})

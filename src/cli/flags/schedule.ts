@@ -7,7 +7,7 @@ import { parseTime, parseWholeSeconds } from '../input/values.ts'
 import { findScript } from '../names/names.ts'
 import { fileRunnable } from '../task/runnable.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
-import { stdinFlag } from './stdin.ts'
+import { stdinFlag } from './run.ts'
 
 const when = { helpGroup: 'WHEN' } as const
 

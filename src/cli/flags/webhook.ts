@@ -2,9 +2,8 @@ import { string } from '@oclif/core/flags'
 import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 import { type WebhookFilter, webhookEvents, webhookFormats } from '../../core/webhooks/webhook.ts'
 import { readNamedFile } from '../input/named-file.ts'
-import type { FlagsOf } from './given.ts'
-import { given, ifGiven } from './given.ts'
-import { listed } from './repeated.ts'
+import { listed } from './checks.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
 
 /** What a webhook is told, and how. Its secret is never an argument, which all users of the machine could read. */
 export const webhookFlags = {

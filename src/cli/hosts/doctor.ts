@@ -1,5 +1,4 @@
 import type { Client } from '../../client/client.ts'
-import { certificateEnds } from '../../client/http/certificate.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { type Examination, examineHost } from '../../core/checks/examine-host.ts'
 import { examineServer } from '../../core/checks/examine-server.ts'
@@ -9,7 +8,7 @@ import type { ServerInfo } from '../../core/protocol/http/server.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { Services } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import type { Endpoint } from '../../net/connect.ts'
+import { certificateEnds, type Endpoint } from '../../net/connect.ts'
 
 /** Running tasks that are looked into: the newest. */
 const mostTasks = 20

@@ -2,10 +2,10 @@ import {
   adviceFor,
   complains,
   type Finding,
+  foldFindings,
   markedAdviceFor,
   type Severity,
 } from '../../core/checks/finding.ts'
-import { foldFindings } from '../../core/checks/fold-findings.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { columnsOf, paint } from '../text/screen.ts'

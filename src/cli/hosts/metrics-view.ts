@@ -1,7 +1,7 @@
 import type { Metrics } from '../../core/hosts/host.ts'
 import type { HostMetrics } from '../../core/protocol/http/hosts.ts'
 import { showBytes } from '../text/bytes.ts'
-import { type Reading, sparkline } from '../text/sparkline.ts'
+import { isUtf8 } from '../text/screen.ts'
 import { type Column, renderTable } from '../text/table.ts'
 
 interface Series {
@@ -80,4 +80,36 @@ export function renderMetrics(
       value: (each) => sparkline(each.readings, { ...scale, top: each.full ?? highestOf(each) }, length),
     },
   ])
+}
+
+interface Reading {
+  readonly at: number
+  readonly value: number
+}
+
+interface Scale {
+  readonly from: number
+  readonly to: number
+  readonly top: number
+}
+
+const bars = '▁▂▃▄▅▆▇█'
+const ascii = '_.:-=+*#'
+
+/**
+ * Readings as one character for each equal part of the time, from 0 to `top`: the highest of the part, so that no peak is
+ * lost; a part without a reading is blank.
+ */
+export function sparkline(readings: readonly Reading[], scale: Scale, width: number): string {
+  const { from, to, top } = scale
+  const marks = isUtf8() ? bars : ascii
+  const highest: (number | undefined)[] = Array.from({ length: width })
+  const part = Math.max(1, to - from) / width
+  for (const { at, value } of readings) {
+    const place = Math.min(width - 1, Math.max(0, Math.floor((at - from) / part)))
+    highest[place] = Math.max(highest[place] ?? 0, value)
+  }
+  const level = (value: number) =>
+    Math.min(marks.length - 1, Math.floor((Math.min(value, top) / (top || 1)) * marks.length))
+  return highest.map((value) => (value === undefined ? ' ' : (marks[level(value)] ?? ' '))).join('')
 }

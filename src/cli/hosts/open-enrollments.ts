@@ -1,4 +1,7 @@
+import { RsmError } from '../../core/errors.ts'
 import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { confirm } from '../input/prompt.ts'
 import { showTime } from '../text/time.ts'
 
 const mostNamed = 5
@@ -17,4 +20,11 @@ export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolea
     `${open.length} ${what} open, good for a machine with a new agent directory: ${named.join(', ')}; ` +
     `to end one: rsm enrollments remove ${first.id}`
   )
+}
+
+/** Asks, as deletions do (contract §9): the agent loses its link, and results of what it runs are lost. */
+export async function confirmRevocation({ hostname }: Host, yes: boolean): Promise<void> {
+  if (yes) return
+  if (!(await confirm(`Revoke the agent that ${hostname} has now?`, 'use --yes')))
+    throw new RsmError('interrupted', `${hostname} keeps its agent`)
 }

@@ -1,8 +1,8 @@
 import { shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import { toneOf } from '../text/screen.ts'
 import type { Column } from '../text/table.ts'
 import { showTime, timeColumn, withLocalTimes } from '../text/time.ts'
-import { toneOf } from '../text/tones.ts'
 import { standingOf } from './standing.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */

@@ -1,7 +1,6 @@
 import { constants, statSync } from 'node:fs'
 import { RsmError } from '../../core/errors.ts'
-import { readBoundedFile } from '../../disk/bounded-file.ts'
-import { whyUnreadable } from '../../disk/unreadable.ts'
+import { makeDirectory, readBoundedFile, whyUnreadable, whyUnwritable } from '../../disk/bounded-file.ts'
 
 /** A file that an option or a variable names; `what` is how the message calls it. Errors: `usage`. */
 export function readNamedBytes(path: string, what = path): Buffer {
@@ -28,4 +27,16 @@ export function readSecretFile(path: string, option: string): string {
   const secret = readNamedFile(path, option).trim()
   if (secret === '') throw new RsmError('usage', `${path} (${option}) is empty`)
   return secret
+}
+
+/** A directory that an option or a variable names, made where there is none; `option` is how it was named. Errors: `usage`. */
+export function makeNamedDirectory(path: string, option: string, mode?: number): void {
+  if (path === '') throw new RsmError('usage', `${option} needs a directory`)
+  try {
+    makeDirectory(path, mode)
+  } catch (error) {
+    throw new RsmError('usage', `can't write into ${option} ${path}: ${whyUnwritable(error)}`, {
+      cause: error,
+    })
+  }
 }

@@ -1,7 +1,8 @@
+import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { PasswordChange } from '../../core/protocol/http/users.ts'
+import type { LoginRequest, LoginResult, PasswordChange } from '../../core/protocol/http/users.ts'
 import { readSecretFile } from './named-file.ts'
-import { ask } from './prompt.ts'
+import { ask, isSomeoneThere } from './prompt.ts'
 import { stdinReader } from './stdin.ts'
 
 const instead = 'use --password-stdin'
@@ -48,4 +49,23 @@ export function readNewPassphrase(path: string, option: string): string {
   throw new RsmError('usage', `the passphrase in ${path} (${option}) has fewer than ${shortest} characters`, {
     hint: 'to make a strong one: openssl rand -base64 24',
   })
+}
+
+/** Whether the server asks for a code of an authenticator app, or for another one. */
+const asksForCode = (error: unknown): boolean =>
+  error instanceof RsmError &&
+  error.code === 'unauthenticated' &&
+  error.fields.some(({ field }) => field === 'code')
+
+/** Logs in; asks for a code of the authenticator app where the server does and none was given. */
+export async function logIn(client: Client, credentials: LoginRequest): Promise<LoginResult> {
+  try {
+    return await client.auth.login(credentials)
+  } catch (error) {
+    if (credentials.code !== undefined || !asksForCode(error)) throw error
+    const { message } = error as RsmError
+    if (!isSomeoneThere()) throw new RsmError('unauthenticated', message, { hint: 'give it with --code' })
+    const code = await ask('Code: ', { instead: 'give it with --code' })
+    return client.auth.login({ ...credentials, code: code.trim() })
+  }
 }

@@ -1,4 +1,4 @@
-import { openSync, writeSync } from 'node:fs'
+import { openSync, statSync, writeSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
 import { RsmError } from '../../core/errors.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
@@ -80,4 +80,17 @@ export async function confirmRemoval(what: string, yes: boolean): Promise<void> 
   if (yes) return
   if (!(await confirm(`Remove ${what}?`, 'use --yes')))
     throw new RsmError('interrupted', 'nothing was removed')
+}
+
+/** Asks before a file that is there is replaced, unless `yes`. Errors: `usage` for what is no file, `interrupted` for a no. */
+export async function mayReplace(file: string, yes: boolean): Promise<void> {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found === undefined) return
+  // A file that took the name of /dev/null would be the end of the machine.
+  if (!found.isFile())
+    throw new RsmError('usage', `${file} is ${found.isDirectory() ? 'a directory' : 'not a regular file'}`, {
+      hint: 'name a file to write, or - for stdout',
+    })
+  if (!yes && !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
+    throw new RsmError('interrupted', `${file} is kept`)
 }

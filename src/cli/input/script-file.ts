@@ -2,9 +2,8 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/scripts/script-form.ts'
-import { utf8Text } from '../text/utf8-text.ts'
 import { readNamedBytes } from './named-file.ts'
-import { stdinReader } from './stdin.ts'
+import { stdinReader, utf8Text } from './stdin.ts'
 
 /** What the server takes (contract §1); its schema, which says so too, costs too much of a start. */
 const maxScriptBytes = 1024 * 1024

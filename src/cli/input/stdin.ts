@@ -1,7 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { fstatSync, readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
-import { utf8Text } from '../text/utf8-text.ts'
 
 /** More than any script or list of hosts that the server takes. */
 const maxStdinBytes = 16 * 1024 * 1024
@@ -73,4 +73,46 @@ export async function hasUnreadStdin(): Promise<boolean> {
     // It is closed, or there is no /proc.
     return false
   }
+}
+
+/** The number of the first line that is not UTF-8, counted from 1. */
+function badLine(bytes: Buffer): number {
+  let line = 1
+  for (let from = 0; from < bytes.length; line++) {
+    const end = bytes.indexOf(10, from)
+    const to = end < 0 ? bytes.length : end + 1
+    if (!isUtf8(bytes.subarray(from, to))) return line
+    from = to
+  }
+  return line
+}
+
+function isUtf16(bytes: Buffer): boolean {
+  const mark = bytes.toString('hex', 0, 2)
+  return mark === 'fffe' || mark === 'feff'
+}
+
+/** Decodes bytes. Errors: `usage` if they are not UTF-8, because replacement characters would change what the user meant. */
+export function utf8Text(bytes: Buffer, what: string): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {
+    hint: `convert it first, as with iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
+  })
+}
+
+/** What the server takes (contract §7). */
+const maxCommandBytes = 256 * 1024
+
+/** All of stdin, to be run by the shell of the host. Errors: `usage` where that is not for a terminal. */
+export async function commandFromStdin(): Promise<string> {
+  const command = await stdinReader()('the commands for the shell')
+  if (Buffer.byteLength(command) > maxCommandBytes)
+    throw new RsmError('usage', 'a terminal takes at most 256 KiB of commands on stdin', {
+      hint: 'run it as a script: rsm exec -w HOST -',
+    })
+  if (command.trim() === '')
+    throw new RsmError('usage', 'nothing to run: stdin is empty, and no terminal', {
+      hint: 'rsm terminal HOST -- COMMAND',
+    })
+  return command
 }

@@ -7,8 +7,7 @@ import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { Schedule, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { Token } from '../../core/protocol/http/tokens.ts'
-import type { User } from '../../core/protocol/http/users.ts'
+import type { Token, User } from '../../core/protocol/http/users.ts'
 import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
@@ -198,3 +197,7 @@ export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wante
   refuseMisspelt('task', 'tasks', wanted)
   return wanted
 }
+
+/** How a task is named, in the words of help (names/task-names.ts). */
+export const taskDescription = 'task id, its first or last 6 characters, or latest'
+export const tasksDescription = 'task ids, their first or last 6 characters, or latest'

@@ -1,6 +1,9 @@
 import type { Client } from '../../client/client.ts'
+import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
+import type { Upload } from '../../core/protocol/http/files.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { nearest, unknownName } from '../../core/text/nearest.ts'
 
 /** Parts of ids are looked up among the newest 500, which is one page. */
@@ -61,4 +64,42 @@ export async function taskOfPart({ tasks }: Pick<Client, 'tasks'>, part: string)
   const { content, totalElements } = await tasks.list({ size: searched })
   const ids = content.map(({ taskId }) => taskId)
   return oneOfPart({ noun: 'task', topic: 'tasks' }, part, ids, totalElements)
+}
+
+type Services = Pick<Client, 'terminals' | 'auth'>
+
+async function latestTerminal({ terminals, auth }: Services): Promise<Terminal> {
+  const { username } = await auth.me()
+  const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
+  if (newest === undefined)
+    throw new RsmError('not_found', `${username} has recorded no session yet`, {
+      hint: 'sessions of all users: rsm recordings list',
+    })
+  return newest
+}
+
+/** The id of a recorded session as people name it, as those of tasks are named: `latest`, a part of it, or all. */
+export async function findTerminalId(services: Services, wanted: string): Promise<string> {
+  if (wanted === 'latest') return (await latestTerminal(services)).sessionId
+  if (!partOfId.test(wanted)) {
+    refuseMisspelt('recording', 'recordings', wanted)
+    return wanted
+  }
+  const page = await services.terminals.list({ recorded: true, size: searched })
+  const ids = page.content.map(({ sessionId }) => sessionId)
+  return oneOfPart({ noun: 'recording', topic: 'recordings' }, wanted, ids, page.totalElements)
+}
+
+/** An upload by its id, or by 6 or more of its first or last characters. Errors: `not_found`, also where several fit. */
+export async function findUpload(
+  { files }: Pick<Client, 'files'>,
+  wanted: string,
+): Promise<Upload & { readonly id: string }> {
+  const { content } = await allPages((paging) => files.list(paging), {})
+  const ids = content.map(({ fileId }) => fileId)
+  const id = partOfId.test(wanted) ? oneOfPart({ noun: 'upload', topic: 'files' }, wanted, ids, 0) : wanted
+  const found = content.find(({ fileId }) => fileId === id)
+  if (found === undefined)
+    throw new RsmError('not_found', `no such upload: ${wanted}`, { hint: 'rsm files list' })
+  return { ...found, id }
 }

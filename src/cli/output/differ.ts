@@ -1,5 +1,5 @@
 import { structuredPatch } from 'diff'
-import type { Colors } from './sink.ts'
+import type { Colors } from './format.ts'
 
 /** For all comparisons of one run together, in milliseconds: somebody waits for the output. */
 const patience = 2000

@@ -4,10 +4,9 @@ import type { Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { comparedText, type Group, groupsOf, titleOf } from './equal-output.ts'
-import type { FormatOptions, OutputFormat } from './format.ts'
+import type { FormatOptions, OutputFormat, Sink } from './format.ts'
+import { PhaseHeads } from './lines.ts'
 import { LiveOutput } from './live.ts'
-import { PhaseHeads } from './phase-heads.ts'
-import type { Sink } from './sink.ts'
 
 /** Output kept for folding, in characters over all hosts; past it hosts can't be compared any more. */
 const maxKept = 256 * 1024 * 1024

@@ -3,10 +3,9 @@ import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { ResultStatus, Stream, TaskResult } from '../../core/tasks/task.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
-import type { FormatOptions, OutputFormat } from './format.ts'
+import type { FormatOptions, OutputFormat, Sink } from './format.ts'
+import { PhaseHeads } from './lines.ts'
 import { reasonOf } from './outcome.ts'
-import { PhaseHeads } from './phase-heads.ts'
-import type { Sink } from './sink.ts'
 
 /**
  * What XML 1.0 can't hold, not even escaped: most control characters, lone surrogates, U+FFFE and U+FFFF. Built from numbers so

@@ -1,8 +1,7 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { jsonText } from '../text/json.ts'
-import type { FormatOptions, OutputFormat } from './format.ts'
-import type { Sink } from './sink.ts'
+import { jsonText } from '../text/sanitize.ts'
+import type { FormatOptions, OutputFormat, Sink } from './format.ts'
 
 /**
  * One JSON object a line, as it comes, for programs: output is exactly what the host wrote. An entry and a result stand in

@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import type { RecordingEvent } from '../../client/services/recording.ts'
 import { longestTimer } from '../../core/protocol/bounds.ts'
 import { pause } from '../../net/backoff.ts'
-import type { PlayerKey } from '../terminal/player-keys.ts'
-import { type Pace, waitBetween } from './pace.ts'
+import type { PlayerKey } from '../terminal/keyboard.ts'
 
 interface PlayerOptions {
   readonly pace: Pace
@@ -65,4 +64,16 @@ export class Player {
       }
     }
   }
+}
+
+export interface Pace {
+  /** 2 is twice as fast as it was. */
+  readonly speed: number
+  /** A pause is no longer than so many seconds, before `speed`. */
+  readonly idleLimit: number
+}
+
+/** Milliseconds to wait between events at `from` and `to`, both in seconds since the beginning. */
+export function waitBetween(from: number, to: number, { speed, idleLimit }: Pace): number {
+  return (Math.min(Math.max(0, to - from), idleLimit) / speed) * 1000
 }

@@ -1,5 +1,5 @@
 import type { Schedule, ScheduleSlot, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
-import { firstLine } from '../../core/scripts/first-line.ts'
+import { firstLine } from '../../core/scripts/script-form.ts'
 import { durationText } from '../../core/text/duration.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'

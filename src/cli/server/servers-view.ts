@@ -1,4 +1,4 @@
-import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Server } from '../../core/protocol/http/server.ts'
 import type { Column } from '../text/table.ts'
 import { timeColumn } from '../text/time.ts'
 

@@ -6,8 +6,8 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { architectures, buildName, buildOf } from '../../core/join/builds.ts'
-import { ownExecutable } from '../../disk/own-executable.ts'
+import { architectures, buildName, buildOf } from '../../core/release.ts'
+import { ownExecutable } from '../../disk/own-files.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
 /** What is copied to hosts of one architecture. */

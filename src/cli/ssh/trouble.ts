@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFailure } from '../../core/join/installed.ts'
-import { sanitize, sanitizeLine } from '../text/sanitize.ts'
-import { shellWord } from '../text/shell-word.ts'
+import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 import type { Ended } from './session.ts'
 
 /** Why a host did not join. */

@@ -1,10 +1,10 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
-import { firstLine } from '../../core/scripts/first-line.ts'
+import { firstLine } from '../../core/scripts/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
-import { unasked } from '../../core/tasks/consent.ts'
-import { shortened } from '../../core/text/shortened.ts'
+import { unasked } from '../../core/tasks/plan.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import { confirm } from '../input/prompt.ts'
 import {
   fitsQuestion,
@@ -13,7 +13,7 @@ import {
   resolveTarget,
   type TargetOptions,
 } from '../names/targets.ts'
-import { counted } from '../text/counted.ts'
+import { counted } from '../text/bytes.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 

@@ -5,9 +5,8 @@ import { defaultInterval } from '../../core/tasks/gates.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/tasks/plan.ts'
 import { runsScript, type TaskType } from '../../core/tasks/task.ts'
-import { counted } from '../text/counted.ts'
-import { sanitize, sanitizeLine } from '../text/sanitize.ts'
-import { shellWord } from '../text/shell-word.ts'
+import { counted } from '../text/bytes.ts'
+import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 
 export interface PlannedScript {
   /** Null: typed on the command line. */

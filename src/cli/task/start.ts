@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { newIdempotencyKey } from '../../client/idempotency-key.ts'
+import { newIdempotencyKey } from '../../client/services/tasks.ts'
 import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
@@ -18,8 +18,7 @@ import {
   tellsHostState,
   warningLines,
 } from '../output/outcome.ts'
-import { sanitizeLine } from '../text/sanitize.ts'
-import { shellWord } from '../text/shell-word.ts'
+import { sanitizeLine, shellWord } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { followTask } from './follow.ts'
 import { TaskDisplay } from './task-display.ts'

@@ -1,15 +1,14 @@
 import { constants } from 'node:os'
 import type { Client } from '../../client/client.ts'
-import { Burst } from '../../core/burst.ts'
+import { Burst } from '../../core/allowance.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { Attachment, type TerminalAttached, type TerminalEnd } from '../../net/attachment.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
 import { EscapeReader, shownCharacter } from './escapes.ts'
-import { Keyboard } from './keyboard.ts'
-import { playerKeysOf } from './player-keys.ts'
-import { localSize } from './size.ts'
+import { Keyboard, playerKeysOf } from './keyboard.ts'
+import { localSize } from './term.ts'
 import { WatchersTold } from './watchers-told.ts'
 
 /** Exit code of a session that is lost, or was left (contract §9). */

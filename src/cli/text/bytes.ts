@@ -9,3 +9,8 @@ export function showBytes(value: number): string {
   }
   return `${unit === 0 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`
 }
+
+/** `1 host`, `3 hosts`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
-import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchEvents } from '../../client/services/events.ts'
-import type { RsmError } from '../../core/errors.ts'
-import { mendable } from '../../core/errors.ts'
+import { newIdempotencyKey } from '../../client/services/tasks.ts'
+import { mendable, type RsmError } from '../../core/errors.ts'
 import { FleetState, tasksShown } from './fleet-state.ts'
 import { type House, messageOf, orderTime, type Room, told } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
-import { doctorLines } from './view/report.ts'
+import { doctorLines } from './view/overlay.ts'
 
 /** Heartbeats send no events, so the hosts are read again this often, in milliseconds. */
 const heardEvery = 30_000

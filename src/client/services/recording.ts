@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { RsmError } from '../../core/errors.ts'
-import { recordingSize } from './recording-size.ts'
+import { recordingSize } from '../../core/terminals/terminal.ts'
 
 /** The first line of a recording (asciicast v2); `width` and `height` in characters. */
 export interface RecordingHeader {

@@ -1,3 +1,13 @@
+import type { Readable } from 'node:stream'
+import type {
+  LoginRequest,
+  LoginResult,
+  Me,
+  PasswordChange,
+  TotpConfirmed,
+  TotpCreated,
+  User,
+} from '../../core/protocol/http/users.ts'
 import type {
   ClusterService,
   EnrollmentService,
@@ -5,6 +15,7 @@ import type {
   ScheduleService,
   ScriptService,
   SessionService,
+  TerminalService,
   TokenService,
   UserService,
   WebhookService,
@@ -103,5 +114,50 @@ export function webhooksOver(api: Api): WebhookService {
     remove: (id) => api.call('DELETE', `/api/webhooks/${id}`),
     test: (id) => api.call('POST', `/api/webhooks/${id}/test`),
     deliveries: (id, query) => api.page(`/api/webhooks/${id}/deliveries`, query),
+  }
+}
+
+export interface ClientTerminalService extends TerminalService {
+  /** The asciicast of a session as it stands, from its beginning. `not_found` where there is none, or none any more. */
+  recording(sessionId: string): Promise<Readable>
+}
+
+export function terminalsOver(api: Api): ClientTerminalService {
+  const path = (sessionId: string) => `/api/terminals/${encodeURIComponent(sessionId)}`
+  return {
+    list: (query) => api.page('/api/terminals', query),
+    get: (sessionId) => api.call('GET', path(sessionId)),
+    create: (body) => api.call('POST', '/api/terminals', { body }),
+    ticket: (sessionId, body) => api.call('POST', `${path(sessionId)}/ticket`, { body }),
+    remove: (sessionId) => api.call('DELETE', path(sessionId)),
+    recording: (sessionId) => api.download(`${path(sessionId)}/recording`, '*/*'),
+  }
+}
+
+/** Older servers do not send `token`. */
+export type Caller = User & Partial<Pick<Me, 'token'>>
+
+/** The caller's own session (contract §3). */
+export interface AuthService {
+  login(credentials: LoginRequest): Promise<LoginResult>
+  logout(): Promise<unknown>
+  me(): Promise<Caller>
+  /** All sessions and tokens of the caller end with it, this one too. `forbidden` where the present one is wrong. */
+  changePassword(input: PasswordChange): Promise<unknown>
+  /** A secret for an authenticator app; a code of it has to be confirmed. `conflict` where logins take codes already. */
+  createTotp(currentPassword: string): Promise<TotpCreated>
+  confirmTotp(code: string): Promise<TotpConfirmed>
+  removeTotp(code: string): Promise<unknown>
+}
+
+export function authOver(api: Api): AuthService {
+  return {
+    login: (body) => api.call('POST', '/api/auth/login', { body, has: ['token', 'user'] }),
+    logout: () => api.call('POST', '/api/auth/logout'),
+    changePassword: (body) => api.call('POST', '/api/auth/password', { body }),
+    createTotp: (currentPassword) => api.call('POST', '/api/auth/totp', { body: { currentPassword } }),
+    confirmTotp: (code) => api.call('POST', '/api/auth/totp/confirm', { body: { code } }),
+    removeTotp: (code) => api.call('POST', '/api/auth/totp/remove', { body: { code } }),
+    me: () => api.call('GET', '/api/auth/me', { has: ['username'] }),
   }
 }

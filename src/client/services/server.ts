@@ -1,7 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
-import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
-import type { Server, Standing } from '../../core/protocol/http/servers.ts'
+import type { Server, ServerInfo, ServerStatus, Standing } from '../../core/protocol/http/server.ts'
 import type { Api } from '../http/api.ts'
 
 /** The server itself (contract §3). */

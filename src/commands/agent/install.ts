@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { givenDirectory } from '../../cli/command/directories.ts'
-import { baseDirectory } from '../../cli/contexts/base-directory.ts'
+import { baseDirectory } from '../../cli/contexts/private-files.ts'
 import { optional } from '../../cli/flags/checks.ts'
 import { installFlags, typedSettings } from '../../cli/flags/install.ts'
 import { readNamedFile, readSecretFile } from '../../cli/input/named-file.ts'
@@ -11,8 +11,7 @@ import { confirm } from '../../cli/input/prompt.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type Join, readJoin } from '../../core/join/join-string.ts'
-import { readPin, showPin } from '../../core/pins.ts'
-import { normalUrl } from '../../core/server-url.ts'
+import { normalUrl, readPin, showPin } from '../../core/server-url.ts'
 import {
   applyPlan,
   dropToken,
@@ -27,7 +26,7 @@ import {
 } from '../../install/plan.ts'
 import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
-import { findSystemd, type Systemd } from '../../install/systemd.ts'
+import { findSystemd, type Systemd } from '../../install/unit.ts'
 import { trustOptions } from '../../net/trust.ts'
 import AgentRun from './run.ts'
 
@@ -167,7 +166,7 @@ export default class AgentInstall extends LocalCommand {
       this.done(`to start it: systemctl ${service.isUsers ? '--user ' : ''}start ${service.unit}`)
       return null
     }
-    const { readAgentFacts } = await import('../../agent/reports/agent-facts.ts')
+    const { readAgentFacts } = await import('../../agent/reports/read-state.ts')
     const { isReachable } = await import('../../core/checks/examine-agent.ts')
     let reason = 'the server does not say that it is linked'
     const dataDir = dataDirOf(service, all)

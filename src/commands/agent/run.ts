@@ -4,14 +4,12 @@ import type { LogLevel } from '../../agent/log.ts'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../cli/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../cli/command/until-stopped.ts'
-import { integer } from '../../cli/flags/checks.ts'
-import { withVariables } from '../../cli/flags/environment.ts'
-import { Misuse } from '../../cli/flags/misuse.ts'
-import { listed } from '../../cli/flags/repeated.ts'
-import { takeVariable } from '../../cli/flags/taken-variable.ts'
+import { Misuse } from '../../cli/command/usage.ts'
+import { integer, listed } from '../../cli/flags/checks.ts'
+import { takeVariable, withVariables } from '../../cli/flags/environment.ts'
 import { readNamedFile, readSecretFile } from '../../cli/input/named-file.ts'
 import { parseLimits } from '../../cli/input/values.ts'
-import { jsonText } from '../../cli/text/json.ts'
+import { jsonText } from '../../cli/text/sanitize.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
 import { readJoin } from '../../core/join/join-string.ts'
 import { normalUrl } from '../../core/server-url.ts'
@@ -110,7 +108,7 @@ export default class AgentRun extends LocalCommand {
     // Scripts of the agent's own user could read it, and enroll other hosts with it.
     const tokenVariable = 'RSM_AGENT_ENROLL_TOKEN'
     const token = takeVariable(tokenVariable)
-    const { closeInherited } = await import('../../agent/processes/inherited.ts')
+    const { closeInherited } = await import('../../agent/processes/own-process.ts')
     closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']

@@ -3,7 +3,7 @@ import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../cli/command/directories.ts'
 import { findingData } from '../../cli/hosts/findings-view.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { examineAgent, isReachable } from '../../core/checks/examine-agent.ts'
 
 export default class AgentStatus extends LocalCommand {
@@ -22,7 +22,7 @@ export default class AgentStatus extends LocalCommand {
 
   async run() {
     const { flags } = await this.parse(AgentStatus)
-    const { readAgentFacts } = await import('../../agent/reports/agent-facts.ts')
+    const { readAgentFacts } = await import('../../agent/reports/read-state.ts')
     const { showAgent } = await import('../../cli/hosts/agent-view.ts')
     const usual = defaultDataDirectory('agent')
     const directory = resolve(dataDirectory('agent', flags['data-dir']))

@@ -1,5 +1,5 @@
 import { removalCommand } from '../../cli/command/removal.ts'
-import { findUpload } from '../../cli/names/upload-names.ts'
+import { findUpload } from '../../cli/names/task-names.ts'
 import { showBytes } from '../../cli/text/bytes.ts'
 
 export default removalCommand({

@@ -5,7 +5,7 @@ import { credentialFlags, readCredentials } from '../../cli/flags/credentials.ts
 import { given } from '../../cli/flags/given.ts'
 import { tagFlag } from '../../cli/flags/hosts.ts'
 import { parsePairs } from '../../cli/input/values.ts'
-import { refusingTaken } from '../../cli/name-taken.ts'
+import { refusingTaken } from '../../cli/nothing-to-change.ts'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 
 export default class HostsAdd extends BaseCommand {

@@ -1,9 +1,8 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
+import { confirmRevocation, showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
 import { findHost } from '../../cli/names/names.ts'
-import { confirmRevocation } from '../../cli/revocation.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class HostsRevoke extends BaseCommand {

@@ -16,11 +16,11 @@ import {
 } from '../../cli/flags/schedule.ts'
 import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
-import { refusingTaken } from '../../cli/name-taken.ts'
 import { resolveTarget } from '../../cli/names/targets.ts'
+import { refusingTaken } from '../../cli/nothing-to-change.ts'
 import { nextOf, oftenNote } from '../../cli/schedules/view.ts'
 import { findGates, readGates } from '../../cli/task/gates.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class SchedulesAdd extends BaseCommand {

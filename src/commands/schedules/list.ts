@@ -3,7 +3,7 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
 import { given } from '../../cli/flags/given.ts'
 import { nextOf, timingOf } from '../../cli/schedules/view.ts'
-import { toneOf } from '../../cli/text/tones.ts'
+import { toneOf } from '../../cli/text/screen.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { ScheduleQuery } from '../../core/protocol/http/schedules.ts'
 

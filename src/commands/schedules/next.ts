@@ -2,7 +2,7 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { integer, needed } from '../../cli/flags/checks.ts'
 import { findSchedule } from '../../cli/names/names.ts'
 import { timeIn } from '../../cli/schedules/view.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 
 export default class SchedulesNext extends BaseCommand {

@@ -1,9 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
-import { needed, optional } from '../../cli/flags/checks.ts'
+import { needed, optional, repeated } from '../../cli/flags/checks.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
-import { repeated } from '../../cli/flags/repeated.ts'
-import { readFrontMatter } from '../../cli/input/front-matter.ts'
 import {
   meansFile,
   nameOfFile,
@@ -12,9 +10,9 @@ import {
   scriptTypeNames,
 } from '../../cli/input/script-file.ts'
 import { parseDuration } from '../../cli/input/values.ts'
-import { refusingTaken } from '../../cli/name-taken.ts'
-import { usageLine } from '../../cli/text/declared-params.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { refusingTaken } from '../../cli/nothing-to-change.ts'
+import { readFrontMatter, usageLine } from '../../cli/text/declared-params.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/scripts/front-matter.ts'

@@ -4,12 +4,12 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
+import { takeVariable } from '../../cli/flags/environment.ts'
 import { ifGiven } from '../../cli/flags/given.ts'
 import { installFlags, typedSettings } from '../../cli/flags/install.ts'
-import { takeVariable } from '../../cli/flags/taken-variable.ts'
 import { confirm } from '../../cli/input/prompt.ts'
 import { RsmError } from '../../core/errors.ts'
-import { isLoopback } from '../../core/loopback.ts'
+import { isLoopback } from '../../core/server-url.ts'
 import { accountChange, accountOf, type Change, directoryChange } from '../../install/change.ts'
 import {
   applyPlan,
@@ -25,8 +25,8 @@ import {
 import { needPort } from '../../install/port-holder.ts'
 import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService } from '../../install/service.ts'
-import { findSystemd, type Systemd } from '../../install/systemd.ts'
-import { keyPin } from '../../net/pinned.ts'
+import { findSystemd, type Systemd } from '../../install/unit.ts'
+import { keyPin } from '../../net/trust.ts'
 import ServerStart from './start.ts'
 
 /** Milliseconds until the server has to answer. */

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
-import { insecureStore } from '../../cli/flags/insecure-store.ts'
+import { insecureStore } from '../../cli/flags/install.ts'
 import { showBytes } from '../../cli/text/bytes.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 
 const isUrl = (text: string) => /^[a-z]+:\/\//i.test(text)

@@ -4,7 +4,7 @@ import { LocalCommand } from '../../cli/command/base-command.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { readSecretFile } from '../../cli/input/named-file.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 
 async function* bytesOf(path: string): AsyncGenerator<Buffer> {

@@ -1,13 +1,12 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
-import { counted } from '../../cli/text/counted.ts'
+import { counted } from '../../cli/text/bytes.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Readiness } from '../../client/services/server.ts'
-import { doubtSentence } from '../../core/clock/clock-doubt.ts'
+import { doubtSentence } from '../../core/clock/agreed-time.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { ServerStatus as Status } from '../../core/protocol/http/server.ts'
-import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Server, ServerStatus as Status } from '../../core/protocol/http/server.ts'
 
 const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`

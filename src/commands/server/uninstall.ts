@@ -6,7 +6,7 @@ import { accountOf } from '../../install/change.ts'
 import { needRoot } from '../../install/plan.ts'
 import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
-import { findSystemd } from '../../install/systemd.ts'
+import { findSystemd } from '../../install/unit.ts'
 
 /** The user that the unit of the server names. */
 const account = 'rsm'

@@ -8,7 +8,7 @@ import { columnsOf } from '../../cli/text/screen.ts'
 import { showTime } from '../../cli/text/time.ts'
 import { wrapAdvice } from '../../cli/text/wrap.ts'
 import { roles } from '../../core/permissions.ts'
-import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
+import type { TokenCreate } from '../../core/protocol/http/users.ts'
 
 export default class TokensAdd extends BaseCommand {
   static override summary = 'Make a personal access token, e.g. for a pipeline'

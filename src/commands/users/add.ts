@@ -4,7 +4,7 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
 import { readNewPassword } from '../../cli/input/password.ts'
-import { refusingTaken } from '../../cli/name-taken.ts'
+import { refusingTaken } from '../../cli/nothing-to-change.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 

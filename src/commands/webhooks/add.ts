@@ -3,7 +3,7 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given } from '../../cli/flags/given.ts'
 import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
-import { shellWord } from '../../cli/text/shell-word.ts'
+import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class WebhooksAdd extends BaseCommand {

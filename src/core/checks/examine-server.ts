@@ -1,10 +1,10 @@
-import { doubtSentence } from '../clock/clock-doubt.ts'
-import { isInTheClear } from '../loopback.ts'
+import { doubtSentence } from '../clock/agreed-time.ts'
 import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
+import { compareVersions } from '../release.ts'
+import { isInTheClear } from '../server-url.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
 import { clockTolerance } from './setting-checks.ts'
-import { compareVersions } from './versions.ts'
 import { clockWords, span } from './words.ts'
 
 /** Days of life below which a certificate is worth a word, and an alarm. */

@@ -1,3 +1,6 @@
+import type { Host } from '../protocol/http/hosts.ts'
+import type { ServerInfo } from '../protocol/http/server.ts'
+
 /** error: no script can run there; warning: something is wrong; note: a property of the host that one should know. */
 export const severities = ['error', 'warning', 'note'] as const
 export type Severity = (typeof severities)[number]
@@ -94,4 +97,69 @@ export function worstFirst(findings: readonly Finding[]): Finding[] {
 /** Whether anything is wrong: notes are no complaint. */
 export function complains(findings: readonly Pick<Finding, 'severity'>[]): boolean {
   return findings.some(({ severity }) => severity !== 'note')
+}
+
+/** All that is looked at to say what is the matter with a host. */
+export interface HostFacts {
+  readonly host: Host
+  /** Where its server is, as the one who asks knows it. */
+  readonly url: string
+  /** Null where the server is too old to say. */
+  readonly server: ServerInfo | null
+  /** Milliseconds since 1970 by the server's clock. */
+  readonly now: number
+  /** Running tasks that this host takes part in and has not begun; null where nobody counted. */
+  readonly waiting: number | null
+}
+
+/** Whether its agent is heard; what is known of it else is from when it last was. */
+export function isHeard({ host }: HostFacts): boolean {
+  return host.agent !== null && host.status !== 'OFFLINE'
+}
+
+/** A heartbeat that is so many intervals late is worth a word before the host is OFFLINE. */
+const lateFactor = 1.5
+
+/** Whether a heartbeat of a host that is still counted as heard is overdue; false where the server tells no interval. */
+export function isLate(facts: HostFacts): boolean {
+  const silent = secondsSilent(facts)
+  const interval = facts.server?.heartbeatInterval
+  return isHeard(facts) && silent !== null && interval !== undefined && silent > lateFactor * interval + 1
+}
+
+/** Seconds since the last heartbeat; null where there was none. */
+export function secondsSilent({ host, now }: HostFacts): number | null {
+  const at = host.agent?.lastHeartbeatAt
+  return at === null || at === undefined ? null : Math.max(0, (now - Date.parse(at)) / 1000)
+}
+
+/** Hosts of which the same was found. */
+interface FoldedFinding {
+  readonly finding: Finding
+  readonly hostnames: readonly string[]
+  /** With figures where all have the same, else without. */
+  readonly message: string
+}
+
+/** Findings with the same words and the same advice together: the worst first, then those of the most hosts. */
+export function foldFindings(
+  hosts: readonly { readonly hostname: string; readonly findings: readonly Finding[] }[],
+): FoldedFinding[] {
+  const groups = new Map<string, { finding: Finding; hostnames: string[]; messages: Set<string> }>()
+  for (const { hostname, findings } of hosts)
+    for (const each of findings) {
+      const key = [each.severity, each.code, each.title, each.advice].join('\n')
+      const group = groups.get(key) ?? { finding: each, hostnames: [], messages: new Set() }
+      groups.set(key, group)
+      group.hostnames.push(hostname)
+      group.messages.add(each.message)
+    }
+  const rank = ({ severity }: Finding) => severities.indexOf(severity)
+  return [...groups.values()]
+    .sort((a, b) => rank(a.finding) - rank(b.finding) || b.hostnames.length - a.hostnames.length)
+    .map(({ finding, hostnames, messages }) => ({
+      finding,
+      hostnames,
+      message: messages.size === 1 ? finding.message : finding.title,
+    }))
 }

@@ -1,7 +1,6 @@
 import { duplicateReason, revokedReason, shownStatus } from '../hosts/host-status.ts'
 import { stoppedReason } from '../protocol/close-codes.ts'
-import { finding, type Look } from './finding.ts'
-import { type HostFacts, isHeard, isLate, secondsSilent } from './host-facts.ts'
+import { finding, type HostFacts, isHeard, isLate, type Look, secondsSilent } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
 import { span } from './words.ts'
 

@@ -1,8 +1,7 @@
 import type { HelloFacts } from '../protocol/http/host-agent.ts'
+import { compareVersions, skewAdvice, skewReason } from '../release.ts'
 import { limitNames, limitWords } from '../tasks/limits.ts'
-import { finding, type Look } from './finding.ts'
-import type { HostFacts } from './host-facts.ts'
-import { compareVersions, skewAdvice, skewReason } from './versions.ts'
+import { finding, type HostFacts, type Look } from './finding.ts'
 import { clockWords } from './words.ts'
 
 /** Clocks that differ by less are told nothing of: heartbeats take their time. */

@@ -84,4 +84,4 @@ export function isFault(frame: object): frame is FrameFault {
 }
 
 // On its own, as an agent that only says HELLO needs no validator in its memory.
-export { encode } from './envelope.ts'
+export { encode } from './output-frame.ts'

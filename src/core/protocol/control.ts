@@ -1,7 +1,6 @@
-import type { ClockDoubt } from '../clock/clock-doubt.ts'
+import type { ClockDoubt } from '../clock/agreed-time.ts'
 import type { Role } from '../permissions.ts'
-import type { ServerStatus } from './http/server.ts'
-import type { Server } from './http/servers.ts'
+import type { Server, ServerStatus } from './http/server.ts'
 
 /** What `rsm server confirm-restore` confirmed. */
 export interface RestoreConfirmed {

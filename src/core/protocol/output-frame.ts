@@ -1,3 +1,5 @@
+import type { MessageType, Payloads, ScriptOutput } from './messages.ts'
+
 /** The text of a frame's output stands last in it, so that it can be told from the rest without a look at either. */
 const textBegins = Buffer.from(',"data":"')
 const textEnds = '"}}'
@@ -34,4 +36,35 @@ export function splitOutput(frame: Buffer): OutputFrame | null {
   } catch {
     return null
   }
+}
+
+/** The subprotocol that an agent of ours offers; without it only base-protocol messages are sent (contract §6). */
+export const subprotocol = 'rsm.1'
+
+/** The text of a frame. `id` has to be unique on the link, `timestamp` is ISO 8601 UTC. */
+export function encode<T extends MessageType>(
+  type: T,
+  payload: Payloads[T],
+  id: string,
+  timestamp: string,
+): string {
+  return JSON.stringify({ type, id, timestamp, payload })
+}
+
+/** What stands around the text of output in its frame, which comes last (see output-frame.ts). */
+export function encodeAround(
+  about: Omit<ScriptOutput, 'data'>,
+  id: string,
+  timestamp: string,
+): { head: string; tail: string } {
+  const { taskId, stream, sequence, phase } = about
+  const place = { taskId, stream, sequence, ...(phase && { phase }) }
+  const frame = encode('SCRIPT_OUTPUT', { ...place, data: '' }, id, timestamp)
+  const tail = '}}'
+  return { head: frame.slice(0, -(tail.length + '""'.length)), tail }
+}
+
+/** One server-sent event as it goes over the wire (WHATWG HTML §9.2); `data` becomes JSON, which holds no line break. */
+export function formatEvent(event: string, data: unknown, id?: string | number): string {
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
 }

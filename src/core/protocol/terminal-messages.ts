@@ -1,4 +1,4 @@
-import type { TypedCount } from '../terminals/typed-input.ts'
+import type { TypedCount } from '../terminals/terminal.ts'
 import type { Message, Payloads, TerminalClosed } from './messages.ts'
 
 /**

@@ -1,6 +1,5 @@
 import type { FieldFault } from '../errors.ts'
 import { type CronSlots, parseCron, yearsToSlot } from './cron.ts'
-import { jitterOf } from './jitter.ts'
 import { unknownZone, zoneOf } from './zone.ts'
 
 /** When a schedule runs, as its record has it; times are ISO 8601. Exactly one of the first three is not null. */
@@ -165,4 +164,16 @@ function ticksOf({ cron, everySeconds, at, timezone, base }: Timing): CronSlots 
   const parsed = zone === null ? { fault: unknownZone(timezone) } : parseCron(cron ?? '', zone)
   if ('fault' in parsed) throw new Error(`cron ${cron}: ${parsed.fault}`)
   return parsed
+}
+
+/** FNV-1a, 32 bits: spreads well enough, and is the same on every server. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193) >>> 0
+  return value
+}
+
+/** Milliseconds by which a slot is put off: always the same for this slot of this schedule, and less than `bound`. */
+export function jitterOf(scheduleId: number, plannedAt: number, bound: number): number {
+  return bound <= 0 ? 0 : hash(`${scheduleId}/${plannedAt}/`) % bound
 }

@@ -1,3 +1,5 @@
+import { shortened } from '../text/pieces.ts'
+
 export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
 export type ScriptType = (typeof scriptTypes)[number]
 
@@ -151,4 +153,15 @@ export function scriptFaults(type: ScriptType, content: string): string[] {
   const shebang = shebangFault(type, content)
   if (shebang !== null) faults.push(shebang)
   return faults
+}
+
+const longest = 80
+
+/** What tells a script without a name from others in a list: its first line that is no comment; null where there is none. */
+export function firstLine(script: string, most = longest): string | null {
+  for (const line of script.split('\n', 200)) {
+    const text = line.replaceAll(/\p{Cc}+/gu, ' ').trim()
+    if (text !== '' && !text.startsWith('#')) return shortened(text, most)
+  }
+  return null
 }

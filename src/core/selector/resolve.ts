@@ -1,11 +1,10 @@
 import { type FieldFault, invalid } from '../errors.ts'
 import { unknownName, unknownTag } from '../text/nearest.ts'
-import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
+import { combine, type Directory, indexTags, type SelectorCluster, type SelectorHost } from './directory.ts'
 import { type Group, reachableWord } from './group.ts'
 import { compareNatural } from './natural-order.ts'
 import { parseSelector, type Selector, type Term } from './parse.ts'
-import { combine, indexTags } from './sets.ts'
-import { hasWildcard, matchesWildcard } from './wildcard.ts'
+import { hasWildcard, matchesWildcard } from './syntax-error.ts'
 
 /**
  * What has to exist. `all`: every exact name and group (contract §8). `names`: hosts and clusters, while a tag, os or

@@ -13,3 +13,8 @@ export function* pieces(text: string, most: number): Generator<string> {
     rest = rest.slice(piece.length)
   }
 }
+
+/** The text, or its first `most` characters and `mark`; splits no surrogate pair. */
+export function shortened(text: string, most: number, mark = '…'): string {
+  return text.length <= most ? text : beginning(text, most) + mark
+}

@@ -4,8 +4,7 @@ import { apply, assertGivable, type DesiredAttributes, fits } from './attributes
 import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { HeldDirectory } from './held-directory.ts'
-import { addBeside, assertMutable, assertReplaceable, Replacement } from './replacement.ts'
-import type { Temporaries } from './temporaries.ts'
+import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
 import { type Comparison, sayWould } from './would.ts'
 
 const listedAtMost = 5

@@ -5,10 +5,9 @@ import { open, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import { readReleaseSignature } from '../../core/release.ts'
-import { temporaryName } from '../../disk/durable.ts'
+import { whyUnwritable } from '../../disk/bounded-file.ts'
+import { removeStale, temporaryName } from '../../disk/durable.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
-import { removeStale } from '../../disk/stale.ts'
-import { whyUnwritable } from '../../disk/unwritable.ts'
 
 const run = promisify(execFile)
 /** Milliseconds that it may take to say its version. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { linkSync } from 'node:fs'
+import { lchownSync, linkSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { access, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -78,3 +78,19 @@ export const bringStoreBack = (dataDir: string): Promise<void> =>
     faultPoint('upgrade.storeBack.after')
     await rm(failed, { recursive: true, force: true })
   })
+
+/**
+ * `backups/` of a data directory, whose owner it belongs to. Errors: `conflict` for a link: root would write where the user of
+ * the server has led it, and give that away.
+ */
+export function backupsIn(dataDir: string): string {
+  const path = join(dataDir, 'backups')
+  const { uid, gid } = statSync(dataDir)
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) mkdirSync(path, { mode: 0o700 })
+  if (!lstatSync(path).isDirectory())
+    throw new RsmError('conflict', `${path} is not a directory of its own`, {
+      hint: 'nothing was changed; move it away, or name the file: --backup FILE',
+    })
+  lchownSync(path, uid, gid)
+  return path
+}

@@ -1,13 +1,20 @@
+import { randomBytes } from 'node:crypto'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
+import type { Action } from '../../core/permissions.ts'
 import { longestBackoff } from '../../core/protocol/bounds.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import { sha256 } from '../../disk/digest.ts'
-import type { AgentCaller, Caller, UserCaller } from '../storage/ports/caller.ts'
-import { standing } from '../storage/ports/standing.ts'
+import {
+  type AgentCaller,
+  type Caller,
+  demand,
+  demandLasting,
+  standing,
+  type UserCaller,
+} from '../storage/ports/caller.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
-import type { TokenRecord } from '../storage/records/token.ts'
-import { kindOfToken } from './tokens.ts'
+import type { TokenRecord } from '../storage/records/user.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */
 const sessionIdle = 12 * 3600_000
@@ -195,4 +202,80 @@ export function createCredentials(
       ? agents.remember(token, agent(sha256(token)))
       : users.remember(token, user(sha256(token)))
   }
+}
+
+/** What each kind of bearer token begins with (contract §2). */
+const tokenPrefixes = {
+  session: 'rsm_ses_',
+  personal: 'rsm_pat_',
+  agent: 'rsm_agt_',
+  enrollment: 'rsm_enr_',
+} as const
+type TokenKind = keyof typeof tokenPrefixes
+const kinds = Object.entries(tokenPrefixes) as [TokenKind, string][]
+
+/** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
+export function newToken(kind: TokenKind): { token: string; tokenHash: string } {
+  const token = tokenPrefixes[kind] + randomBytes(32).toString('base64url')
+  return { token, tokenHash: sha256(token) }
+}
+
+function kindOfToken(token: string): TokenKind | null {
+  for (const [kind, prefix] of kinds) if (token.startsWith(prefix)) return kind
+  return null
+}
+
+/** Bound of the cache; the least recently used token is evicted. */
+const mostTokens = 1024
+
+/**
+ * Credentials with a cache of users' tokens for outages of the store. A token that was valid before is accepted until it
+ * expires, or its revocation is known. Only for `/metrics`, which has to report the outage and shows no secrets.
+ */
+export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
+  /** By hash of the token. */
+  const known = new BoundedMap<string, UserCaller>(mostTokens)
+  let changes = 0
+  function forget(isMeant: (caller: UserCaller) => boolean): void {
+    changes++
+    for (const [hash, caller] of known) if (isMeant(caller)) known.delete(hash)
+  }
+  store.watch('tokens', (id) => forget(({ tokenId }) => id === null || tokenId === id))
+  store.watch('users', (id) => forget((caller) => id === null || caller.id === id))
+
+  return async (token) => {
+    const hash = sha256(token)
+    const before = changes
+    try {
+      const caller = await credentials(token)
+      known.delete(hash)
+      // A change during the lookup may be the token's revocation.
+      if (caller?.type === 'user' && changes === before) known.set(hash, caller)
+      return caller
+    } catch (error) {
+      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+      const caller = known.get(hash)
+      if (!caller || clock.now() >= caller.idleAt) throw error
+      return caller
+    }
+  }
+}
+
+/**
+ * Throws unless the caller's token still stands for an enabled user who may do this: what ended it while the work
+ * waited must not leave anything new behind. `lasting`: what may outlast the token.
+ */
+export async function stillAllowed(
+  tx: Pick<Transaction, 'get'>,
+  caller: UserCaller,
+  action: Action,
+  { lasting = false } = {},
+): Promise<void> {
+  const token = await tx.get('tokens', caller.tokenId)
+  const owner = await tx.get('users', caller.id)
+  if (!token || !owner?.enabled)
+    throw new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
+  const now = standing(token, owner)
+  demand(now, action)
+  if (lasting) demandLasting(now)
 }

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import { isLoopback } from '../../core/loopback.ts'
 import type { LogLevel } from '../../core/protocol/control.ts'
+import { isLoopback } from '../../core/server-url.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { PasswordCost } from '../access/passwords.ts'
 import type { RecordingBound } from '../terminals/recording/recording.ts'

@@ -1,40 +1,42 @@
 import { Mutex } from '../../core/mutex.ts'
-import { createCredentials } from '../access/credentials.ts'
-import { lastKnown } from '../access/last-known.ts'
+import { createCredentials, lastKnown } from '../access/credentials.ts'
 import { createPasswords } from '../access/passwords.ts'
 import { createInstaller } from '../agents/installs/installer.ts'
 import { openHandedOut } from '../agents/releases/handed-out.ts'
 import { createAuditOutbox } from '../audit/outbox.ts'
 import { createRefusals } from '../audit/refusals.ts'
-import { recordServerEvents } from '../audit/server-events.ts'
+import { recordServerEvents, type ServerEvents } from '../audit/server-events.ts'
 import { createEvents } from '../events/events.ts'
 import { createCarried } from '../files/carried.ts'
 import { createFileKeeper, defaultMaxFileSize } from '../files/files.ts'
 import { createTransfers } from '../files/transfers.ts'
-import { createFleet } from '../hosts/fleet.ts'
+import { createFleet, type Fleet } from '../hosts/fleet.ts'
 import { createHousekeeping, firstSweepAfter } from '../operations/housekeeping/housekeeping.ts'
 import {
+  createRemoval,
   createRetention,
   defaultRecordingRetention,
   defaultTaskRetention,
   isPastRetention,
 } from '../operations/housekeeping/retention.ts'
-import { createRemoval } from '../operations/remove-old.ts'
 import { createContext } from '../services/context.ts'
 import { createPlanner } from '../services/schedules/planner.ts'
 import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
 import { withoutCommands } from '../storage/audit/bounded.ts'
 import { createBackups } from '../storage/backups.ts'
-import { lease } from '../storage/ports/cluster.ts'
+import { lease, type Member } from '../storage/ports/cluster.ts'
 import { joinServers } from '../storage/servers/membership.ts'
-import { createEngine } from '../tasks/engine.ts'
+import { createEngine, type Engine } from '../tasks/engine.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 import { createTerminals } from '../terminals/terminals.ts'
 import { createTickets } from '../terminals/tickets.ts'
-import { createWebhookEvents } from '../webhooks/events.ts'
+import { createDeliveries } from '../webhooks/deliveries.ts'
+import { createWebhookEvents, type WebhookEvents } from '../webhooks/events.ts'
+import { createJudge } from '../webhooks/judge.ts'
+import { createPost } from '../webhooks/post.ts'
+import { createSender } from '../webhooks/sender.ts'
 import type { Base } from './base.ts'
 import type { ServerOptions } from './options.ts'
-import { createWebhookWork } from './webhooks.ts'
 
 /** Of a server that has its store to itself. */
 const nameAlone = 'server'
@@ -154,5 +156,50 @@ export async function startWork(base: Base, options: ServerOptions) {
     /** Whether what had this id may have been removed for its age. */
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>
       isPastRetention(id, noun === 'tasks' ? retention.days : recordingDays, agreed.age()),
+  }
+}
+
+/** Milliseconds (contract §16). A host that is back is told of sooner, once it is likely to stay. */
+const defaultHostGrace = { offline: 60_000, online: 15_000 }
+
+interface Parts {
+  readonly webhookEvents: WebhookEvents
+  readonly fleet: Fleet
+  readonly engine: Engine
+  readonly events: ServerEvents
+  readonly member: Member
+  readonly holdsLease: () => boolean
+}
+
+/** What sends to webhooks. Errors: `usage` for an allowance that can't be read. */
+function createWebhookWork(
+  { data, facts, clock, log }: Base,
+  { engine, events, ...parts }: Parts,
+  { webhooks = {}, webhookHostGrace: hostGrace = defaultHostGrace }: ServerOptions,
+) {
+  const judge = createJudge(webhooks)
+  const post = createPost(judge, undefined, webhooks.proxyVariable)
+  const deliveries = createDeliveries({
+    ...parts,
+    store: data.store,
+    ownership: data.ownership,
+    agreed: data.agreed,
+    sender: createSender({ post, keys: data.keys, clock }),
+    openSince: () => engine.openSince(),
+    facts,
+    record: events.record,
+    clock,
+    log,
+    hostGrace,
+  })
+  return {
+    judge,
+    deliveries: {
+      ...deliveries,
+      async stop() {
+        await deliveries.stop()
+        post.close()
+      },
+    },
   }
 }

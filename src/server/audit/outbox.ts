@@ -1,7 +1,6 @@
 import type { AuditEntry, AuditFacts } from '../../core/audit.ts'
-import { type Clock, isoTime } from '../../disk/clock.ts'
+import { type Clock, isoTime, repeat } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import { repeat } from '../../disk/repeat.ts'
 import { bounded } from '../storage/audit/bounded.ts'
 import type { AuditEvent, AuditLog } from '../storage/ports/audit-log.ts'
 

@@ -1,9 +1,6 @@
 import type { Change } from '../../core/protocol/http/events.ts'
-import type { EventsDependencies } from './dependencies.ts'
-import { createListener, type EventListener, type ListenOptions } from './listener.ts'
-import { createMemberships } from './memberships.ts'
-import { Ring } from './ring.ts'
-import { createTelling, merge } from './telling.ts'
+import { createListener, type EventListener, type ListenOptions, Ring } from './ring.ts'
+import { createMemberships, createTelling, type EventsDependencies, merge } from './telling.ts'
 
 /** What changes several times within this is told once, in milliseconds … */
 const shortestPause = 50

@@ -1,9 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { Change, EventType } from '../../core/protocol/http/events.ts'
-import { formatEvent } from '../../core/protocol/sse.ts'
-import { isoTime } from '../../disk/clock.ts'
-import type { EventsDependencies } from './dependencies.ts'
-import type { Memberships } from './memberships.ts'
+import { formatEvent } from '../../core/protocol/output-frame.ts'
+import { type Clock, isoTime } from '../../disk/clock.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Fleet } from '../hosts/fleet.ts'
+import type { Hints } from '../storage/ports/hints.ts'
+import type { Store } from '../storage/ports/store.ts'
+import type { Engine } from '../tasks/engine.ts'
 import type { Ring } from './ring.ts'
 
 /** Records read and told at once; between them the listeners get their turn. */
@@ -87,5 +91,41 @@ export function createTelling(
       (found) => fleet.showClusters(found),
     )
     await tellTasks(task)
+  }
+}
+
+export interface EventsDependencies {
+  store: Store
+  fleet: Fleet
+  engine: Pick<Engine, 'summary'>
+  hints: Hints
+  clock: Clock
+  log: Log
+}
+
+/** Notices when hosts enter or leave a dynamic cluster: nobody writes to the cluster then. */
+interface Memberships {
+  /** The dynamic clusters whose members differ from those of the last call; the first call only looks. */
+  changed(): Promise<Cluster[]>
+  forget(): void
+}
+
+export function createMemberships(store: Store, fleet: Fleet): Memberships {
+  let known: Map<number, string> | null = null
+  return {
+    async changed() {
+      const dynamic = (await store.query('clusters')).items.filter(({ selector }) => selector !== null)
+      const shown = dynamic.length === 0 ? [] : await fleet.showClusters(dynamic)
+      const before = known
+      known = new Map(shown.map(({ id, hostIds }) => [id, hostIds.join()]))
+      // A cluster that is new here was told by whoever made it, or made it dynamic.
+      return shown.filter(({ id, hostIds }) => {
+        const former = before?.get(id)
+        return former !== undefined && former !== hostIds.join()
+      })
+    },
+    forget() {
+      known = null
+    },
   }
 }

@@ -12,8 +12,7 @@ import type { Store, Transaction } from '../storage/ports/store.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 import { type Arrival, createAppendUpload, type GrownFile, tooLarge } from './append-upload.ts'
 import { createBlobCodec } from './blob-codec.ts'
-import { createUploadRoom } from './upload-room.ts'
-import { createUploads } from './uploads.ts'
+import { createUploadRoom, createUploads } from './upload-room.ts'
 
 /** Bytes (contract §13). */
 export const defaultMaxFileSize = 2 * 1024 ** 3

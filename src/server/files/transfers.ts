@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import { RsmError } from '../../core/errors.ts'
 import { isFinal } from '../../core/tasks/task.ts'
@@ -11,7 +12,6 @@ import type { TaskRecord } from '../storage/records/task.ts'
 import { type Arrival, fetchBound, tooLarge } from './append-upload.ts'
 import type { Carried } from './carried.ts'
 import type { FileKeeper } from './files.ts'
-import { createRate, type Rate } from './rate.ts'
 
 /** Tasks whose bytes are bounded at once; an evicted one starts again, with its burst. */
 const mostRates = 1000
@@ -114,5 +114,40 @@ export function createTransfers({
       if (rate !== null) await rate.take(offset - arrival.offset)
       return offset
     },
+  }
+}
+
+/** Milliseconds of bytes that may go ahead of the rate after a pause. */
+const burst = 200
+
+/** Bounds bytes a second, of all who share it together. */
+export interface Rate {
+  /** Milliseconds until bytes would be let through. */
+  readonly backlog: number
+  /** Resolves when these bytes may go. Where `signal` ends the wait they don't, and those behind them come sooner. */
+  take(bytes: number, signal?: AbortSignal): Promise<void>
+  /** The size of pieces that keep it even, at most `most`. */
+  piece(most: number): number
+}
+
+export function createRate(bytesPerSecond: number, now: () => number): Rate {
+  let free = 0
+  return {
+    get backlog() {
+      return Math.max(0, free - now())
+    },
+    async take(bytes, signal) {
+      const cost = (bytes / bytesPerSecond) * 1000
+      free = Math.max(free, now() - burst) + cost
+      const wait = free - now()
+      if (wait <= 0) return
+      try {
+        await delay(wait, undefined, signal && { signal })
+      } catch (error) {
+        free -= cost
+        throw error
+      }
+    },
+    piece: (most) => Math.max(1024, Math.min(most, Math.floor(bytesPerSecond / 10))),
   }
 }

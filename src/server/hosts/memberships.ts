@@ -4,7 +4,7 @@ import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
 import type { Store } from '../storage/ports/store.ts'
-import type { ClusterRecord } from '../storage/records/cluster.ts'
+import type { ClusterRecord } from '../storage/records/host.ts'
 import { runInSlices } from './slices.ts'
 
 /** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */

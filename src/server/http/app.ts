@@ -20,12 +20,10 @@ import type { Caller } from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { createBodyRoom, smallBody } from './body-room.ts'
-import { asRsmError, Envelope, sendError } from './failures.ts'
+import { answerRaw, asRsmError, Envelope, sendError } from './failures.ts'
 import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
-import { answerRaw } from './raw-answer.ts'
-import { createRequestLevel, isOfAgents } from './request-level.ts'
 import { securityHeaders } from './security-headers.ts'
 import { bodyAjv, queryValidator, validationError, validator } from './validation.ts'
 
@@ -271,3 +269,28 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
   }).withTypeProvider<TypeBoxTypeProvider>()
 }
 export type AppInstance = ReturnType<typeof newApp>
+
+type Level = 'debug' | 'info' | 'warn'
+
+const ready = '/api/ready'
+
+/** Whether agents call it: every few seconds, from every host. */
+const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')
+
+/**
+ * Log level of each request: refusals and failures are for the operator; the audit log has what changes something. A check of
+ * readiness is logged only when its answer changes.
+ */
+export function createRequestLevel(): (route: string, status: number) => Level {
+  let wasReady: boolean | null = null
+  return (route, status) => {
+    if (route === ready) {
+      const isReady = status < 400
+      if (isReady === wasReady) return 'debug'
+      wasReady = isReady
+      if (isReady) return 'info'
+    }
+    if (status >= 500) return 'warn'
+    return status < 400 || isOfAgents(route) ? 'debug' : 'info'
+  }
+}

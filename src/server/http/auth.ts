@@ -2,8 +2,13 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { RsmError } from '../../core/errors.ts'
 import type { Action } from '../../core/permissions.ts'
 import type { Credentials } from '../access/credentials.ts'
-import type { Caller, UserCaller } from '../storage/ports/caller.ts'
-import { demand, demandLasting, demandSession } from '../storage/ports/standing.ts'
+import {
+  type Caller,
+  demand,
+  demandLasting,
+  demandSession,
+  type UserCaller,
+} from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
 
 /** Who may call a route; every route says it, and one that does not stops the server from starting. */

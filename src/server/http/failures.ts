@@ -1,5 +1,8 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
+import { rawSecurityHeaders } from './security-headers.ts'
 
 /** What a route of bytes says of any other body. */
 export const notBytes = 'The body has to be application/octet-stream'
@@ -47,4 +50,33 @@ export function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
   const message = error.code === 'internal' ? 'Internal server error' : error.message
   return reply.code(status).send(new Envelope(status, message, error))
+}
+
+/**
+ * Milliseconds that a peer has to close its side after the answer. Sockets of HTTP may stay half open: without a bound, a peer that
+ * does nothing would hold one for ever, and a server that stops would wait for it.
+ */
+const parting = 1_000
+
+/** Answers with the envelope over a socket that has no response: before a request could be read, or for an upgrade. */
+export function answerRaw(socket: Duplex, status: number, message: string, retryAfter?: number): void {
+  const body = JSON.stringify({ code: status, message })
+  const retry = retryAfter === undefined ? '' : `retry-after: ${retryAfter}\r\n`
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json; charset=utf-8\r\n${rawSecurityHeaders}${retry}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+  const cut = setTimeout(() => socket.destroy(), parting)
+  cut.unref()
+  socket.once('close', () => clearTimeout(cut))
+}
+
+/** Answers with the envelope, over a socket that is no WebSocket yet. */
+export function refuseUpgrade(socket: Duplex, error: unknown): void {
+  const known = error instanceof RsmError
+  answerRaw(
+    socket,
+    httpStatus(error),
+    known ? error.message : 'Internal server error',
+    known ? error.retryAfter : undefined,
+  )
 }

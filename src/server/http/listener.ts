@@ -1,9 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Log } from '../../disk/log.ts'
 import { type Clients, createClients } from '../access/client-address.ts'
 import type { Certificate } from '../tls/certificate.ts'
+import type { Tls } from '../tls/tls.ts'
 import { takePreambles } from './proxy-preamble.ts'
-import { limitSockets } from './socket-limit.ts'
 
 /** How long and how much a client may take, so that slow and greedy ones leave room for the others (S10). */
 export interface ListenerLimits {
@@ -84,6 +86,114 @@ export function createListener(
     useCertificate(renewed) {
       current = renewed
       for (const server of secured) server.setSecureContext(context(renewed))
+    },
+  }
+}
+
+/**
+ * At most `limit` open sockets from one address (S10): further ones are closed unread, and the descriptors that they would take
+ * stay free for others.
+ */
+export function limitSockets(
+  server: Pick<Server, 'prependListener'>,
+  limit: number,
+  exempt: (address: string) => boolean,
+): void {
+  const open = new Map<string, number>()
+  const counted = new WeakSet<Socket>()
+  server.prependListener('connection', (socket: Socket) => {
+    const address = socket.remoteAddress
+    // The same socket comes again where an upgrade was declined.
+    if (address === undefined || exempt(address) || counted.has(socket)) return
+    const before = open.get(address) ?? 0
+    if (before >= limit) {
+      socket.destroy()
+      return
+    }
+    counted.add(socket)
+    open.set(address, before + 1)
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 1) - 1
+      if (left === 0) open.delete(address)
+      else open.set(address, left)
+    })
+  })
+}
+
+/** The same for a socket and for the TLS over it. */
+const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+
+/**
+ * Connections over which nothing has been asked yet, as browsers and HTTP pools open them in advance. Node counts them
+ * as busy, so without this a stopping server would wait for them as long as it waits for requests under way.
+ */
+export function trackUnusedConnections(server: Server): { close(): void } {
+  const unused = new Set<Socket>()
+  /** The same socket comes again where an upgrade was declined: it has been used, and is watched already. */
+  const known = new WeakSet<Socket>()
+  /** Sockets whose TLS handshake is not done. */
+  const shaking = new Map<string, Socket>()
+  const secure = 'setSecureContext' in server
+  const track = (socket: Socket) => {
+    if (known.has(socket)) return
+    known.add(socket)
+    unused.add(socket)
+    socket.once('close', () => unused.delete(socket))
+  }
+  server.on('connection', (socket: Socket) => {
+    if (!secure) return track(socket)
+    const key = peer(socket)
+    shaking.set(key, socket)
+    socket.once('close', () => shaking.delete(key))
+  })
+  server.on('secureConnection', (socket: Socket) => {
+    shaking.delete(peer(socket))
+    track(socket)
+  })
+  server.on('request', ({ socket }) => unused.delete(socket))
+  server.on('upgrade', ({ socket }) => unused.delete(socket))
+  return {
+    close() {
+      for (const socket of [...unused, ...shaking.values()]) socket.destroy()
+    },
+  }
+}
+
+/** The certificate that the listener shows, over renewals. */
+export interface Serving {
+  /** Of the key that serves now, `sha256//` and base64; null without TLS. */
+  readonly fingerprint: string | null
+  /** Whether nobody but itself has signed that certificate. */
+  readonly selfSigned: boolean
+  /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
+  reload(): Promise<void>
+}
+
+export function serveCertificate(tls: Tls | null, listener: Listener, log: Log): Serving {
+  let current = tls?.certificate ?? null
+  return {
+    get fingerprint() {
+      return current?.fingerprint ?? null
+    },
+    get selfSigned() {
+      return current?.selfSigned === true
+    },
+    async reload() {
+      if (tls === null) return
+      try {
+        const renewed = await tls.renewed()
+        listener.useCertificate(renewed)
+        current = renewed
+        const { fingerprint, expiresAt } = renewed
+        log.info(
+          { fingerprint, expiresAt: new Date(expiresAt).toISOString() },
+          'this TLS certificate is in force now',
+        )
+      } catch (error) {
+        // The sentence says which file; a stack would say nothing more.
+        const reason = error instanceof Error ? error.message : String(error)
+        log.error({ reason }, 'the new TLS certificate is not usable; the old one stays in force')
+      }
     },
   }
 }

@@ -1,5 +1,4 @@
-import { Allowance } from '../../core/allowance.ts'
-import { LineBudget } from '../../core/line-budget.ts'
+import { Allowance, LineBudget } from '../../core/allowance.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'

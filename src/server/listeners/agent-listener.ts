@@ -4,16 +4,15 @@ import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
 import { maxFrameBytes } from '../../core/protocol/bounds.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { subprotocol } from '../../core/protocol/envelope.ts'
+import { subprotocol } from '../../core/protocol/output-frame.ts'
+import { repeat } from '../../disk/clock.ts'
+import { refuseUpgrade } from '../http/failures.ts'
 import type { Caller } from '../storage/ports/caller.ts'
-import { createAdmission } from './admission.ts'
 import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
 import { createHolds, levelOf, sharedIdentity } from './holds.ts'
 import { createLinkBounds } from './link-bounds.ts'
-import { refuseUpgrade } from './refused-upgrade.ts'
-import { closeRevoked } from './revoked.ts'
 
 /** Lets agents in, and owns their links. */
 export interface AgentListener {
@@ -142,5 +141,69 @@ function decodeComponent(text: string): string {
     return decodeURIComponent(text)
   } catch {
     return text
+  }
+}
+
+/** So many links are taken up in a turn of the loop: some milliseconds. */
+const perTurn = 16
+
+/** Takes up links one after the other, so that calls are answered while a whole fleet comes back. */
+interface Admission {
+  /** `admit` is called when it is the turn of this link, in the order in which they came. */
+  queue(admit: () => void): void
+}
+
+export function createAdmission(): Admission {
+  /** Each holds an open socket, and of those there is a bound. */
+  let waiting: (() => void)[] = []
+  let next = 0
+  function turn(): void {
+    for (const admit of waiting.slice(next, next + perTurn)) admit()
+    next += perTurn
+    if (next < waiting.length) {
+      setImmediate(turn)
+      return
+    }
+    waiting = []
+    next = 0
+  }
+  return {
+    queue(admit) {
+      waiting.push(admit)
+      if (waiting.length === 1) setImmediate(turn)
+    },
+  }
+}
+
+/** Milliseconds until a hint that was lost is made up for. */
+const lostHint = 1000
+
+/** Closes links of agents whose token was revoked or whose host is gone. Answers the way to end that. */
+function closeRevoked(
+  { store, hints, log }: Pick<WebSocketDependencies, 'store' | 'hints' | 'log'>,
+  open: ReadonlySet<AgentSocket>,
+): () => void {
+  const end = (link: AgentSocket) => link.close(closeCodes.revoked, 'the token was revoked')
+
+  async function look(): Promise<void> {
+    if (open.size === 0) return
+    const links = [...open]
+    const hostIds = links.map(({ hostId }) => hostId)
+    const hosts = await store.getMany('hosts', hostIds)
+    for (const [at, link] of links.entries()) {
+      const agent = hosts[at]?.agent
+      if (agent?.agentId !== link.agentId || agent.tokenHash === null) end(link)
+    }
+  }
+
+  const looking = repeat(lostHint, look, (error) =>
+    log.error({ err: error }, 'links of revoked agents could not be looked for'),
+  )
+  const unsubscribe = hints.subscribe('agentRevoked', null, ({ id }) => {
+    for (const link of open) if (link.agentId === id) end(link)
+  })
+  return () => {
+    void looking.stop()
+    unsubscribe()
   }
 }

@@ -1,8 +1,7 @@
-import type { Allowance } from '../../core/allowance.ts'
-import { type Backlog, createBacklog } from './backlog.ts'
+import { Allowance } from '../../core/allowance.ts'
+import { BoundedMap } from '../../core/bounded-map.ts'
+import type { MessageType } from '../../core/protocol/messages.ts'
 import { createEarlyRoom, type EarlyRoom } from './early-frames.ts'
-import { FrameRate } from './frame-rate.ts'
-import { createStrayAllowance } from './stray-frames.ts'
 
 /** Bounds that the links of all agents share. */
 export interface LinkBounds {
@@ -18,3 +17,130 @@ export const createLinkBounds = (): LinkBounds => ({
   rate: new FrameRate(),
   strays: createStrayAllowance(),
 })
+
+/**
+ * Frames that one agent may send at once, and in each second from then on. A script's output is one frame in 10 ms at most, so
+ * 64 busy ones send 6,400; an agent that is slowed down sends longer ones.
+ */
+const burst = 100_000
+const perSecond = 10_000
+/** Milliseconds for which a link that has sent too much is not read, at least. */
+const shortest = 100
+/** Frames that one of these counts as: it may be a commit of its own, where output shares one with what came beside it. */
+const commitCost = 10
+const commits: ReadonlySet<MessageType> = new Set([
+  'SCRIPT_PHASE',
+  'SCRIPT_COMPLETE',
+  'TERMINAL_OPENED',
+  'TERMINAL_CLOSED',
+])
+
+export const costOf = (type: MessageType): number => (commits.has(type) ? commitCost : 1)
+
+/** How fast agents may send, over however many links. Frames beyond it wait in the socket, and so with the agent. */
+export class FrameRate {
+  readonly #allowance = new Allowance(burst, 1000 / perSecond)
+
+  /** Counts frames of a host at `now`; answers for how many milliseconds its link is not to be read. */
+  take(hostId: number, frames: number, now: number): number {
+    const over = this.#allowance.spend(hostId, frames, now)
+    return over > 0 ? over + shortest : 0
+  }
+}
+
+/** Stray frames that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
+const most = 600
+const period = 100
+/**
+ * Frames about one task or session that may be on their way while the agent has yet to hear that it is none of its: they count
+ * as one. An agent of ours has 1,024 of them on their way at most.
+ */
+const onTheWay = 2048
+/** Tasks and sessions that are told apart on one link. */
+const mostToldApart = 1024
+
+/** Budget of stray frames by agent, over all its links. */
+export const createStrayAllowance = (): Allowance => new Allowance(most, period)
+
+/** Counts the stray frames of one link (P31). */
+export class StrayFrames {
+  readonly #allowance: Allowance
+  readonly #agentId: string
+  readonly #frames = new BoundedMap<string, { count: number }>(mostToldApart)
+
+  constructor(allowance: Allowance, agentId: string) {
+    this.#allowance = allowance
+    this.#agentId = agentId
+  }
+
+  /** One more at `now` (monotonic milliseconds), about this task or session; false: it is one too many. */
+  take(about: string | null, now: number): boolean {
+    return (about !== null && !this.#counts(about)) || this.#allowance.take(this.#agentId, now) === 0
+  }
+
+  #counts(about: string): boolean {
+    const frames = this.#frames.get(about)
+    if (frames) return frames.count++ > onTheWay
+    this.#frames.set(about, { count: 1 })
+    return true
+  }
+}
+
+/** While a link has so many bytes of frames waiting to be stored, it is not read: its agent then holds them. */
+const linkHigh = 1024 * 1024
+const linkLow = 256 * 1024
+/** The same over all links; those that have next to nothing waiting are read all the same. */
+const totalHigh = 16 * 1024 * 1024
+const totalLow = 8 * 1024 * 1024
+const nextToNothing = 64 * 1024
+
+/** How a link ceases to read and goes on. */
+interface Holding {
+  hold: () => void
+  release: () => void
+}
+
+/** One link's part of the backlog. */
+export interface BacklogShare {
+  readonly bytes: number
+  readonly isHeld: boolean
+  /** Counts a frame in, or out with its bytes negative. */
+  add(bytes: number): void
+}
+
+/** Bounds the frames that are read and not dealt with, for each link and over all of them. */
+interface Backlog {
+  share(holding: Holding): BacklogShare
+}
+
+export function createBacklog(): Backlog {
+  let total = 0
+  const held = new Set<{ bytes: number; release: () => void }>()
+
+  return {
+    share({ hold, release }) {
+      const own = { bytes: 0, release }
+      const isTooMuch = () => own.bytes > linkHigh || (total > totalHigh && own.bytes > nextToNothing)
+      return {
+        get bytes() {
+          return own.bytes
+        },
+        get isHeld() {
+          return held.has(own)
+        },
+        add(bytes) {
+          own.bytes += bytes
+          total += bytes
+          if (!held.has(own) && bytes > 0 && isTooMuch()) {
+            held.add(own)
+            hold()
+          } else if (bytes < 0)
+            for (const one of total < totalLow ? held : [own]) {
+              const isFree = one.bytes < linkLow && (total < totalLow || one.bytes <= nextToNothing)
+              if (isFree && held.delete(one)) one.release()
+            }
+        },
+      }
+    },
+  }
+}

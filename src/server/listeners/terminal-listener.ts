@@ -5,19 +5,17 @@ import { RsmError } from '../../core/errors.ts'
 import { maxFrameBytes } from '../../core/protocol/bounds.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
-import { shortened } from '../../core/text/shortened.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
 import type { Clients } from '../access/client-address.ts'
-import { stillAllowed } from '../access/still-allowed.ts'
-import type { Caller, UserCaller } from '../storage/ports/caller.ts'
-import { demand, refusal } from '../storage/ports/standing.ts'
+import { stillAllowed } from '../access/credentials.ts'
+import { refuseUpgrade } from '../http/failures.ts'
+import { type Caller, demand, refusal, type UserCaller } from '../storage/ports/caller.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { Terminals } from '../terminals/terminals.ts'
 import type { Tickets } from '../terminals/tickets.ts'
-import { isOwnOrigin } from './origin.ts'
-import { refuseUpgrade } from './refused-upgrade.ts'
 import { TerminalSocket } from './terminal-socket.ts'
 
 interface TerminalListenerDependencies {
@@ -151,4 +149,28 @@ function afterOf(text: string | null): number | null {
   const after = Number(text)
   if (/^-?\d+$/.test(text) && Number.isSafeInteger(after) && after >= -1) return after
   throw new RsmError('invalid', 'after has to be a whole number from -1')
+}
+
+/**
+ * Whether a request comes from no page at all, or from one of this server's own: browsers open WebSockets across origins
+ * and say so in `Origin` (RFC 6455 §10.2). Behind a proxy that does not pass `Host` on, `X-Forwarded-Host` says what the
+ * browser asked for; no page can set either. `scheme` is by which the browser asked, where that is known.
+ */
+export function isOwnOrigin(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  scheme: 'http' | 'https' | null = null,
+): boolean {
+  const { origin, host } = headers
+  if (origin === undefined) return true
+  const forwarded = headers['x-forwarded-host']
+  try {
+    const { protocol, host: from, origin: bare } = new URL(origin)
+    // Browsers send nothing beside scheme, host and port; a path, a user or another scheme is no page of ours.
+    if (origin !== bare || !(scheme === null ? ['http:', 'https:'] : [`${scheme}:`]).includes(protocol))
+      return false
+    const hostOf = (name: string) => new URL(`${protocol}//${name}`).host
+    return [host, forwarded].some((name) => typeof name === 'string' && hostOf(name) === from)
+  } catch {
+    return false
+  }
 }

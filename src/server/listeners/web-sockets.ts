@@ -1,9 +1,11 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { pingInterval } from '../../core/protocol/bounds.ts'
+import type { Clock } from '../../disk/clock.ts'
 import { bearer } from '../http/auth.ts'
-import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
 import type { Caller } from '../storage/ports/caller.ts'
+import type { Membership } from '../storage/servers/membership.ts'
 import { type AgentListener, createAgentListener } from './agent-listener.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
 import { createTerminalListener, isTerminalPath } from './terminal-listener.ts'
@@ -48,4 +50,66 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
       agents.close()
     },
   }
+}
+
+/** Milliseconds. */
+const lookEvery = 1_000
+/** A process that stood still asks for its lease first. */
+const graceAfterPause = 5_000
+/** Milliseconds after the last renewed lease for which links are kept, and in which they are closed then (contract §12). */
+const keptFor = 30_000
+const closedWithin = 30_000
+
+/** The share of the links that is closed now, where that is asked every `interval` milliseconds. */
+export function shareToClose(sinceRenewed: number, interval: number): number {
+  const left = keptFor + closedWithin - sinceRenewed
+  if (left > closedWithin) return 0
+  return left <= interval ? 1 : interval / left
+}
+
+interface Parts {
+  membership: Pick<Membership, 'sinceRenewed'>
+  webSockets: Pick<WebSockets, 'shed'>
+  clock: Clock
+}
+
+/** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Answers the way to stop. */
+export function shedLinks({ membership, webSockets, clock }: Parts): () => void {
+  let lookedAt = clock.monotonic()
+  let resumedAt = Number.NEGATIVE_INFINITY
+  const looking = setInterval(() => {
+    const now = clock.monotonic()
+    if (now - lookedAt > 3 * lookEvery) resumedAt = now
+    lookedAt = now
+    const share = shareToClose(membership.sinceRenewed(), lookEvery)
+    if (share > 0 && now - resumedAt >= graceAfterPause) webSockets.shed(share)
+  }, lookEvery).unref()
+  return () => clearInterval(looking)
+}
+
+/** Whether a request asks for a WebSocket, and at a path that has them. */
+function asksForWebSocket({ headers, url = '' }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket' && url.startsWith('/ws/')
+}
+
+/**
+ * Answers a request as if it had not asked to upgrade, as RFC 9110 §7.8 wants it: `Upgrade: h2c`, which Java's client and curl
+ * send along, is an offer. Node hands over the socket and stops reading its requests; so the request goes back, without
+ * the offer, and the socket begins anew. (`shouldUpgradeCallback` does this, from Node 24.9 on.)
+ */
+export function declineUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
+  const { rawHeaders } = request
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
+    const value = rawHeaders[index + 1] ?? ''
+    if (/^(?:upgrade|http2-settings)$/i.test(name)) continue
+    if (!/^connection$/i.test(name)) lines.push(`${name}: ${value}`)
+    else {
+      const kept = value.split(',').filter((word) => !/^\s*(?:upgrade|http2-settings)\s*$/i.test(word))
+      if (kept.length > 0) lines.push(`${name}: ${kept.join(',')}`)
+    }
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]))
+  server.emit(socket instanceof TLSSocket ? 'secureConnection' : 'connection', socket)
 }

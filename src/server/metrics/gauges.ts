@@ -1,8 +1,10 @@
-import type { Registry } from 'prom-client'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Gauge, type Registry } from 'prom-client'
+import { RsmError } from '../../core/errors.ts'
 import type { HostStatus } from '../../core/hosts/host.ts'
-import type { Room } from '../../disk/room.ts'
-import { lookedAt } from './looked-at.ts'
-import { registerShared, type SharedLoad } from './shared.ts'
+import type { Standing } from '../../core/protocol/http/server.ts'
+import type { Room } from '../../disk/disk.ts'
+import type { PoolLoad } from '../storage/ports/cluster.ts'
 
 /** What is counted when a scrape asks for it. */
 export interface Counted {
@@ -78,4 +80,104 @@ export function registerGauges(registry: Registry, counted: Counted): void {
     () => counted.deliveries(),
   )
   registerShared(registry, () => counted.shared())
+}
+
+/** A server on a store that several share. */
+interface SharedLoad extends Standing {
+  hasFault: boolean
+}
+
+/** Registers what there is to see of one server among several; `look` answers null where it has its store to itself. */
+function registerShared(registry: Registry, look: () => SharedLoad | null): void {
+  const { gauge, gauges } = lookedAt(registry)
+  const poolsBy = (part: keyof PoolLoad) => () => {
+    const pools = look()?.pools
+    return pools ? Object.fromEntries(Object.entries(pools).map(([pool, its]) => [pool, its[part]])) : null
+  }
+  gauges(
+    'rsm_server_info',
+    'Always 1; the name of this server is in the label; only with --store.',
+    'name',
+    () => {
+      const shared = look()
+      return shared && { [shared.name]: 1 }
+    },
+  )
+  gauge('rsm_store_fault', '1 while PostgreSQL cannot be reached; only with --store.', () => {
+    const shared = look()
+    return shared && Number(shared.hasFault)
+  })
+  gauge(
+    'rsm_lease_seconds',
+    'Until other servers may take over the tasks and links of this one; only with --store.',
+    () => look()?.leaseSeconds ?? null,
+  )
+  gauges(
+    'rsm_store_connections',
+    'Connections to PostgreSQL that are in use, by pool; only with --store.',
+    'pool',
+    poolsBy('busy'),
+  )
+  gauges(
+    'rsm_store_waiting',
+    'Calls that wait for a connection to PostgreSQL, by pool; only with --store.',
+    'pool',
+    poolsBy('waiting'),
+  )
+  gauge(
+    'rsm_hint_lag_seconds',
+    'How long a hint takes from this server through PostgreSQL back to it; only with --store.',
+    () => look()?.hints.lagSeconds ?? null,
+  )
+}
+
+/** What a gauge shows at a scrape: nothing where it is unknown. */
+type Value = number | null
+type Series = Readonly<Record<string, number>>
+
+/** Milliseconds to wait for a gauge: half of Prometheus' default `scrape_timeout`. */
+const longestLook = 5_000
+
+/** Answers null if the store is away or slow, so that the scrape can report that. */
+async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
+  const looked = new AbortController()
+  try {
+    return await Promise.race([look(), delay(patience, null, { signal: looked.signal })])
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'unavailable') return null
+    throw error
+  } finally {
+    looked.abort()
+  }
+}
+
+/** Gauges of a registry that are looked at when a scrape asks for them. */
+export function lookedAt(registry: Registry, patience = longestLook) {
+  const registers = [registry]
+  return {
+    gauge: (name: string, help: string, look: () => Value | Promise<Value>) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          const value = await ifReached(look, patience)
+          if (value === null) this.remove()
+          else this.set(value)
+        },
+      }),
+    /** One series for each value of the label; none where it is unknown. */
+    gauges: (name: string, help: string, label: string, look: () => Series | null | Promise<Series | null>) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        labelNames: [label],
+        async collect() {
+          const all = await ifReached(look, patience)
+          if (all === null) this.reset()
+          for (const [series, value] of Object.entries(all ?? {})) this.set({ [label]: series }, value)
+        },
+      }),
+  }
 }

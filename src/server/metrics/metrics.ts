@@ -1,9 +1,7 @@
-import { Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import type { LocalFacts } from '../storage/local-facts.ts'
-import { createDiskMetrics, type DiskMetrics } from './disk.ts'
 import { type Counted, registerGauges } from './gauges.ts'
 import { createHttpMetrics, type HttpMetrics } from './http.ts'
-import { watchProcess } from './process.ts'
 import { countWork } from './work.ts'
 
 /** What one server measures of itself, for Prometheus (contract §3 `GET /metrics`). */
@@ -31,6 +29,63 @@ export function createServerMetrics(facts: LocalFacts): ServerMetrics {
         isWatched = true
         return registry.metrics()
       }
+    },
+  }
+}
+
+/** Not worth their cost, or named against Prometheus' own rules (a gauge ending in `_total`). */
+const unwanted = [
+  'nodejs_active_handles',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources',
+  'nodejs_active_resources_total',
+  'nodejs_heap_space_size_total_bytes',
+  'nodejs_heap_space_size_used_bytes',
+  'nodejs_heap_space_size_available_bytes',
+]
+
+/** CPU, memory, files, event loop and garbage collection of this process: from now on they are watched, at a price. */
+function watchProcess(registry: Registry): void {
+  collectDefaultMetrics({ register: registry })
+  for (const name of unwanted) registry.removeSingleMetric(name)
+}
+
+const seconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+
+interface DiskMetrics {
+  /** The store's journal was synced. */
+  journalSynced: (seconds: number) => void
+  /** Output of a task was synced. */
+  outputSynced: (seconds: number, bytes: number) => void
+}
+
+/** How long the disk lets writes wait, which is the least that an acknowledged write takes. */
+function createDiskMetrics(registry: Registry): DiskMetrics {
+  const registers = [registry]
+  const journal = new Histogram({
+    name: 'rsm_journal_fsync_seconds',
+    help: "Time of an fsync of the store's journal.",
+    buckets: seconds,
+    registers,
+  })
+  const output = new Histogram({
+    name: 'rsm_output_fsync_seconds',
+    help: "Time of an fsync of a task's output log.",
+    buckets: seconds,
+    registers,
+  })
+  const bytes = new Counter({
+    name: 'rsm_output_bytes_total',
+    help: 'Output of scripts that became durable since the start.',
+    registers,
+  })
+  return {
+    journalSynced: (time) => journal.observe(time),
+    outputSynced(time, size) {
+      output.observe(time)
+      bytes.inc(size)
     },
   }
 }

@@ -1,9 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import type { PasswordReset } from '../../core/protocol/control.ts'
-import { shortestPassword } from '../access/first-user.ts'
-import type { Passwords } from '../access/passwords.ts'
+import { type Passwords, shortestPassword } from '../access/passwords.ts'
 import { endTokens } from '../services/users.ts'
-import { systemActor } from '../storage/audit/actor.ts'
+import { systemActor } from '../storage/audit/bounded.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
 import type { Store, Transaction } from '../storage/ports/store.ts'
 

@@ -45,7 +45,7 @@ export function consoleRoutes(app: AppInstance): void {
     }),
     async (request, reply) => {
       const { file: name } = request.params as { file: string }
-      const { consoleFile } = await import('../http/console/files.ts')
+      const { consoleFile } = await import('../http/console/page.ts')
       const file = await consoleFile(name)
       if (!file) throw new RsmError('not_found', `The console has no file ${name}`)
       reply.header('vary', 'accept-encoding')

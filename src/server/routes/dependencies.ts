@@ -1,12 +1,11 @@
-import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
-import type { Server } from '../../core/protocol/http/servers.ts'
+import type { Server, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Events } from '../events/events.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
 import type { BeginBackup } from '../storage/backups.ts'
 import type { AuditLog } from '../storage/ports/audit-log.ts'
-import type { Readiness } from '../storage/servers/readiness.ts'
+import type { Readiness } from '../storage/servers/membership.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {

@@ -51,7 +51,7 @@ export function docsRoutes(app: AppInstance): void {
 /** Loaded when first asked for: starting the server costs nothing more for the page. */
 async function loaded() {
   const [{ docsFile, page }, { contentSecurityPolicy }] = await Promise.all([
-    import('../http/docs/files.ts'),
+    import('../http/docs/page.ts'),
     import('../http/docs/page.ts'),
   ])
   return { docsFile, page, contentSecurityPolicy }

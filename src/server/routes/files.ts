@@ -9,8 +9,7 @@ import {
 } from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from '../http/operation/operation.ts'
-import { fileIdOf } from '../http/operation/path.ts'
+import { fileIdOf, operation } from '../http/operation/operation.ts'
 import { bodyOf } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
 

@@ -1,5 +1,5 @@
-import { type UnchangingFile, unchangingFile } from '../../disk/unchanging-file.ts'
-import { serverVersion } from '../../disk/version.ts'
+import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
+import { serverVersion } from '../../disk/release-key.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RoutedOperation } from '../http/openapi/operations.ts'
 import { operation } from '../http/operation/operation.ts'

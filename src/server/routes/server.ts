@@ -1,6 +1,5 @@
 import { PageOf, PageQuery } from '../../core/protocol/http/common.ts'
-import { BackupQuery, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
-import { Server } from '../../core/protocol/http/servers.ts'
+import { BackupQuery, Server, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
 import { operation } from '../http/operation/operation.ts'
 import { pageOf, slicePage } from '../storage/paging.ts'

@@ -1,5 +1,5 @@
 import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
-import { Session, SessionsEnded } from '../../core/protocol/http/sessions.ts'
+import { Session, SessionsEnded } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { operation } from '../http/operation/operation.ts'

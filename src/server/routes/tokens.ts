@@ -1,5 +1,5 @@
 import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
-import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
+import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { operation } from '../http/operation/operation.ts'

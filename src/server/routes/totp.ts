@@ -1,5 +1,5 @@
 import { Nothing } from '../../core/protocol/http/common.ts'
-import { TotpConfirm, TotpConfirmed, TotpCreate, TotpCreated } from '../../core/protocol/http/totp.ts'
+import { TotpConfirm, TotpConfirmed, TotpCreate, TotpCreated } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { operation } from '../http/operation/operation.ts'

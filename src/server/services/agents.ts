@@ -1,6 +1,5 @@
-import { Allowance } from '../../core/allowance.ts'
+import { Allowance, LineBudget } from '../../core/allowance.ts'
 import { RsmError } from '../../core/errors.ts'
-import { LineBudget } from '../../core/line-budget.ts'
 import type {
   AgentAck,
   AgentConfig,
@@ -12,7 +11,7 @@ import type {
 } from '../../core/protocol/http/agent.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { sha256 } from '../../disk/digest.ts'
-import { newToken } from '../access/tokens.ts'
+import { newToken } from '../access/credentials.ts'
 import { heardBeat, shownFacts, shownMetrics } from '../hosts/reported.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import { type Context, tellTokenEnded } from './context.ts'

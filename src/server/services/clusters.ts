@@ -8,7 +8,7 @@ import { unknownName } from '../../core/text/nearest.ts'
 import { runInSlices } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
 import type { Transaction } from '../storage/ports/store.ts'
-import type { ClusterRecord } from '../storage/records/cluster.ts'
+import type { ClusterRecord } from '../storage/records/host.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 

@@ -1,14 +1,13 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
+import { normalUrl, readPin, showPin } from '../../core/server-url.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { stillAllowed } from '../access/still-allowed.ts'
-import { newToken } from '../access/tokens.ts'
+import { newToken, stillAllowed } from '../access/credentials.ts'
 import { storePage } from '../storage/paging.ts'
-import type { EnrollmentRecord } from '../storage/records/enrollment.ts'
+import type { EnrollmentRecord } from '../storage/records/host.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
-import { checkedAddress } from './server-address.ts'
 
 const defaultHours = 24
 const defaultUses = 1
@@ -67,4 +66,29 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
       return { id }
     },
   }
+}
+
+interface Address {
+  url?: string | undefined
+  fingerprint?: string | undefined
+}
+
+/** Where the server is, as the caller reaches it; `prefix` is where that stands in the body. Errors: `invalid`. */
+export function checkedAddress({ url, fingerprint }: Address, prefix = ''): Address {
+  const faults: FieldFault[] = []
+  function checked(field: string, read: () => string): string | undefined {
+    try {
+      return read()
+    } catch (error) {
+      faults.push({ field: `${prefix}${field}`, message: (error as Error).message })
+      return undefined
+    }
+  }
+  const address = {
+    url: url === undefined ? undefined : checked('url', () => normalUrl(url)),
+    fingerprint:
+      fingerprint === undefined ? undefined : checked('fingerprint', () => showPin(readPin(fingerprint))),
+  }
+  if (faults.length > 0) throw invalid(faults)
+  return address
 }

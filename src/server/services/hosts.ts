@@ -1,14 +1,22 @@
-import { RsmError } from '../../core/errors.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
+import { createDownsample } from '../../core/hosts/downsample.ts'
+import type { Parted } from '../../core/protocol/http/enrollments.ts'
+import {
+  defaultPoints,
+  type HostMetrics,
+  type HostMetricsQuery,
+  type HostPatch,
+  type HostQuery,
+} from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
+import { isoTime } from '../../disk/clock.ts'
 import { storePage } from '../storage/paging.ts'
+import { keptFor } from '../storage/ports/presence.ts'
+import type { Where } from '../storage/ports/store.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { bury, openEnrollments } from '../storage/tombstones.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
-import { defaultPort, patchedAccess } from './hosts/access.ts'
-import { readHostMetrics } from './hosts/host-metrics.ts'
-import { removeHost } from './hosts/removal.ts'
-import { whereOf } from './hosts/where.ts'
-import { patchedMap } from './merge-patch.ts'
+import { patched, patchedMap } from './merge-patch.ts'
 
 export function createHosts(context: Context): HostService {
   const { store, engine, fleet, keys, presence, hints, clock, webhookEvents } = context
@@ -107,4 +115,130 @@ export function createHosts(context: Context): HostService {
       return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
   }
+}
+
+/** The parts of `key:value`. */
+function keyAndValue(pair: string): [string, string] {
+  const colon = pair.indexOf(':')
+  return [pair.slice(0, colon), pair.slice(colon + 1)]
+}
+
+/** What the query of a list asks for. */
+async function whereOf(
+  { store, fleet }: Pick<Context, 'store' | 'fleet'>,
+  query: HostQuery,
+): Promise<Where<'hosts'>> {
+  const { name, search, status, clusterId, tag, selector } = query
+  const sets: (readonly number[])[] = []
+  if (selector !== undefined) sets.push(await fleet.select(selector, 'selector'))
+  if (clusterId !== undefined) {
+    const cluster = await store.get('clusters', clusterId)
+    sets.push(cluster ? await fleet.members(cluster) : [])
+  }
+  if (status) {
+    const { hosts } = await fleet.directory()
+    sets.push(hosts.flatMap((host) => (host.status === status ? [host.id] : [])))
+  }
+  const [first, ...others] = sets
+  const narrowing = others.map((ids) => new Set(ids))
+  return {
+    ids: first?.filter((id) => narrowing.every((ids) => ids.has(id))),
+    equals: { hostname: name?.toLowerCase() },
+    contains: { fields: ['hostname', 'ip'], text: search },
+    has: { tags: tag?.map(keyAndValue) },
+  }
+}
+
+/** The SSH port of a host that names none. */
+const defaultPort = 22
+
+type Secret = 'password' | 'privateKey'
+type Access = Pick<HostRecord, 'ip' | 'sshPort' | 'authType' | 'username' | Secret | 'hostKey'>
+/** Seals a secret of this host for its record. */
+type Seal = (field: Secret, value: string) => string
+
+/**
+ * How the server logs in to a host after a patch. Secrets that are stored are for whom they were given: another place or
+ * user gets none of them, and where no new ones come, its key is another's too (contract §10).
+ */
+function patchedAccess(current: HostRecord, patch: HostPatch, seal: Seal): Access {
+  const place = {
+    ip: patch.ip ?? current.ip,
+    sshPort: patched(patch.sshPort, current.sshPort, defaultPort),
+    username: patched(patch.username, current.username, null),
+  }
+  const isElsewhere =
+    place.ip !== current.ip || place.sshPort !== current.sshPort || place.username !== current.username
+  const hasNew = typeof patch.password === 'string' || typeof patch.privateKey === 'string'
+  const isLeft = isElsewhere && !hasNew
+  const secret = (field: Secret) => {
+    const given = patch[field]
+    if (given === undefined) return isElsewhere ? null : current[field]
+    return given === null ? null : seal(field, given)
+  }
+  const hadSecret = current.password !== null || current.privateKey !== null
+  return {
+    ...place,
+    authType: patched(patch.authType, isLeft && hadSecret ? 'NONE' : current.authType, 'NONE'),
+    password: secret('password'),
+    privateKey: secret('privateKey'),
+    hostKey: patched(patch.hostKey, isLeft ? null : (current.hostKey ?? null), null),
+  }
+}
+
+/** Removes a host with all that is kept of it. `conflict` while it runs something, unless `force`. */
+async function removeHost(context: Context, id: number, force: boolean): Promise<Parted> {
+  const { store, engine, presence, history, hints, clock } = context
+  const isBusy = (open: number) => {
+    if (open > 0 && !force)
+      throw new RsmError(
+        'conflict',
+        `Host ${id} takes part in ${open} running task(s); wait for them, cancel them, or add force=true`,
+      )
+    return open > 0
+  }
+  if (await engine.transactWithOpen(id, async (_, open) => isBusy(open)))
+    await engine.abandonHost(id, 'removed')
+  const { removed, clusterIds, wasBusy } = await engine.transactWithOpen(id, async (tx, open) => {
+    const current = await tx.get('hosts', id)
+    if (!current) throw notFound('host', id)
+    // A task may have come for it meanwhile.
+    const wasBusy = isBusy(open)
+    tx.remove('hosts', id)
+    await bury(tx, current, 'removed', context.time())
+    const { items: left } = await tx.query('clusters', { where: { has: { hostIds: [id] } } })
+    for (const cluster of left)
+      tx.put('clusters', { ...cluster, hostIds: cluster.hostIds.filter((member) => member !== id) })
+    return { removed: current, clusterIds: left.map((cluster) => cluster.id), wasBusy }
+  })
+  presence.forget(id)
+  if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
+  hints.publish('host', { id, change: 'removed' })
+  for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
+  if (wasBusy) await engine.abandonHost(id, 'removed')
+  // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
+  await history.forget(id)
+  return { id, openEnrollments: await openEnrollments(store, clock.now()) }
+}
+
+const defaultRange = 24 * 3600_000
+
+/** A host's history, thinned out as it is read, so that a week of it needs little memory (contract §3). */
+async function readHostMetrics(
+  { store, history, clock }: Context,
+  id: number,
+  query: HostMetricsQuery,
+): Promise<HostMetrics> {
+  if (!(await store.get('hosts', id))) throw notFound('host', id)
+  const now = clock.now()
+  const askedTo = query.to === undefined ? now : Date.parse(query.to)
+  const askedFrom = query.from === undefined ? Math.min(askedTo, now) - defaultRange : Date.parse(query.from)
+  if (askedFrom > askedTo) throw invalid([{ field: 'from', message: 'must not be after to' }])
+  const oldest = now - keptFor
+  // Points are spent on the time of which there can be history.
+  const from = askedTo < oldest ? askedFrom : Math.max(askedFrom, oldest)
+  const to = from > now ? askedTo : Math.min(askedTo, now)
+  const downsample = createDownsample({ from, to, points: query.points ?? defaultPoints })
+  for await (const sample of history.read(id, from, to)) downsample.add(sample)
+  return { hostId: id, from: isoTime(from), to: isoTime(to), samples: downsample.samples() }
 }

@@ -1,12 +1,12 @@
 import { RsmError } from '../../core/errors.ts'
 import type { LoginRequest, LoginResult, Me } from '../../core/protocol/http/users.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { newToken } from '../access/tokens.ts'
+import { newToken } from '../access/credentials.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
-import type { TokenRecord } from '../storage/records/token.ts'
+import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, notFound } from './context.ts'
 import { Attempts, type Throttle } from './login/attempts.ts'
-import { SecondFactor } from './login/second-factor.ts'
+import { SecondFactor } from './totp.ts'
 import { endTokens, showUser } from './users.ts'
 
 /** A session ends so long after login, used or not (contract §2). */

@@ -3,7 +3,7 @@ import type { Schedule, SchedulePatch, ScheduleSummary } from '../../core/protoc
 import { type SlotRange, slotsIfKnown, slotsOf, timingFaults } from '../../core/schedules/timing.ts'
 import type { ScheduleService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { stillAllowed } from '../access/still-allowed.ts'
+import { stillAllowed } from '../access/credentials.ts'
 import { storePage } from '../storage/paging.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { ScheduleRecord, SlotRecord } from '../storage/records/schedule.ts'

@@ -1,11 +1,11 @@
-import type { Session } from '../../core/protocol/http/sessions.ts'
+import type { Session } from '../../core/protocol/http/users.ts'
 import type { SessionService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { isLive, lastsUntil } from '../access/credentials.ts'
 import { pageOf, slicePage } from '../storage/paging.ts'
 import type { UserCaller } from '../storage/ports/caller.ts'
 import type { Transaction } from '../storage/ports/store.ts'
-import type { TokenRecord } from '../storage/records/token.ts'
+import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 
 const isOwn = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>

@@ -1,15 +1,20 @@
 import { invalid, RsmError } from '../../core/errors.ts'
+import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
+import type { TaskFile } from '../../core/protocol/http/files.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
+import { foldIds } from '../../core/tasks/id-set.ts'
+import { expandPath } from '../../core/tasks/remote-path.ts'
 import { runsScript } from '../../core/tasks/task.ts'
 import { sha256 } from '../../disk/digest.ts'
-import { storePage, windowOf } from '../storage/paging.ts'
-import type { UserCaller } from '../storage/ports/caller.ts'
-import { demand } from '../storage/ports/standing.ts'
+import type { Log } from '../../disk/log.ts'
+import { fetchedId } from '../files/files.ts'
+import { pageOf, storePage, windowOf } from '../storage/paging.ts'
+import { demand, type UserCaller } from '../storage/ports/caller.ts'
+import type { Store } from '../storage/ports/store.ts'
 import type { GateScript, TaskRecord } from '../storage/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
-import { fetchedBy } from './tasks/fetched.ts'
 import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
 import { demandInstall, installTask } from './tasks/install-task.ts'
 import { newTask } from './tasks/new-task.ts'
@@ -198,4 +203,64 @@ function keyed({ id: userId }: Starter, key: string | undefined, body: unknown):
   if (!keyPattern.test(key))
     throw new RsmError('invalid', 'The header Idempotency-Key has to be 1 to 255 visible ASCII characters')
   return { userId, key, body }
+}
+
+/** What has come from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
+async function fetchedBy(
+  { store, engine }: Pick<Context, 'store' | 'engine'>,
+  task: TaskRecord,
+  query: PageQuery,
+): Promise<Page<TaskFile>> {
+  const { id, type, fetch, hostCount } = task
+  if (!fetch) throw new RsmError('not_found', `Task ${id} fetches no files: its type is ${type}`)
+  const shown = await engine.results(task, windowOf(query))
+  const files = await store.getMany(
+    'files',
+    shown.map(({ hostId }) => fetchedId(id, hostId)),
+  )
+  const content = shown.map(({ hostId, hostname }, at) => {
+    const file = files[at]
+    const { size = null, sha256 = null } = file?.isComplete ? file : {}
+    return {
+      hostId,
+      hostname,
+      path: expandPath(fetch.path, hostname) ?? fetch.path,
+      kind: fetch.kind,
+      size,
+      sha256,
+    }
+  })
+  return pageOf(content, hostCount, query)
+}
+
+/** Tasks in one transaction. */
+const atOnce = 500
+
+interface Parts {
+  readonly store: Store
+  readonly engine: { results(task: TaskRecord): Promise<readonly { hostId: number }[]> }
+  readonly log: Log
+}
+
+/**
+ * Notes on which hosts the tasks of older servers ran, so that a search by host finds them: only their results say it. Tasks
+ * whose results are gone stay without. A full disk does not keep the server from starting: the next start tries again.
+ */
+export async function fillHostSets({ store, engine, log }: Parts): Promise<void> {
+  const { items } = await store.query('tasks', { where: { equals: { hostSet: '' } } })
+  try {
+    for (let from = 0; from < items.length; from += atOnce) {
+      const sets = new Map<string, string>()
+      for (const task of items.slice(from, from + atOnce))
+        sets.set(task.id, foldIds((await engine.results(task)).map(({ hostId }) => hostId)))
+      await store.transact(async (tx) => {
+        for (const task of await tx.getMany('tasks', [...sets.keys()])) {
+          const hostSet = task && sets.get(task.id)
+          if (hostSet) tx.put('tasks', { ...task, hostSet })
+        }
+      })
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'a search of tasks by host misses tasks of older servers until the next start')
+  }
 }

@@ -1,13 +1,12 @@
 import { invalid, RsmError } from '../../core/errors.ts'
 import { reaches } from '../../core/permissions.ts'
-import { defaultTokenDays, type Token } from '../../core/protocol/http/tokens.ts'
+import { defaultTokenDays, type Token } from '../../core/protocol/http/users.ts'
 import type { TokenService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
-import { newToken } from '../access/tokens.ts'
+import { newToken } from '../access/credentials.ts'
 import { storePage } from '../storage/paging.ts'
-import type { UserCaller } from '../storage/ports/caller.ts'
-import { refusal } from '../storage/ports/standing.ts'
-import type { TokenRecord } from '../storage/records/token.ts'
+import { refusal, type UserCaller } from '../storage/ports/caller.ts'
+import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 
 const day = 24 * 3600_000

@@ -2,8 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Caller } from './ports/caller.ts'
 import type { Store, Transaction } from './ports/store.ts'
-import type { EnrollmentRecord, TombstoneRecord } from './records/enrollment.ts'
-import type { HostRecord } from './records/host.ts'
+import type { EnrollmentRecord, HostRecord, TombstoneRecord } from './records/host.ts'
 
 /** When an agent that is kept out asks again, seconds (contract §3). */
 const askAgainAfter = 300

@@ -2,13 +2,13 @@ import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { type Counts, countsOf, emptyCounts, isFinal, type TaskResult } from '../../core/tasks/task.ts'
 import type { Carried } from '../files/carried.ts'
-import { type Texts, textsOf } from '../storage/executions/ended-task.ts'
+import { type Texts, textsOf } from '../storage/executions/reported-end.ts'
 import { resultOf, summaryOf } from '../storage/executions/shown.ts'
 import type { RunningExecution } from '../storage/ports/executions.ts'
 import type { Part } from '../storage/ports/outputs.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
-import { notesOf } from './notes.ts'
 import type { EngineParts } from './parts.ts'
+import { notesOf } from './scheduler/silence.ts'
 
 /** Milliseconds until a hint that was lost is made up for. */
 const lostHint = 1000

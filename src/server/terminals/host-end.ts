@@ -1,4 +1,4 @@
-import type { TypedCount } from '../../core/terminals/typed-input.ts'
+import type { TypedCount } from '../../core/terminals/terminal.ts'
 import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { TerminalClient } from '../storage/ports/terminal-client.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'

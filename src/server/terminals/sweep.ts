@@ -1,11 +1,12 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
-import { repeat } from '../../disk/repeat.ts'
+import { type Clock, repeat } from '../../disk/clock.ts'
+import { isLive, noteUse } from '../access/credentials.ts'
+import type { Store } from '../storage/ports/store.ts'
 import { kept } from './adopt.ts'
 import type { TerminalsState } from './state.ts'
 import type { LiveTerminal } from './terminal.ts'
 import { ended } from './terminal-end.ts'
-import { createTokenWatch } from './token-watch.ts'
 
 const sweepInterval = 500
 
@@ -59,6 +60,37 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
     async stop() {
       for (const end of unsubscribe) end()
       await sweeping.stop()
+    },
+  }
+}
+
+/** Keeps the tokens that terminals hang on in use as long as those are used, and tells of those that have ended. */
+interface TokenWatch {
+  /** Whether the terminal's token still lives. */
+  holds(terminal: LiveTerminal): Promise<boolean>
+  /** Whether this token still lives. */
+  lives(tokenId: number): Promise<boolean>
+}
+
+function createTokenWatch(store: Store, clock: Clock): TokenWatch {
+  /** Until when it was active when its token was last noted as used; monotonic. */
+  const noted = new WeakMap<LiveTerminal, number>()
+  async function lives(tokenId: number): Promise<boolean> {
+    const token = await store.get('tokens', tokenId)
+    const owner = token && (await store.get('users', token.userId))
+    return token !== undefined && owner?.enabled === true && isLive(token, clock.now())
+  }
+  return {
+    lives,
+    async holds(terminal) {
+      const { tokenId } = terminal.record
+      if (!(await lives(tokenId))) return false
+      // What is typed counts as a request does; what only runs does not.
+      if (terminal.lastInput > (noted.get(terminal) ?? 0)) {
+        noted.set(terminal, terminal.lastInput)
+        await noteUse(store, tokenId, clock.now())
+      }
+      return true
     },
   }
 }

@@ -1,4 +1,4 @@
-import { shortened } from '../../core/text/shortened.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import type { EventData, WebhookFormat } from '../../core/webhooks/webhook.ts'
 
 /** What happened, as receivers are told; `at`: ISO 8601. */

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events'
-import { isDue } from '../../core/webhooks/tries.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDue } from '../../core/webhooks/webhook.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
-import type { Clock } from '../../disk/clock.ts'
+import { type Clock, repeat } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
-import { repeat } from '../../disk/repeat.ts'
 import type { Fleet } from '../hosts/fleet.ts'
 import { ascendFrom } from '../storage/ids.ts'
 import type { LocalFacts } from '../storage/local-facts.ts'
@@ -12,7 +12,6 @@ import type { Member, Ownership } from '../storage/ports/cluster.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { Webhook, WebhookEvents } from './events.ts'
 import { createHostWatch } from './hosts.ts'
-import { createPace } from './pace.ts'
 import type { Outcome } from './post.ts'
 import { clearQueue, eventIdOf, type QueueParts, webhookIdOf, workOff } from './queue.ts'
 import type { Sender } from './sender.ts'
@@ -205,5 +204,19 @@ export function createDeliveries(parts: Parts): Deliveries {
       for (const end of ends) await end()
       for (const { running } of owned.values()) await running
     },
+  }
+}
+
+/** Milliseconds from the beginning of one try to that of the next, of all webhooks: a storm of events leaves the loop to tasks. */
+const between = 5
+
+/** Answers what resolves when the next try may begin. */
+function createPace(): () => Promise<void> {
+  let next = 0
+  return async () => {
+    const now = performance.now()
+    const mine = Math.max(now, next)
+    next = mine + between
+    if (mine > now) await delay(mine - now)
   }
 }

@@ -8,9 +8,15 @@ import {
 import { Agent, request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { firstError } from '../../core/errors.ts'
-import { serverVersion } from '../../disk/version.ts'
-import type { Judge, WebhookAllowance } from './judge.ts'
-import { type JudgedAddress, judgedAddresses, type Resolve, systemResolve } from './lookup.ts'
+import { serverVersion } from '../../disk/release-key.ts'
+import {
+  type Judge,
+  type JudgedAddress,
+  judgedAddresses,
+  type Resolve,
+  systemResolve,
+  type WebhookAllowance,
+} from './judge.ts'
 
 /** Milliseconds from the first look at a name to the end of the answer (contract §16). */
 const longestTry = 10_000

@@ -1,4 +1,4 @@
-import { isDue, isTimeOver, nextTry } from '../../core/webhooks/tries.ts'
+import { isDue, isTimeOver, nextTry } from '../../core/webhooks/webhook.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Store } from '../storage/ports/store.ts'

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../disk/clock.ts'
 import { opaqueId } from '../storage/ids.ts'
 import type { Keys } from '../storage/ports/keys.ts'
@@ -5,7 +6,6 @@ import { bodyOf, type Told } from './body.ts'
 import type { Webhook } from './events.ts'
 import type { Outcome, Post } from './post.ts'
 import { type Delivery, eventIdOf } from './queue.ts'
-import { signed } from './sign.ts'
 
 /** What the sealed secret of a webhook is bound to. */
 export const secretContext = (webhookId: number): string => `webhooks/${webhookId}/secret`
@@ -53,4 +53,15 @@ export function createSender({ post, keys, clock }: { post: Post; keys: Keys; cl
       return sendTold(webhook, opaqueId(now), told, stop)
     },
   }
+}
+
+/** A secret as long as a SHA-256. */
+export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+
+/** The headers of Standard Webhooks for a body. `at`: milliseconds since 1970 of this try. */
+export function signed(secret: string, id: string, at: number, body: string): Record<string, string> {
+  const timestamp = String(Math.floor(at / 1000))
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const digest = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` }
 }

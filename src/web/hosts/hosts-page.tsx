@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { showTime } from '../../cli/text/time.ts'
 import { type ShownStatus, shownStatus, shownStatuses } from '../../core/hosts/host-status.ts'
-import { Fault } from '../parts/fault.tsx'
+import { Fault } from '../parts/long-name.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { allowed } from '../session.ts'

@@ -2,7 +2,7 @@ import { type AllHTMLAttributes, type ComponentChildren, createContext } from 'p
 import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { type FieldFault, RsmError } from '../../core/errors.ts'
-import { shortened } from '../../core/text/shortened.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import { said } from '../api.ts'
 
 /** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */
@@ -157,5 +157,79 @@ export function SelectField({ options, chosen, onChoose, ...field }: SelectField
         </select>
       )}
     </Field>
+  )
+}
+
+/** The text of a form's fields by their names; empty where there is none. */
+export function fieldsOf(form: HTMLFormElement): (name: string) => string {
+  const data = new FormData(form)
+  return (name) => {
+    const value = data.get(name)
+    return typeof value === 'string' ? value : ''
+  }
+}
+
+/** The file that is chosen in a field; undefined where none is, and where the form has no such field. */
+export function fileIn(form: HTMLFormElement, name: string): File | undefined {
+  const value = new FormData(form).get(name)
+  // An empty field has a file without a name.
+  return value instanceof File && value.name !== '' ? value : undefined
+}
+
+/** The name of what a form makes or changes. */
+export function NameField({ name, placeholder }: { name: string | undefined; placeholder: string }) {
+  return (
+    <InputField
+      name="name"
+      label="Name"
+      required
+      maxLength={128}
+      autoComplete="off"
+      placeholder={placeholder}
+      defaultValue={name}
+    />
+  )
+}
+
+interface SaveOrLeaveProps {
+  /** What a form makes, or undefined where it changes what there is. */
+  makes: string | undefined
+  isBusy: boolean
+  onLeave: () => void
+}
+
+/** The end of a form that makes or changes something. */
+export function SaveOrLeave({ makes, isBusy, onLeave }: SaveOrLeaveProps) {
+  return (
+    <div class="actions">
+      <button type="submit" class="primary" disabled={isBusy}>
+        {makes === undefined ? 'Save' : `Create the ${makes}`}
+      </button>
+      <button type="button" onClick={onLeave}>
+        {makes === undefined ? 'Leave it as it is' : 'Cancel'}
+      </button>
+    </div>
+  )
+}
+
+interface ChoiceProps<T extends string> {
+  /** What is chosen, for screen readers. */
+  label: string
+  /** Each with what its button says. */
+  options: readonly (readonly [value: T, label: string])[]
+  chosen: T
+  onChoose: (value: T) => void
+}
+
+/** One of a few, as buttons side by side. */
+export function Choice<T extends string>({ label, options, chosen, onChoose }: ChoiceProps<T>) {
+  return (
+    <div class="choice" role="group" aria-label={label}>
+      {options.map(([value, text]) => (
+        <button key={value} type="button" aria-pressed={value === chosen} onClick={() => onChoose(value)}>
+          {text}
+        </button>
+      ))}
+    </div>
   )
 }

@@ -1,5 +1,5 @@
 import { foldStanding } from '../../cli/hosts/standing.ts'
-import { counted } from '../../cli/text/counted.ts'
+import { counted } from '../../cli/text/bytes.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { canBeReached } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'

@@ -1,5 +1,6 @@
-import { Fragment } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
+import { showTime } from '../../cli/text/time.ts'
 
 /** Longer ones, as the node set of a whole fleet, break where they may: each place to break is an element. */
 const mostCared = 4_000
@@ -17,5 +18,82 @@ export function LongName({ text }: { text: string }) {
         </Fragment>
       ))}
     </span>
+  )
+}
+
+const tones: Record<string, string> = {
+  ONLINE: 'good',
+  SUCCESS: 'good',
+  OPEN: 'good',
+  DELIVERED: 'good',
+  ENABLED: 'good',
+  WARNING: 'warn',
+  WAITING: 'warn',
+  TIMEOUT: 'bad',
+  FAILED: 'bad',
+  LOST: 'bad',
+  SUSPENDED: 'bad',
+  GAVE_UP: 'bad',
+  UNREACHABLE: 'bad',
+  RUNNING: 'busy',
+  OFFLINE: 'away',
+  'NO LINK': 'away',
+}
+
+/** The class of a state's colour. */
+export const toneOf = (state: string): string => tones[state] ?? 'quiet'
+
+/** A state as a word with a dot: never by its colour alone. */
+export function Badge({ state }: { state: string }) {
+  return <span class={`badge ${toneOf(state)}`}>{state.toLowerCase().replaceAll('_', ' ')}</span>
+}
+
+/** Local time in the command line's form; with its offset where one points at it. */
+export function Time({ at }: { at: string | null }) {
+  if (at === null) return '–'
+  const whole = showTime(at, false)
+  return (
+    <time dateTime={at} title={whole}>
+      {whole.slice(0, 'YYYY-MM-DD hh:mm:ss'.length)}
+    </time>
+  )
+}
+
+/** `0:07`, `12:34`, `1:02:03`, of seconds, as players show it. */
+export function shownClock(seconds: number): string {
+  const whole = Math.floor(seconds)
+  const two = (count: number) => String(count).padStart(2, '0')
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60]
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
+}
+
+/** What went wrong, told to screen readers as it comes; nothing is seen of an empty one. */
+export function Fault({ text }: { text: string }) {
+  return (
+    <p role="alert" class="fault">
+      {text}
+    </p>
+  )
+}
+
+interface FactsProps {
+  /** Null: nothing is said of it. */
+  rows: readonly (readonly [label: string, value: ComponentChildren | null])[]
+}
+
+/** What there is to know of one thing, by name. */
+export function Facts({ rows }: FactsProps) {
+  return (
+    <dl class="facts">
+      {rows.map(
+        ([label, value]) =>
+          value !== null && (
+            <div key={label}>
+              <dt>{label}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
   )
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { fieldsOf } from './fields-of.ts'
+import { fieldsOf } from './field.tsx'
 
 interface QuestionProps {
   title: string

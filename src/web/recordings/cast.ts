@@ -1,4 +1,4 @@
-import { recordingSize } from '../../client/services/recording-size.ts'
+import { recordingSize } from '../../core/terminals/terminal.ts'
 
 /** What a recording holds of one moment (asciicast v2): output, or a new size. */
 export interface CastEvent {

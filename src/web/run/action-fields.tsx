@@ -3,14 +3,12 @@ import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { Script, ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { GateOption } from '../../core/protocol/http/tasks.ts'
 import { copyTimeout, defaultTimeout } from '../../core/tasks/plan.ts'
-import { Choice } from '../parts/choice.tsx'
+import { Choice } from '../parts/field.tsx'
 import { CopyFields, FetchFields } from './copy-fields.tsx'
 import { type ChosenGate, GateFields, noGate } from './gate-fields.tsx'
 import { type Does, RunOptions } from './run-options.tsx'
-import { ScriptFields } from './script-fields.tsx'
-import { ParamField } from './stored-script.tsx'
+import { ParamField, ScriptFields, useTexts } from './script-fields.tsx'
 import { secretsNamed } from './task-of.ts'
-import { useTexts } from './use-scripts.ts'
 
 const sources = [
   ['command', 'A command'],

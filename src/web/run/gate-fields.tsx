@@ -2,10 +2,8 @@ import { useId } from 'preact/hooks'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { defaultInterval, longestInterval, mostRetries } from '../../core/tasks/gates.ts'
 import { defaultTimeout } from '../../core/tasks/plan.ts'
-import { Choice } from '../parts/choice.tsx'
-import { Field, NumberField } from '../parts/field.tsx'
-import { Interpreter } from './script-fields.tsx'
-import { StoredScript } from './stored-script.tsx'
+import { Choice, Field, NumberField } from '../parts/field.tsx'
+import { Interpreter, StoredScript } from './script-fields.tsx'
 
 export type GateName = 'verify' | 'rollback'
 

@@ -1,8 +1,7 @@
-import { showBytes } from '../../cli/text/bytes.ts'
-import { counted } from '../../cli/text/counted.ts'
+import { counted, showBytes } from '../../cli/text/bytes.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { firstLine } from '../../core/scripts/first-line.ts'
+import { firstLine } from '../../core/scripts/script-form.ts'
 import type { CopiedFile } from './copy-of.ts'
 import type { Asked, Order } from './use-start.ts'
 

@@ -1,11 +1,11 @@
+import { useId, useState } from 'preact/hooks'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
-import { Fault } from '../parts/fault.tsx'
-import { useFault } from '../parts/field.tsx'
+import { InputField, useFault, verbatim } from '../parts/field.tsx'
 import { HostSet } from '../parts/host-set.tsx'
+import { Fault } from '../parts/long-name.tsx'
 import { hrefOf } from '../route.ts'
-import type { Named } from './named-hosts.ts'
-import { NamedSaid } from './selector-field.tsx'
+import { type Named, useNamed } from './named-hosts.ts'
 
 /** More hosts than these are shown as a node set, not each by itself. */
 const mostChips = 12
@@ -69,6 +69,56 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
       </div>
       <NamedSaid id="named" selector={selector} named={named} />
       {fault !== undefined && <Fault text={fault} />}
+    </div>
+  )
+}
+
+interface NamedSaidProps {
+  id: string
+  /** What was looked up. */
+  selector: string
+  named: Named | undefined
+}
+
+/** The hosts that a selector names just now, or what is wrong with it. */
+function NamedSaid({ id, selector, named }: NamedSaidProps) {
+  return (
+    <div id={id} role="status">
+      {selector.trim() !== '' && named === undefined && <p class="hint">Looking …</p>}
+      {named !== undefined && 'fault' in named && <p class="fault">{named.fault}</p>}
+      {named !== undefined && 'hosts' in named && named.count === 0 && (
+        <p class="fault">This selector matches no host.</p>
+      )}
+      {named !== undefined && 'hosts' in named && named.count > 0 && <HostSet {...named} />}
+    </div>
+  )
+}
+
+interface SelectorFieldProps {
+  /** What the API calls what it is part of. */
+  name: string
+  label: string
+  hint: string
+  /** What it begins with. */
+  selector: string
+  required?: boolean
+}
+
+/** A selector, which is looked up while it is typed. The form calls it `selector`. */
+export function SelectorField({ selector: first, ...field }: SelectorFieldProps) {
+  const [selector, setSelector] = useState(first)
+  const id = useId()
+  return (
+    <div>
+      <InputField
+        {...field}
+        control="selector"
+        defaultValue={first}
+        placeholder="Selector, such as web[1-20] or @env:test"
+        {...verbatim}
+        onInput={(event) => setSelector(event.currentTarget.value)}
+      />
+      <NamedSaid id={id} selector={selector} named={useNamed(selector)} />
     </div>
   )
 }

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { asksFirst } from '../../core/tasks/consent.ts'
+import { asksFirst } from '../../core/tasks/plan.ts'
 import { call, newKey } from '../api.ts'
 import { go } from '../route.ts'
 import { fleetSize, namedHosts } from './named-hosts.ts'
-import { useUpload, type WithFile } from './use-upload.ts'
+import { useUpload, type WithFile } from './upload-bar.tsx'
 
 /** A task that is to start, and the file that has to be on the server first. */
 export type Order = WithFile<TaskCreate>

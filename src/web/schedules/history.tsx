@@ -1,12 +1,14 @@
-import { counted } from '../../cli/text/counted.ts'
+import { useEffect } from 'preact/hooks'
+import { counted } from '../../cli/text/bytes.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showDuration } from '../../cli/text/time.ts'
+import type { TaskEvent } from '../../core/protocol/http/events.ts'
 import type { ScheduleSlot } from '../../core/protocol/http/schedules.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { Badge } from '../parts/badge.tsx'
-import { Time } from '../parts/time.tsx'
+import { followStream } from '../api.ts'
+import { Badge, Time } from '../parts/long-name.tsx'
 import { hrefOf } from '../route.ts'
-import { countsSaid } from '../tasks/task-words.ts'
+import { countsSaid } from '../tasks/phases.ts'
 
 interface HistoryProps {
   slots: readonly ScheduleSlot[]
@@ -78,4 +80,33 @@ export function History({ slots, tasks }: HistoryProps) {
       </tbody>
     </table>
   )
+}
+
+/** What is shown of tasks is read again when they change, but not more often than this, in milliseconds. */
+const readPause = 1_000
+
+/** Calls `again` when a task of a schedule has begun, changed or ended: of this one, or of any. */
+export function useRuns(scheduleId: number | undefined, again: () => void): void {
+  useEffect(() => {
+    const leave = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const soon = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        again()
+      }, readPause)
+    }
+    followStream('api/events?type=task', {
+      signal: leave.signal,
+      onEvent({ event, data }) {
+        const of = event === 'task' ? (JSON.parse(data) as TaskEvent).task.scheduleId : undefined
+        if (of != null && (scheduleId === undefined || of === scheduleId)) soon()
+      },
+      // What is read now and then says what is wrong.
+    }).catch(() => undefined)
+    return () => {
+      leave.abort()
+      clearTimeout(timer)
+    }
+  }, [scheduleId])
 }

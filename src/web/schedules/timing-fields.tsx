@@ -1,10 +1,9 @@
 import { useId } from 'preact/hooks'
 import { RsmError } from '../../core/errors.ts'
 import { said } from '../api.ts'
-import { Choice } from '../parts/choice.tsx'
-import { InputField, SelectField, verbatim } from '../parts/field.tsx'
-import { SlotTimes } from './slot-times.tsx'
+import { Choice, InputField, SelectField, verbatim } from '../parts/field.tsx'
 import { previewOf, type TimingKind, type TypedTiming, timingOf } from './timing-of.ts'
+import { SlotTimes } from './when.tsx'
 
 const kinds = [
   ['cron', 'By a calendar'],

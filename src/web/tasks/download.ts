@@ -1,9 +1,9 @@
-import { phaseMark } from '../../cli/output/phase-heads.ts'
+import { phaseMark } from '../../cli/output/lines.ts'
 import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
-import { send, withQuery } from '../api.ts'
-import { save } from '../parts/save.ts'
-import { type HostLine, HostLines } from './host-lines.ts'
-import { logPages } from './log-entries.ts'
+import type { LogEntry, LogPage } from '../../core/protocol/http/logs.ts'
+import { call, send, withQuery } from '../api.ts'
+import { save } from '../parts/use-title.ts'
+import { type HostLine, HostLines } from './output-lines.ts'
 
 /** A browser takes no more, in characters; the command line has no such bound. */
 const mostSaved = 256 * 1024 * 1024
@@ -48,4 +48,28 @@ export async function download(
   const file =
     host === undefined ? await taskOutput(taskId, signal) : await hostOutput(taskId, host.hostId, signal)
   save(file, [taskId, ...(host === undefined ? [] : [inFileName(host.hostname)])].join('-') + '.txt')
+}
+
+const pageSize = 500
+
+interface LogRange {
+  hostId?: number | undefined
+  /** The cursor behind which it begins. */
+  after?: number
+  signal: AbortSignal
+}
+
+/** What a log holds just now, page by page: the entries, and the cursor behind them. */
+export async function* logPages(
+  taskId: string,
+  { hostId, after = 0, signal }: LogRange,
+): AsyncGenerator<{ entries: readonly LogEntry[]; next: number }> {
+  const path = `api/tasks/${encodeURIComponent(taskId)}/logs`
+  for (;;) {
+    const query = { hostId, after, size: pageSize }
+    const { entries, next } = await call<LogPage>('GET', withQuery(path, query), { signal })
+    if (entries.length === 0 && next === after) return
+    yield { entries, next }
+    after = next
+  }
 }

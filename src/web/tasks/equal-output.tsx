@@ -1,15 +1,13 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { comparedText, type Group, groupsOf, titleOf } from '../../cli/output/equal-output.ts'
-import { PhaseHeads } from '../../cli/output/phase-heads.ts'
+import { PhaseHeads } from '../../cli/output/lines.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
-import { shortened } from '../../core/text/shortened.ts'
+import { shortened } from '../../core/text/pieces.ts'
 import { pause } from '../../net/backoff.ts'
 import { said } from '../api.ts'
-import { Fault } from '../parts/fault.tsx'
-import { LongName } from '../parts/long-name.tsx'
-import { diffClass } from './diff-lines.ts'
-import { logPages } from './log-entries.ts'
-import { Marked } from './marked.tsx'
+import { Fault, LongName } from '../parts/long-name.tsx'
+import { logPages } from './download.ts'
+import { diffClass, Marked } from './output-pane.tsx'
 
 /** Output that is kept for folding, in characters over all hosts: a browser can't hold all that scripts may say. */
 const mostKept = 64 * 1024 * 1024

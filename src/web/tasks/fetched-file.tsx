@@ -3,7 +3,7 @@ import { showBytes } from '../../cli/text/bytes.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { said, send } from '../api.ts'
-import { save } from '../parts/save.ts'
+import { save } from '../parts/use-title.ts'
 import { allowed } from '../session.ts'
 import { inFileName } from './download.ts'
 

@@ -4,8 +4,7 @@ import type { CarriedBytes, LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { pause } from '../../net/backoff.ts'
-import { call, said } from '../api.ts'
-import { followStream } from '../event-stream.ts'
+import { call, followStream, said } from '../api.ts'
 import { type OutputLine, OutputLines } from './output-lines.ts'
 
 export interface TaskView {

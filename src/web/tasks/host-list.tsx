@@ -2,14 +2,12 @@ import { useState } from 'preact/hooks'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showDuration } from '../../cli/text/time.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { GateStatus } from '../../core/tasks/gates.ts'
 import { type ResultStatus, runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { Badge } from '../parts/badge.tsx'
-import { LongName } from '../parts/long-name.tsx'
-import { changedSaid } from './changed.ts'
-import { type Facet, facetsOf } from './facets.ts'
+import { Badge, LongName } from '../parts/long-name.tsx'
 import { FetchedFile, HostCarried } from './fetched-file.tsx'
 import { HostPhases } from './host-phases.tsx'
-import { endSaid } from './task-words.ts'
+import { endSaid, hasGates } from './phases.ts'
 
 /** Hosts that are listed at first, and by which more are: each is drawn anew while the task runs. */
 const hostsStep = 200
@@ -154,4 +152,52 @@ export function HostList({ task, results, carried, hostId, onChoose, onFault }: 
       </ul>
     </div>
   )
+}
+
+/** A kind of hosts that people look for; `isBad` of those that need somebody. */
+interface Facet {
+  readonly name: string
+  readonly isBad?: boolean
+  readonly fits: (result: TaskResult) => boolean
+}
+
+const isFailed = (status: GateStatus | undefined) => status === 'FAILED' || status === 'TIMEOUT'
+
+const gateFacets: readonly Facet[] = [
+  { name: 'verifying', fits: ({ phase }) => phase === 'VERIFY' },
+  { name: 'rolling back', fits: ({ phase }) => phase === 'ROLLBACK' },
+  { name: 'verify failed', isBad: true, fits: ({ verify }) => isFailed(verify?.status) },
+  { name: 'rollback failed', isBad: true, fits: ({ rollback }) => isFailed(rollback?.status) },
+  { name: 'rolled back', fits: ({ rollback }) => rollback?.status === 'SUCCESS' },
+]
+
+const copyFacets: readonly Facet[] = [
+  { name: 'changed', fits: ({ changed }) => changed === true },
+  { name: 'unchanged', fits: ({ changed }) => changed === false },
+]
+const dryFacets: readonly Facet[] = [
+  { name: 'would change', fits: ({ changed }) => changed === true },
+  { name: 'unchanged', fits: ({ changed }) => changed === false },
+]
+
+const fetchFacets: readonly Facet[] = [{ name: 'fetched', fits: ({ status }) => status === 'SUCCESS' }]
+
+/** By which hosts of a task are told apart beside their status. */
+function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollback'>): readonly Facet[] {
+  if (hasGates(task)) return gateFacets
+  if (task.fetch !== null) return fetchFacets
+  if (task.copy === null) return []
+  return isDryRun(task) ? dryFacets : copyFacets
+}
+
+type Copying = Pick<TaskSummary, 'copy'>
+
+/** Whether a copy writes nothing. */
+const isDryRun = ({ copy }: Copying): boolean => copy?.check !== undefined
+
+/** What a copy did to a host, or would have; empty where nobody knows, and of other tasks. */
+function changedSaid(task: Copying, { changed }: Pick<TaskResult, 'changed'>): string {
+  if (task.copy === null || changed === null) return ''
+  if (!changed) return 'unchanged'
+  return isDryRun(task) ? 'would change' : 'changed'
 }

@@ -1,7 +1,7 @@
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { toneOf } from '../parts/badge.tsx'
+import { toneOf } from '../parts/long-name.tsx'
 import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './phases.ts'
 
 const marks: Record<string, string> = { good: '✓', bad: '✗', busy: '…' }

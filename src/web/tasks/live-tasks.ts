@@ -5,8 +5,7 @@ import type { TaskEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { pause } from '../../net/backoff.ts'
-import { all, call, said, withQuery } from '../api.ts'
-import { followStream } from '../event-stream.ts'
+import { all, call, followStream, said, withQuery } from '../api.ts'
 
 /** What narrows the list; an empty text narrows nothing. */
 export interface TaskFilter {

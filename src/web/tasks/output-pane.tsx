@@ -1,7 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
-import { diffClass } from './diff-lines.ts'
-import { Marked } from './marked.tsx'
 import type { OutputLine } from './output-lines.ts'
 
 interface OutputPaneProps {
@@ -56,4 +54,31 @@ export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: Out
       {lines.length === 0 && <p class="hint">{empty}</p>}
     </div>
   )
+}
+
+/** Marks that are drawn in one text: past that they tell no more. */
+const mostMarks = 1_000
+
+/** A text in which what was searched for is marked; case does not matter. */
+export function Marked({ text, search }: { text: string; search: string }) {
+  const wanted = search.toLowerCase()
+  // Where lower case has another length, places would not be the same.
+  const lower = text.toLowerCase()
+  if (wanted === '' || lower.length !== text.length) return text
+  const parts = []
+  let from = 0
+  for (let at = lower.indexOf(wanted); at !== -1 && parts.length < 2 * mostMarks; ) {
+    parts.push(text.slice(from, at), <mark key={at}>{text.slice(at, at + wanted.length)}</mark>)
+    from = at + wanted.length
+    at = lower.indexOf(wanted, from)
+  }
+  return [...parts, text.slice(from)]
+}
+
+/** The class of a line of a unified diff: what comes, what goes, and where; empty of all other lines. */
+export function diffClass(line: string): string {
+  if (/^(?:---|\+\+\+) /.test(line)) return 'diff-file'
+  if (line.startsWith('@@ ')) return 'diff-place'
+  if (line.startsWith('+')) return 'diff-new'
+  return line.startsWith('-') ? 'diff-old' : ''
 }

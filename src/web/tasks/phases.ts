@@ -77,3 +77,27 @@ export function phaseSaid(state: PhaseState): string {
 
 /** `exit 3`, `timed out`: what a list has room for. */
 export const phaseSaidShortly = (state: PhaseState): string => exitSaid(state) || words[state.status]
+
+export function nameOf({
+  scriptName,
+  firstLine,
+  type,
+}: Pick<TaskSummary, 'scriptName' | 'firstLine' | 'type'>): string {
+  return scriptName ?? firstLine ?? `${type.toLowerCase()} command`
+}
+
+/** `3 success, 1 failed`. */
+export function countsSaid(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => `${count} ${status.toLowerCase()}`)
+    .join(', ')
+}
+
+/** How a host's part ended, beside its status. */
+export function endSaid({ status, exitCode, signal, error }: TaskResult): string {
+  if (error !== null) return error
+  if (signal !== null) return `ended by ${signal}`
+  if (status === 'TIMEOUT' || exitCode === null) return ''
+  return `exit ${exitCode}`
+}

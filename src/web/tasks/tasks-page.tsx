@@ -1,15 +1,12 @@
 import { useState } from 'preact/hooks'
 import { showDuration } from '../../cli/text/time.ts'
 import { runsScript } from '../../core/tasks/task.ts'
-import { Badge } from '../parts/badge.tsx'
-import { Fault } from '../parts/fault.tsx'
-import { LongName } from '../parts/long-name.tsx'
-import { Time } from '../parts/time.tsx'
+import { Badge, Fault, LongName, Time } from '../parts/long-name.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
-import { useScripts } from '../run/use-scripts.ts'
+import { useScripts } from '../run/script-fields.tsx'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
-import { countsSaid, nameOf } from './task-words.ts'
+import { countsSaid, nameOf } from './phases.ts'
 
 /** Rows that are shown at first, and by which more are. */
 const rowsStep = 100

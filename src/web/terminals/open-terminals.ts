@@ -1,8 +1,7 @@
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
-import { keep, readKept } from '../kept.ts'
 import { go } from '../route.ts'
 import { session } from '../session.ts'
-import { createStore } from '../store.ts'
+import { createStore, keep, readKept } from '../store.ts'
 
 export interface Tab {
   readonly key: string

@@ -2,7 +2,8 @@ import { FitAddon } from '@xterm/addon-fit'
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
-import { copyText } from '../parts/copy-text.ts'
+import { copyText } from '../parts/use-title.ts'
+import { createStore, keep, readKept } from '../store.ts'
 import { isDark } from '../theme.ts'
 
 const scrollback = 10_000
@@ -118,3 +119,9 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
     },
   }
 }
+
+const key = 'rsm.screen-reader'
+
+/** Whether terminals tell screen readers what they show. */
+export const readerMode = createStore(readKept(localStorage, key) === true)
+readerMode.subscribe(() => keep(localStorage, key, readerMode.get()))

@@ -4,8 +4,7 @@ import { useStore } from '../store.ts'
 import { attachedSaid } from './attached-said.ts'
 import { type ScreenKey, screenKeys, sequenceOf, withCtrl } from './keys.ts'
 import { closeTab, nameTerminal, openTerminal, type Tab } from './open-terminals.ts'
-import { readerMode } from './reader-mode.ts'
-import { createScreen, type Screen } from './screen.ts'
+import { createScreen, readerMode, type Screen } from './screen.ts'
 import { createTerminalLink, type LinkState, type TerminalLink } from './terminal-link.ts'
 
 const names: Partial<Record<ScreenKey, string>> = {

@@ -3,7 +3,7 @@ import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { useStore } from '../store.ts'
 import { openTerminals, showTab, type Tab } from './open-terminals.ts'
-import { readerMode } from './reader-mode.ts'
+import { readerMode } from './screen.ts'
 import { TerminalPane } from './terminal-pane.tsx'
 
 function Title() {

@@ -1,11 +1,9 @@
-import { counted } from '../../cli/text/counted.ts'
+import { counted } from '../../cli/text/bytes.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Delivery } from '../../core/protocol/http/webhooks.ts'
-import { Badge } from '../parts/badge.tsx'
-import { LongName } from '../parts/long-name.tsx'
-import { Time } from '../parts/time.tsx'
+import { Badge, LongName, Time } from '../parts/long-name.tsx'
 import { hrefOf } from '../route.ts'
-import { countsSaid } from '../tasks/task-words.ts'
+import { countsSaid } from '../tasks/phases.ts'
 
 const textOf = (value: Delivery['data'][string] | undefined) => (typeof value === 'string' ? value : null)
 

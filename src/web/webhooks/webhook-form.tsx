@@ -2,18 +2,27 @@ import { useId, useState } from 'preact/hooks'
 import type { Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts'
 import {
   type WebhookEvent,
+  type WebhookFilter,
+  type WebhookFormat,
   webhookEvents,
   webhookFilters,
   webhookFormats,
 } from '../../core/webhooks/webhook.ts'
 import { call } from '../api.ts'
-import { Fault } from '../parts/fault.tsx'
-import { FaultsOfForm, InputField, SelectField, useFault, useFormFaults, verbatim } from '../parts/field.tsx'
-import { fieldsOf } from '../parts/fields-of.ts'
-import { NameField, SaveOrLeave } from '../parts/record-form.tsx'
-import { SelectorField } from '../run/selector-field.tsx'
+import {
+  FaultsOfForm,
+  fieldsOf,
+  InputField,
+  NameField,
+  SaveOrLeave,
+  SelectField,
+  useFault,
+  useFormFaults,
+  verbatim,
+} from '../parts/field.tsx'
+import { Fault } from '../parts/long-name.tsx'
+import { SelectorField } from '../run/target-field.tsx'
 import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
-import { eventsSaid, filtersSaid, formatsSaid } from './webhook-words.ts'
 
 /** Picks the events that a webhook gets. */
 function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
@@ -141,4 +150,35 @@ export function WebhookForm({ webhook, onSaved, onLeave }: WebhookFormProps) {
       </form>
     </FaultsOfForm.Provider>
   )
+}
+
+/** When each event comes. */
+const eventsSaid: Record<WebhookEvent, string> = {
+  'task.failed': 'A task has ended FAILED',
+  'task.ended': 'A task has ended, with any result',
+  'schedule.suspended': 'A schedule no longer runs',
+  'schedule.skipped': 'A slot was not run, or its task could not be started',
+  'host.offline': 'Hosts have been OFFLINE or NO LINK for a minute',
+  'host.online': 'Hosts that were reported offline are back',
+  'agent.revoked': 'The token of a host’s agent was revoked',
+  'server.restore': 'A backup was restored; pending work is held',
+}
+
+const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
+  schedule: {
+    label: 'Schedule',
+    hint: 'Only events of this schedule; * for any schedule; empty: all events',
+  },
+  script: { label: 'Script', hint: 'Only events of this stored script' },
+  createdBy: {
+    label: 'Created by',
+    hint: 'Only tasks that this user started, and schedules that this user owns',
+  },
+}
+
+export const formatsSaid: Record<WebhookFormat, string> = {
+  JSON: 'JSON, as Standard Webhooks says',
+  SLACK: 'A text for Slack',
+  TEAMS: 'A text for Teams',
+  DISCORD: 'A text for Discord',
 }

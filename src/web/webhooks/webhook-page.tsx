@@ -1,22 +1,16 @@
-import { useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { Delivery, Webhook, WebhookSaved } from '../../core/protocol/http/webhooks.ts'
 import { deliveryStatuses } from '../../core/webhooks/webhook.ts'
 import { call, withQuery } from '../api.ts'
-import { Badge } from '../parts/badge.tsx'
-import { Choice } from '../parts/choice.tsx'
-import { Facts } from '../parts/facts.tsx'
-import { Fault } from '../parts/fault.tsx'
-import { LongName } from '../parts/long-name.tsx'
-import { Time } from '../parts/time.tsx'
+import { Choice } from '../parts/field.tsx'
+import { Badge, Facts, Fault, LongName, Time } from '../parts/long-name.tsx'
 import { usePolled } from '../parts/use-polled.ts'
-import { useTitle } from '../parts/use-title.ts'
+import { copyText, useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { Deliveries } from './deliveries.tsx'
-import { SecretShown } from './secret-shown.tsx'
 import { type Told, WebhookActions } from './webhook-actions.tsx'
-import { WebhookForm } from './webhook-form.tsx'
-import { formatsSaid } from './webhook-words.ts'
+import { formatsSaid, WebhookForm } from './webhook-form.tsx'
 import { stateOf } from './webhooks-page.tsx'
 
 const mostRows = 200
@@ -153,5 +147,49 @@ export function NewWebhookPage() {
       />
       {saved && <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => open(saved)} />}
     </section>
+  )
+}
+
+/** The secret that signs what is sent, which the server shows once. Only the button closes it. */
+function SecretShown({ name, secret, onDone }: { name: string; secret: string; onDone: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const [isCopied, setCopied] = useState(false)
+  useLayoutEffect(() => {
+    dialog.current?.showModal()
+    field.current?.select()
+  }, [])
+  return (
+    <dialog ref={dialog} aria-labelledby="secret-shown" onCancel={(event) => event.preventDefault()}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          onDone()
+        }}
+      >
+        <h2 id="secret-shown">{`The secret of ‘${name}’`}</h2>
+        <p>It is shown only once. Give it to the receiver, which uses it to verify the sender.</p>
+        <input ref={field} class="code" readOnly aria-label="Secret" value={secret} />
+        <div class="actions">
+          <button
+            type="button"
+            onClick={() => {
+              field.current?.select()
+              copyText(secret)
+              setCopied(true)
+            }}
+          >
+            Copy
+          </button>
+          <span role="status" class="hint">
+            {isCopied ? 'Copied' : ''}
+          </span>
+          <span class="spring" />
+          <button type="submit" class="primary">
+            I have kept it
+          </button>
+        </div>
+      </form>
+    </dialog>
   )
 }

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import test, { type ExecutionContext } from 'ava'
-import { endProcess } from '../../../src/agent/processes/end-process.ts'
-import { identify, isAlive, type ProcessId } from '../../../src/agent/processes/machine.ts'
+import { endProcess, identify, isAlive, type ProcessId } from '../../../src/agent/processes/machine.ts'
 
 async function started(t: ExecutionContext, script: string): Promise<ProcessId> {
   const child = spawn('sh', ['-c', `${script}; echo ready; while :; do sleep 0.1; done`])

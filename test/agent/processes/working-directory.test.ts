@@ -2,8 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import test from 'ava'
-import { Inquiry } from '../../../src/agent/processes/inquiry.ts'
-import { existing, workDirFault } from '../../../src/agent/processes/working-directory.ts'
+import { existing, Inquiry, workDirFault } from '../../../src/agent/processes/inquiry.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 test('a directory that does not answer is refused, at once from then on, and holds up no other', async (t) => {

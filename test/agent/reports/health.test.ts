@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import test from 'ava'
-import { healthOf } from '../../../src/agent/reports/health.ts'
+import { healthOf } from '../../../src/agent/reports/metrics.ts'
 
 const disk = (device: string, mountPoint: string, isReadOnly: boolean) => ({
   device,

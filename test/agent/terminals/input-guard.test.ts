@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import test from 'ava'
 import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
-import { InputKey } from '../../../src/server/terminals/input-key.ts'
+import { InputKey } from '../../../src/server/terminals/input-queue.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import test from 'ava'
 import { type Answer, candidatesFor } from '../../../src/cli/completion/candidates.ts'
-import type { Lookup } from '../../../src/cli/completion/listed.ts'
-import type { Manifest } from '../../../src/cli/completion/manifest.ts'
+import type { Manifest } from '../../../src/cli/completion/kinds.ts'
+import type { Lookup } from '../../../src/cli/completion/names-cache.ts'
 import { whatIsWanted } from '../../../src/cli/completion/wanted.ts'
 
 const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import test from 'ava'
-import { kindOf, kinds } from '../../../src/cli/completion/kinds.ts'
-import type { Manifest } from '../../../src/cli/completion/manifest.ts'
+import { kindOf, kinds, type Manifest } from '../../../src/cli/completion/kinds.ts'
 
 const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest
 

@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test from 'ava'
-import { baseDirectory } from '../../../src/cli/contexts/base-directory.ts'
 import { Contexts } from '../../../src/cli/contexts/contexts.ts'
+import { baseDirectory } from '../../../src/cli/contexts/private-files.ts'
 import { cleanEnv, temporaryDirectory } from '../../fixtures/rsm.ts'
 
 test('a base directory is what its variable says, where that is an absolute path', (t) => {

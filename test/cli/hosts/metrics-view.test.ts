@@ -1,6 +1,5 @@
 import test from 'ava'
-import { renderMetrics } from '../../../src/cli/hosts/metrics-view.ts'
-import { sparkline } from '../../../src/cli/text/sparkline.ts'
+import { renderMetrics, sparkline } from '../../../src/cli/hosts/metrics-view.ts'
 import { metrics } from '../../helpers/metrics/metrics.ts'
 
 process.env['LC_ALL'] = 'C.UTF-8'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { findTaskId } from '../../../src/cli/names/names.ts'
-import { findTerminalId } from '../../../src/cli/names/terminal-names.ts'
+import { findTerminalId } from '../../../src/cli/names/task-names.ts'
 import type { Client } from '../../../src/client/client.ts'
 import { pageOf, taskOf } from '../../fixtures/fake-server.ts'
 

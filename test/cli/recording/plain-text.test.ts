@@ -1,5 +1,5 @@
 import test from 'ava'
-import { PlainText } from '../../../src/cli/recording/plain-text.ts'
+import { PlainText } from '../../../src/cli/recording/playback.ts'
 
 const escape = '\u001b'
 

@@ -1,7 +1,6 @@
 import test from 'ava'
-import { waitBetween } from '../../../src/cli/recording/pace.ts'
-import { Player } from '../../../src/cli/recording/player.ts'
-import { playerKeysOf } from '../../../src/cli/terminal/player-keys.ts'
+import { Player, waitBetween } from '../../../src/cli/recording/player.ts'
+import { playerKeysOf } from '../../../src/cli/terminal/keyboard.ts'
 import type { RecordingEvent } from '../../../src/client/services/recording.ts'
 import { until } from '../../helpers/until.ts'
 

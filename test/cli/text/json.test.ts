@@ -1,5 +1,5 @@
 import test from 'ava'
-import { jsonText } from '../../../src/cli/text/json.ts'
+import { jsonText } from '../../../src/cli/text/sanitize.ts'
 
 test('JSON holds nothing that a terminal obeys, and parses to the same data', (t) => {
   const all = Array.from({ length: 0x2100 }, (_, at) => String.fromCharCode(at)).join('')

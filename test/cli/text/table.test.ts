@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
+import { toneOf } from '../../../src/cli/text/screen.ts'
 import { type Column, columnsThatFit, renderFields, renderTable } from '../../../src/cli/text/table.ts'
 import { showShortTime, timeColumn } from '../../../src/cli/text/time.ts'
-import { toneOf } from '../../../src/cli/text/tones.ts'
 import { widthOf } from '../../../src/cli/text/width.ts'
 
 const columns: Column<{ name: string; note: string }>[] = [

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { utf8Text } from '../../../src/cli/text/utf8-text.ts'
+import { utf8Text } from '../../../src/cli/input/stdin.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { commandLine } from '../../helpers/clients/command-line.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { certificateEnds } from '../../../src/client/http/certificate.ts'
+import { certificateEnds } from '../../../src/net/connect.ts'
 import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 
 test('a certificate is looked at, trusted or not; without TLS, or without an answer, there is none', async (t) => {

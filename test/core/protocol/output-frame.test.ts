@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { decodeFromAgent, isFault, readFromAgent } from '../../../src/core/protocol/codec.ts'
-import { encode, encodeAround } from '../../../src/core/protocol/envelope.ts'
+import { encode, encodeAround } from '../../../src/core/protocol/output-frame.ts'
 
 const time = '2026-01-01T00:00:00.000Z'
 const output = (data: string) =>

@@ -1,7 +1,6 @@
 import test from 'ava'
 import { decide, type Present } from '../../../src/core/schedules/decide.ts'
-import { jitterOf } from '../../../src/core/schedules/jitter.ts'
-import { slotsOf, type Timing, timingFaults } from '../../../src/core/schedules/timing.ts'
+import { jitterOf, slotsOf, type Timing, timingFaults } from '../../../src/core/schedules/timing.ts'
 
 const minute = 60_000
 const start = Date.parse('2026-11-23T00:00:00.000Z')

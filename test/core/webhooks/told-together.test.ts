@@ -1,5 +1,5 @@
 import test from 'ava'
-import { toldTogether } from '../../../src/core/webhooks/told-together.ts'
+import { toldTogether } from '../../../src/core/webhooks/webhook.ts'
 
 const told = (since: Record<number, number>, now: number) =>
   toldTogether(new Map(Object.entries(since).map(([id, at]) => [Number(id), at])), now, 60)

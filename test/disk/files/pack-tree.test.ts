@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { LocalTemporaries } from '../../../src/cli/files/local-temporaries.ts'
+import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { topName, treeOf } from '../../../src/disk/files/pack-tree.ts'
 import { putTree } from '../../../src/disk/files/put-tree.ts'

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import { LocalTemporaries } from '../../../src/cli/files/local-temporaries.ts'
+import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { Replacement } from '../../../src/disk/files/replacement.ts'
 

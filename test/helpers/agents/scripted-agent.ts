@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import {
   type AgentHello,
   type CopyFile,
@@ -10,6 +9,7 @@ import {
   type Payloads,
   type ScriptComplete,
 } from '../../../src/core/protocol/messages.ts'
+import { subprotocol } from '../../../src/core/protocol/output-frame.ts'
 import { sendBytes, sha256Of } from '../clients/files.ts'
 import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'

@@ -3,8 +3,8 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { WebSocket, WebSocketServer } from 'ws'
-import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import { type Payloads } from '../../../src/core/protocol/messages.ts'
+import { subprotocol } from '../../../src/core/protocol/output-frame.ts'
 
 export interface Frame {
   type: string

@@ -1,12 +1,9 @@
-import type { ClusterRecord } from '../../../src/server/storage/records/cluster.ts'
-import type { ExecutionRecord } from '../../../src/server/storage/records/execution.ts'
-import type { HostRecord } from '../../../src/server/storage/records/host.ts'
+import type { ClusterRecord, HostRecord } from '../../../src/server/storage/records/host.ts'
 import type { ScheduleRecord } from '../../../src/server/storage/records/schedule.ts'
 import type { ScriptRecord } from '../../../src/server/storage/records/script.ts'
-import type { TaskRecord } from '../../../src/server/storage/records/task.ts'
+import type { ExecutionRecord, TaskRecord } from '../../../src/server/storage/records/task.ts'
 import type { TerminalRecord } from '../../../src/server/storage/records/terminal.ts'
-import type { TokenRecord } from '../../../src/server/storage/records/token.ts'
-import type { UserRecord } from '../../../src/server/storage/records/user.ts'
+import type { TokenRecord, UserRecord } from '../../../src/server/storage/records/user.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

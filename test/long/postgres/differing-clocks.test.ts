@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import type { Server } from '../../../src/core/protocol/http/servers.ts'
+import type { Server } from '../../../src/core/protocol/http/server.ts'
 import { lease } from '../../../src/server/storage/ports/cluster.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'

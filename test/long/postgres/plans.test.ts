@@ -1,6 +1,6 @@
 import type { Query } from '../../../src/server/storage/ports/store.ts'
 import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
-import { type AnyQuery, statementOf } from '../../../src/server/storage/postgres/store/where.ts'
+import { type AnyQuery, statementOf } from '../../../src/server/storage/postgres/store/reads.ts'
 import type { Noun } from '../../../src/server/storage/records/records.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { atExit, sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'

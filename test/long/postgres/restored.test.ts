@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/server/storage/ports/store.ts'
-import { sweepChanges } from '../../../src/server/storage/postgres/store/look.ts'
+import { sweepChanges } from '../../../src/server/storage/postgres/store/feed.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'
 import { atExit, dumped, startPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'

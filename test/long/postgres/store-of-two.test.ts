@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import type { Store } from '../../../src/server/storage/ports/store.ts'
-import { sweepChanges } from '../../../src/server/storage/postgres/store/look.ts'
+import { sweepChanges } from '../../../src/server/storage/postgres/store/feed.ts'
 import { openStore } from '../../helpers/servers/open-store.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { host, token, user } from '../../helpers/servers/store-records.ts'

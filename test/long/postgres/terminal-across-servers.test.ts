@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import type { Server } from '../../../src/core/protocol/http/servers.ts'
+import type { Server } from '../../../src/core/protocol/http/server.ts'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { startBalancer } from '../../helpers/cluster/balancer.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
-import type { Server } from '../../../src/core/protocol/http/servers.ts'
+import type { Server } from '../../../src/core/protocol/http/server.ts'
 import { settleTime } from '../../../src/server/storage/postgres/ownership/join.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Schedule, ScheduleSlot } from '../../../src/core/protocol/http/schedules.ts'
-import { jitterOf } from '../../../src/core/schedules/jitter.ts'
+import { jitterOf } from '../../../src/core/schedules/timing.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createPlanner } from '../../../src/server/services/schedules/planner.ts'
 import { createSlotTurn } from '../../../src/server/services/schedules/slot-turn.ts'

@@ -1,6 +1,5 @@
 import test from 'ava'
-import { createJudge } from '../../../src/server/webhooks/judge.ts'
-import { lookups } from '../../../src/server/webhooks/lookup.ts'
+import { createJudge, lookups } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
 import { startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createFirstUser } from '../../../src/server/access/first-user.ts'
+import { createFirstUser } from '../../../src/server/access/passwords.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
 test('of servers that start at once on an empty store one makes the first user, and only that one tells of it', async (t) => {

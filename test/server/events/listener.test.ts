@@ -1,7 +1,6 @@
 import test from 'ava'
 import { eventTypes } from '../../../src/core/protocol/http/events.ts'
-import { createListener } from '../../../src/server/events/listener.ts'
-import { Ring } from '../../../src/server/events/ring.ts'
+import { createListener, Ring } from '../../../src/server/events/ring.ts'
 
 const all = new Set(eventTypes)
 const newRing = () => new Ring({ frames: 3, bytes: 1000, batchBytes: 100 })

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createRate } from '../../../src/server/files/rate.ts'
+import { createRate } from '../../../src/server/files/transfers.ts'
 
 test('what goes over the rate waits as long as it takes at that rate, whoever takes it', async (t) => {
   let now = 1000

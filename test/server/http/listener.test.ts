@@ -2,10 +2,13 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { declineUpgrade } from '../../../src/server/http/declined-upgrade.ts'
-import { createListener, type ListenerLimits } from '../../../src/server/http/listener.ts'
-import { limitSockets } from '../../../src/server/http/socket-limit.ts'
-import { trackUnusedConnections } from '../../../src/server/http/unused-connections.ts'
+import {
+  createListener,
+  type ListenerLimits,
+  limitSockets,
+  trackUnusedConnections,
+} from '../../../src/server/http/listener.ts'
+import { declineUpgrade } from '../../../src/server/listeners/web-sockets.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
 function opened(t: ExecutionContext, port: number): Socket {

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createRequestLevel } from '../../../src/server/http/request-level.ts'
+import { createRequestLevel } from '../../../src/server/http/app.ts'
 
 test('checks of readiness are logged when their answer changes only', (t) => {
   const levelOf = createRequestLevel()

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { type BacklogShare, createBacklog } from '../../../src/server/listeners/backlog.ts'
+import { type BacklogShare, createBacklog } from '../../../src/server/listeners/link-bounds.ts'
 
 const megabyte = 1024 * 1024
 

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { costOf, FrameRate } from '../../../src/server/listeners/frame-rate.ts'
+import { costOf, FrameRate } from '../../../src/server/listeners/link-bounds.ts'
 
 test('64 executions may resend all their output at once and then run at full rate', (t) => {
   const rate = new FrameRate()

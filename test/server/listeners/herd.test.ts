@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { createAdmission } from '../../../src/server/listeners/admission.ts'
+import { createAdmission } from '../../../src/server/listeners/agent-listener.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
 const herd = 1500

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { shareToClose } from '../../../src/server/listeners/shedding.ts'
+import { shareToClose } from '../../../src/server/listeners/web-sockets.ts'
 
 /** Links that are left, second by second, of so many. */
 function* left(links: number, from: number, to: number) {

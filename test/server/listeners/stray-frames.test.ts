@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createStrayAllowance, StrayFrames } from '../../../src/server/listeners/stray-frames.ts'
+import { createStrayAllowance, StrayFrames } from '../../../src/server/listeners/link-bounds.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { Registry } from 'prom-client'
-import { lookedAt } from '../../../src/server/metrics/looked-at.ts'
+import { lookedAt } from '../../../src/server/metrics/gauges.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 
 test('a scrape leaves out a gauge that does not answer, and shows the others', async (t) => {

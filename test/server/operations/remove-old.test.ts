@@ -1,6 +1,6 @@
 import test from 'ava'
 import { Mutex } from '../../../src/core/mutex.ts'
-import { createRemoval } from '../../../src/server/operations/remove-old.ts'
+import { createRemoval } from '../../../src/server/operations/housekeeping/retention.ts'
 
 test('while a backup is made a removal is refused at once, and what would go is still told', async (t) => {
   const none = { tasks: 0, bytes: 0 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import type { ClusterRecord } from '../../../src/server/storage/records/cluster.ts'
+import type { ClusterRecord } from '../../../src/server/storage/records/host.ts'
 import { rejects } from '../../contracts/rejects.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { register } from '../../../src/server/services/registration.ts'
-import { standing } from '../../../src/server/storage/ports/standing.ts'
+import { standing } from '../../../src/server/storage/ports/caller.ts'
 import { hostFactsContract } from '../../contracts/host-facts.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 

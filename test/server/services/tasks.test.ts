@@ -1,6 +1,6 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { fillHostSets } from '../../../src/server/services/tasks/host-sets.ts'
+import { fillHostSets } from '../../../src/server/services/tasks.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'

@@ -1,6 +1,5 @@
 import test from 'ava'
-import { createJudge } from '../../../src/server/webhooks/judge.ts'
-import { judgedAddresses } from '../../../src/server/webhooks/lookup.ts'
+import { createJudge, judgedAddresses } from '../../../src/server/webhooks/judge.ts'
 
 const judge = createJudge({ insecure: true, allow: ['127.0.0.0/8'] })
 

@@ -6,7 +6,7 @@ import { generate } from 'selfsigned'
 import { proxySetting } from '../../../src/net/proxy.ts'
 import { createJudge } from '../../../src/server/webhooks/judge.ts'
 import { createPost } from '../../../src/server/webhooks/post.ts'
-import { newSecret, signed } from '../../../src/server/webhooks/sign.ts'
+import { newSecret, signed } from '../../../src/server/webhooks/sender.ts'
 import { isSigned, startRawReceiver, startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { Webhook } from 'standardwebhooks'
-import { newSecret, signed } from '../../../src/server/webhooks/sign.ts'
+import { newSecret, signed } from '../../../src/server/webhooks/sender.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { startReceiver } from '../../helpers/servers/webhook-receiver.ts'
 

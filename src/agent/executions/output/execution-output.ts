@@ -4,8 +4,17 @@ import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { Stream } from '../../../core/tasks/task.ts'
 import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
-import { headOf, keepOrigin, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
-import { incompleteTail } from './utf8.ts'
+import {
+  headOf,
+  incompleteTail,
+  keepOrigin,
+  openSpool,
+  readAt,
+  remember,
+  type Spool,
+  size,
+  tailOf,
+} from './spool.ts'
 
 const chunkBytes = 64 * 1024
 const tailBytes = 64 * 1024

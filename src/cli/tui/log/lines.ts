@@ -1,6 +1,6 @@
 import type { LogEntry } from '../../../core/protocol/http/logs.ts'
 import type { Stream } from '../../../core/tasks/task.ts'
-import { phaseMark } from '../../output/phase-heads.ts'
+import { phaseMark } from '../../output/lines.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 

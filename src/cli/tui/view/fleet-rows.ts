@@ -1,17 +1,25 @@
-import { reasonNow, type ShownStatus, shownStatus, shownStatuses } from '../../../core/hosts/host-status.ts'
+import {
+  canBeReached,
+  reasonNow,
+  type ShownStatus,
+  shownStatus,
+  shownStatuses,
+} from '../../../core/hosts/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
+import { foldNodeset } from '../../../core/selector/nodeset.ts'
+import { shortened } from '../../../core/text/pieces.ts'
 import { standingOf } from '../../hosts/standing.ts'
 import { showTags } from '../../hosts/view.ts'
 import { tallyOf } from '../../task/task-state.ts'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/bytes.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
+import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, fitRight, spread, widthOfSpans } from './fit.ts'
-import { type Glyph, glyph } from './glyphs.ts'
+import { fit, fitRight, type Glyph, glyph, spread, widthOfSpans } from './fit.ts'
 import { hostLooks, shortTime } from './host-row.ts'
 import { progressRow } from './layout.ts'
 
@@ -120,4 +128,30 @@ export function aboutHost(host: Host, now: number): Span[][] {
   const state = shownStatus(host)
   const alarm = state === 'ONLINE' ? {} : { style: { ...hostLooks[state].style, bold: true } }
   return [...lines.map((text, at): Span[] => [{ text, ...(at === 0 ? alarm : {}) }]), []]
+}
+
+const longestNames = 400
+const widest = 70
+
+export function runQuestion(
+  command: string,
+  hosts: readonly Pick<Host, 'hostname' | 'status' | 'agent'>[],
+  server: string,
+  cols: number,
+): Span[][] {
+  const wrapped = (text: string) => partsOf(sanitizeLine(text), Math.max(1, Math.min(widest, cols - 6)))
+  const lines = (text: string, style: Span['style'] = {}) =>
+    wrapped(text).map((part): Span[] => [{ text: part, style }])
+  const away = hosts.filter((host) => !canBeReached(host)).length
+  const names = shortened(foldNodeset(hosts.map(({ hostname }) => hostname)), longestNames, '...')
+  return [
+    ...lines(`Run on ${counted(hosts.length, 'host')} of ${server}?`, { bold: true }),
+    [],
+    ...lines(command, { fg: 'cyan' }),
+    [],
+    ...lines(names),
+    ...(away === 0 ? [] : lines(`${away} of them can't be reached now`, { fg: 'red' })),
+    [],
+    [{ text: 'y', style: { bold: true } }, { text: '  run it; any other key does not' }],
+  ]
 }

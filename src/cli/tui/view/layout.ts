@@ -1,8 +1,6 @@
 import { widthOf } from '../../text/width.ts'
-import type { Frame, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
-import { fitSpans, rowOf, spread, widthOfSpans } from './fit.ts'
-import { type Glyph, glyph } from './glyphs.ts'
-import type { Prompt } from './prompt.ts'
+import type { Frame, Key, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
+import { fitSpans, type Glyph, glyph, rowOf, spread, widthOfSpans } from './fit.ts'
 
 /** Narrower than this only the pane in use is shown. */
 const narrowest = 50
@@ -134,4 +132,30 @@ function progressBar(width: number, parts: readonly Part[], all: number): Span[]
   }
   const rest = { text: glyph('rest').repeat(Math.max(0, width - drawn)), style: { dim: true } }
   return drawn < width ? [...spans, rest] : spans
+}
+
+/** No text that is looked for is longer. */
+const longest = 200
+
+export class Prompt {
+  readonly label: string
+  text: string
+
+  constructor(label: string, text = '') {
+    this.label = label
+    this.text = text
+  }
+
+  /** `done` with Enter, `left` with Escape or a Backspace too many. */
+  key({ name, text }: Key): 'typed' | 'done' | 'left' {
+    if (name === 'enter') return 'done'
+    if (name === 'escape' || name === 'C-c') return 'left'
+    if (name === 'backspace') {
+      if (this.text === '') return 'left'
+      this.text = this.text.replace(/.$/su, '')
+    } else if (name === 'C-u') this.text = ''
+    else if (name === 'C-w') this.text = this.text.trimEnd().replace(/(?<!\S)\S+$/, '')
+    else if (text !== null && this.text.length < longest) this.text += text
+    return 'typed'
+  }
 }

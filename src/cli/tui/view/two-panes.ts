@@ -2,11 +2,18 @@ import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { assemble, type Focus, footOf, type Keys, type Panes, type Parts, panesOf } from './layout.ts'
+import {
+  assemble,
+  type Focus,
+  footOf,
+  type Keys,
+  type Panes,
+  type Parts,
+  type Prompt,
+  panesOf,
+} from './layout.ts'
 import { stepOf } from './list.ts'
-import { overlay } from './overlay.ts'
-import type { Prompt } from './prompt.ts'
-import type { Report } from './report.ts'
+import { overlay, type Report } from './overlay.ts'
 
 const wheelStep = 3
 

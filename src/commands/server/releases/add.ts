@@ -8,7 +8,7 @@ import { withIncoming } from '../../../cli/command/incoming.ts'
 import { needed } from '../../../cli/flags/checks.ts'
 import { readNamedFile } from '../../../cli/input/named-file.ts'
 import { RsmError } from '../../../core/errors.ts'
-import { buildOf } from '../../../core/join/builds.ts'
+import { buildOf } from '../../../core/release.ts'
 
 export default class ServerReleasesAdd extends LocalCommand {
   static override summary = 'Offer an executable of rsm to hosts'

@@ -1,7 +1,26 @@
 import { rights, roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
-import { Code } from './totp.ts'
+
+export const TotpCreate = Closed(
+  { currentPassword: Type.String({ minLength: 1, maxLength: 1024 }) },
+  { examples: [{ currentPassword: 'correct horse battery' }] },
+)
+export type TotpCreate = Static<typeof TotpCreate>
+
+/** What an authenticator app takes: the secret as base32, or the URI as a QR code. Shown this once. */
+export const TotpCreated = Type.Object({ secret: Type.String(), uri: Type.String() })
+export type TotpCreated = Static<typeof TotpCreated>
+
+/** Six digits of the app; or a recovery code, where logins take codes already. */
+const Code = Type.String({ minLength: 6, maxLength: 32 })
+
+export const TotpConfirm = Closed({ code: Code }, { examples: [{ code: '492039' }] })
+export type TotpConfirm = Static<typeof TotpConfirm>
+
+/** Each stands in for a code once; shown only once. */
+export const TotpConfirmed = Type.Object({ recoveryCodes: Type.Array(Type.String()) })
+export type TotpConfirmed = Static<typeof TotpConfirmed>
 
 export const Role = Type.Enum([...roles])
 const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })
@@ -113,3 +132,53 @@ export const LoginResult = Type.Object({
   user: Type.Object({ id: Id, username: Type.String(), role: Role }),
 })
 export type LoginResult = Static<typeof LoginResult>
+
+/** A login of one's own that still lasts (contract §2). */
+export const Session = Type.Object({
+  id: Id,
+  /** The one that makes this call. */
+  current: Type.Boolean(),
+  /** Where it was logged in from, and the `User-Agent` of that call; null where that is not known. */
+  address: Nullable(Type.String()),
+  userAgent: Nullable(Type.String()),
+  createdAt: Time,
+  lastUsedAt: Time,
+  /** When it ends unless it is used before. */
+  expiresAt: Time,
+})
+export type Session = Static<typeof Session>
+
+/** How many sessions were ended. */
+export const SessionsEnded = Type.Object({ ended: Type.Integer({ minimum: 0 }) })
+export type SessionsEnded = Static<typeof SessionsEnded>
+
+/** Days that a personal access token lives if nothing is said (contract §2). */
+export const defaultTokenDays = 90
+
+export const TokenCreate = Closed(
+  {
+    name: Line(128),
+    role: Type.Optional(Role),
+    /** Of role ADMIN: whether it may write users, enrollment tokens and webhooks, which outlast it. */
+    admin: Type.Optional(Type.Boolean()),
+    expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
+  },
+  { examples: [{ name: 'pipeline', role: 'OPERATOR', expiresInDays: 90 }] },
+)
+export type TokenCreate = Static<typeof TokenCreate>
+
+/** A personal access token, for pipelines; its text is shown once, when it is made. */
+export const Token = Type.Object({
+  id: Id,
+  name: Nullable(Type.String()),
+  role: Role,
+  /** Whether it may write users, enrollment tokens and webhooks. */
+  admin: Type.Boolean(),
+  createdAt: Time,
+  lastUsedAt: Time,
+  expiresAt: Time,
+})
+export type Token = Static<typeof Token>
+
+export const TokenCreated = Type.Object({ ...Token.properties, token: Type.String() })
+export type TokenCreated = Static<typeof TokenCreated>

@@ -3,12 +3,17 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { StringDecoder } from 'node:string_decoder'
 import type { ClientChannel } from 'ssh2'
-import { type Installed, readFailure, readInstalled, type SaidFailure } from '../../../core/join/installed.ts'
-import { type Remote, remoteLine } from '../../../core/join/remote-line.ts'
+import {
+  type Installed,
+  type Remote,
+  readFailure,
+  readInstalled,
+  remoteLine,
+  type SaidFailure,
+} from '../../../core/join/installed.ts'
 import type { Stream } from '../../../core/tasks/task.ts'
 import { printable } from '../../../core/text/printable.ts'
-import type { Connection } from './connection.ts'
-import { InstallFault } from './install-fault.ts'
+import { type Connection, InstallFault } from './connection.ts'
 
 /** Takes what a host prints, as text. */
 export type Say = (stream: Stream, text: string) => void

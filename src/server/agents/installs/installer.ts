@@ -1,5 +1,5 @@
-import { architectures, buildName } from '../../../core/join/builds.ts'
 import { readJoin } from '../../../core/join/join-string.ts'
+import { architectures, buildName } from '../../../core/release.ts'
 import { printable } from '../../../core/text/printable.ts'
 import type { Clock } from '../../../disk/clock.ts'
 import { ownText } from '../../../disk/own-files.ts'
@@ -9,15 +9,11 @@ import type { Keys } from '../../storage/ports/keys.ts'
 import type { Store } from '../../storage/ports/store.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
-import type { Joining } from '../releases/joining.ts'
+import type { Joining } from '../releases/handed-out.ts'
 import type { HandedFile, Releases } from '../releases/releases.ts'
-import { accessOf } from './access.ts'
-import { connect } from './connection.ts'
+import { accessOf, connect, InstallFault } from './connection.ts'
 import { Conversation, type Say, usualPatience } from './conversation.ts'
-import { pinnedKey } from './host-key.ts'
-import { InstallFault } from './install-fault.ts'
-import { untilLinked } from './joined-agent.ts'
-import { hostToken } from './token.ts'
+import { hostToken, untilLinked } from './joined-agent.ts'
 
 export interface InstallerParts {
   readonly store: Store
@@ -142,5 +138,52 @@ export function createInstaller(parts: InstallerParts): Install {
       signal.removeEventListener('abort', stop)
       connection.close()
     }
+  }
+}
+
+interface Parts {
+  readonly store: Store
+  readonly facts: LocalFacts
+}
+
+/** What is pinned of a host, and the way to judge the key that it shows. */
+interface PinnedKey {
+  judge(key: string): Promise<string | null>
+  /** What was pinned now, for this was the first time; null otherwise. */
+  readonly taken: string | null
+}
+
+/**
+ * The first key that a host shows is pinned, on disk before a credential leaves; another one is refused from then on (contract
+ * §10), until an ADMIN forgets it.
+ */
+function pinnedKey({ store, facts }: Parts, host: HostRecord): PinnedKey {
+  const { id, hostname, ip, sshPort } = host
+  let taken: string | null = null
+  return {
+    get taken() {
+      return taken
+    },
+    async judge(key) {
+      const pinned = await store.transact(async (tx) => {
+        const current = await tx.get('hosts', id)
+        // What was opened may not go where it was not meant for.
+        if (!current || current.ip !== ip || current.sshPort !== sshPort) return null
+        const before = current.hostKey ?? null
+        if (before === null) tx.put('hosts', { ...current, hostKey: key })
+        return { before }
+      })
+      if (pinned === null) return `${hostname} was changed or removed meanwhile; nothing was sent`
+      if (pinned.before === null) {
+        taken = key
+        facts.publish('hostKeyPinned', { hostId: id, hostname, key })
+        return null
+      }
+      if (pinned.before === key) return null
+      return (
+        `host key changed: ${pinned.before} is pinned, and ${key} was shown; nothing was sent. ` +
+        `Once you know that it is the right host: rsm hosts edit ${hostname} --host-key ''`
+      )
+    },
   }
 }

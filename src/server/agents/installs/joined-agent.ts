@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Joined } from '../../../core/join/installed.ts'
 import { printable } from '../../../core/text/printable.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
+import { newToken } from '../../access/credentials.ts'
 import type { Links } from '../../storage/ports/cluster.ts'
 import type { Store } from '../../storage/ports/store.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
-import { InstallFault } from './install-fault.ts'
+import { InstallFault } from './connection.ts'
 
 interface Parts {
   readonly store: Store
@@ -61,4 +63,50 @@ export async function untilLinked(
     signal.throwIfAborted()
   }
   throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)
+}
+
+/** Milliseconds: what was begun on a host may still need it after the task has given up. */
+const life = 3600_000
+
+/** A single-use enrollment token for a host that there is (contract §3). */
+interface HostToken {
+  /** Of its record. */
+  readonly id: number
+  readonly token: string
+  /** For one that nobody needs any more; one that was used stays. */
+  drop(): Promise<void>
+}
+
+export async function hostToken(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { id: hostId, hostname }: HostRecord,
+  createdBy: string,
+): Promise<HostToken> {
+  const { token, tokenHash } = newToken('enrollment')
+  const now = clock.now()
+  const id = await store.transact(async (tx) => {
+    const id = await tx.nextId('enrollments')
+    tx.put('enrollments', {
+      id,
+      name: `install of ${hostname}`,
+      tokenHash,
+      maxUses: 1,
+      uses: 0,
+      tags: {},
+      clusterId: null,
+      hostId,
+      createdBy,
+      createdAt: isoTime(now),
+      expiresAt: isoTime(now + life),
+    })
+    return id
+  })
+  return {
+    id,
+    token,
+    drop: () =>
+      store.transact(async (tx) => {
+        if ((await tx.get('enrollments', id))?.uses === 0) tx.remove('enrollments', id)
+      }),
+  }
 }

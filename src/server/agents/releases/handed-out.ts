@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
-import { isLoopback } from '../../../core/loopback.ts'
-import { normalUrl } from '../../../core/server-url.ts'
+import { type Join, joinLine, joinString } from '../../../core/join/join-string.ts'
+import { isLoopback, normalUrl, readPin, showPin } from '../../../core/server-url.ts'
+import { sha256, type UnchangingFile, unchangingFile } from '../../../disk/digest.ts'
 import type { Log } from '../../../disk/log.ts'
+import { ownText } from '../../../disk/own-files.ts'
 import type { Clients } from '../../access/client-address.ts'
+import type { Certificate } from '../../tls/certificate.ts'
 import type { Tls } from '../../tls/tls.ts'
-import { type Installer, readInstaller } from './installer.ts'
-import { createJoining, type Joining } from './joining.ts'
 import { openReleases, type Releases } from './releases.ts'
 
 /** What a host gets that has no rsm yet, and what it is told. */
@@ -61,5 +62,67 @@ export async function openHandedOut(
       ownUrl = `${tls === null ? 'http' : 'https'}://${named}:${port}`
     },
     mayGoTo: (request) => isSafe || clients.schemeOf(request) === 'https',
+  }
+}
+
+/** `/install.sh`: the same bytes for whoever asks. */
+interface Installer extends UnchangingFile {
+  readonly sha256: string
+}
+
+function readInstaller(): Installer {
+  const text = ownText('packaging/install.sh')
+  return { ...unchangingFile('text/x-shellscript; charset=utf-8', Buffer.from(text)), sha256: sha256(text) }
+}
+
+/** How a host is told to join this server. */
+export interface Joining {
+  /**
+   * By which hosts reach the server: `--public-url`, else the one that the caller gives, else where it listens; null where that
+   * is every address.
+   */
+  urlFor(given: string | undefined): string | null
+  /** Of an enrollment token; both null while no URL is known. Errors: `usage` for a URL or fingerprint that is none. */
+  describe(
+    token: string,
+    from: { readonly url?: string | undefined; readonly fingerprint?: string | undefined },
+  ): Promise<{ join: string | null; line: string | null }>
+}
+
+interface JoiningParts {
+  /** As hosts reach the server, whoever asks (`--public-url`). */
+  readonly publicUrl?: string | undefined
+  /** Where it listens, as hosts may reach it; null until it does, and on every address. */
+  readonly ownUrl: () => string | null
+  /** In force now; null without TLS. */
+  readonly certificate: () => Certificate | null
+  /** Whether `/install.sh` and `/dl` answer: without TLS, other than on loopback, what comes from them can be anyone's. */
+  readonly isHandedOut: boolean
+  readonly releases: Pick<Releases, 'builds'>
+  readonly scriptSha256: string
+}
+
+/** The pin that a join string holds: only where no authority vouches for the server, or the caller pins it too. */
+function fingerprintOf(own: Certificate | null, pinned: string | undefined): string | undefined {
+  if (pinned === undefined) return own?.selfSigned ? own.fingerprint : undefined
+  const pin = showPin(readPin(pinned))
+  // Of the certificate that serves: its key is what curl can pin, and what lasts.
+  return own !== null && pin === own.certificatePin ? own.fingerprint : pin
+}
+
+function createJoining(parts: JoiningParts): Joining {
+  const { publicUrl, ownUrl, certificate, isHandedOut, releases, scriptSha256 } = parts
+  return {
+    urlFor: (given) => publicUrl ?? given ?? ownUrl(),
+    async describe(token, from) {
+      const url = publicUrl ?? from.url
+      if (url === undefined) return { join: null, line: null }
+      const fingerprint = url.startsWith('https:')
+        ? fingerprintOf(certificate(), from.fingerprint)
+        : undefined
+      const join: Join = { url, token, ...(fingerprint !== undefined && { fingerprint }) }
+      const handedOut = isHandedOut ? { builds: await releases.builds(), scriptSha256 } : null
+      return { join: joinString(join), line: joinLine(join, handedOut) }
+    },
   }
 }

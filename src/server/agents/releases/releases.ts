@@ -4,18 +4,19 @@ import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RsmError } from '../../../core/errors.ts'
+import type { Release } from '../../../core/protocol/control.ts'
 import {
   type Architecture,
   architectures,
   type Build,
   buildName,
   buildOf,
-} from '../../../core/join/builds.ts'
-import type { Release } from '../../../core/protocol/control.ts'
-import { type ReleaseSignature, readReleaseSignature } from '../../../core/release.ts'
+  type ReleaseSignature,
+  readReleaseSignature,
+} from '../../../core/release.ts'
 import { replaceDurably, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
-import { ownExecutable } from '../../../disk/own-executable.ts'
+import { ownExecutable } from '../../../disk/own-files.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../../disk/release-key.ts'
 
 /** A file as `/dl` hands it out. */

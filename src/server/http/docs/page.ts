@@ -1,3 +1,7 @@
+import { type UnchangingFile, unchangingFile } from '../../../disk/digest.ts'
+import { ownFile } from '../../../disk/own-files.ts'
+import { keptFiles } from '../unchanging-file.ts'
+
 /** The page that shows the API's document, with Swagger UI. */
 export const html = `<!doctype html>
 <html lang="en">
@@ -42,3 +46,27 @@ export const contentSecurityPolicy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
+
+const css = 'text/css; charset=utf-8'
+const javascript = 'text/javascript; charset=utf-8'
+
+/** The files of Swagger UI that the page takes: the build copies them from @fastify/swagger-ui to dist/docs. */
+const shipped: Record<string, string> = {
+  'swagger-ui.css': css,
+  'swagger-ui-bundle.js': javascript,
+  'favicon-32x32.png': 'image/png',
+}
+
+export const page: UnchangingFile = unchangingFile('text/html; charset=utf-8', Buffer.from(html))
+const start: UnchangingFile = unchangingFile(javascript, Buffer.from(startScript))
+
+async function readShipped(name: string, mediaType: string): Promise<UnchangingFile> {
+  return unchangingFile(mediaType, ownFile(`dist/docs/${name}`))
+}
+
+const shippedFile = keptFiles(shipped, readShipped)
+
+/** A file of the page by its name; undefined for one that the page does not take. */
+export async function docsFile(name: string): Promise<UnchangingFile | undefined> {
+  return name === 'start.js' ? start : shippedFile(name)
+}

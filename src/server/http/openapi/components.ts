@@ -1,5 +1,24 @@
-import { schemaNames } from './named-schemas.ts'
-import type { Schema } from './schema.ts'
+import * as agent from '../../../core/protocol/http/agent.ts'
+import * as audit from '../../../core/protocol/http/audit.ts'
+import * as clusters from '../../../core/protocol/http/clusters.ts'
+import * as common from '../../../core/protocol/http/common.ts'
+import * as enrollments from '../../../core/protocol/http/enrollments.ts'
+import * as events from '../../../core/protocol/http/events.ts'
+import * as files from '../../../core/protocol/http/files.ts'
+import * as hostAgent from '../../../core/protocol/http/host-agent.ts'
+import * as hosts from '../../../core/protocol/http/hosts.ts'
+import * as logs from '../../../core/protocol/http/logs.ts'
+import * as schedules from '../../../core/protocol/http/schedules.ts'
+import * as scripts from '../../../core/protocol/http/scripts.ts'
+import * as server from '../../../core/protocol/http/server.ts'
+import * as servers from '../../../core/protocol/http/server.ts'
+import * as tasks from '../../../core/protocol/http/tasks.ts'
+import * as terminals from '../../../core/protocol/http/terminals.ts'
+import * as sessions from '../../../core/protocol/http/users.ts'
+import * as tokens from '../../../core/protocol/http/users.ts'
+import * as totp from '../../../core/protocol/http/users.ts'
+import * as users from '../../../core/protocol/http/users.ts'
+import * as webhooks from '../../../core/protocol/http/webhooks.ts'
 
 /** The schemas of the document that have a name, and how the others refer to them. */
 export interface Components {
@@ -54,4 +73,97 @@ export function createComponents(): Components {
   }
 
   return { refer, schemas }
+}
+
+/** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
+const modules: readonly object[] = [
+  agent,
+  audit,
+  clusters,
+  common,
+  enrollments,
+  events,
+  files,
+  hostAgent,
+  hosts,
+  logs,
+  schedules,
+  scripts,
+  server,
+  servers,
+  tasks,
+  terminals,
+  sessions,
+  tokens,
+  totp,
+  users,
+  webhooks,
+]
+
+/** Objects, enumerations and alternatives deserve a name in a client; a text with a bound, or null, does not. */
+const worthNaming = ({ type, anyOf = [] }: Schema): boolean =>
+  type === 'object' || (type === undefined && anyOf.every((one) => one.type !== 'null'))
+
+/**
+ * Finds the name under which a schema is exported. By identity; where typebox made a copy (`Type.Optional` does), by
+ * what it says.
+ */
+function schemaNames(): (schema: Schema) => string | undefined {
+  const byIdentity = new Map<Schema, string>()
+  const byText = new Map<string, string>()
+  for (const [name, value] of modules.flatMap((module) => Object.entries(module))) {
+    if (!isSchema(value) || !worthNaming(value)) continue
+    byIdentity.set(value, name)
+    const text = JSON.stringify(value)
+    if (!byText.has(text)) byText.set(text, name)
+  }
+  return (schema) => {
+    if (!worthNaming(schema)) return undefined
+    return byIdentity.get(schema) ?? byText.get(JSON.stringify(schema)) ?? pageName(schema, byIdentity)
+  }
+}
+
+/** `PageOf(Host)` is made where it is used: it is called after what it lists. */
+function pageName({ properties }: Schema, names: ReadonlyMap<Schema, string>): string | undefined {
+  const item = properties?.['totalElements'] === undefined ? undefined : properties['content']?.items
+  const name = item === undefined ? undefined : names.get(item)
+  return name === undefined ? undefined : `${name}Page`
+}
+
+/** A JSON Schema of draft 2020-12, as far as the schemas of ours use it. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly description?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly examples?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly patternProperties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly propertyNames?: Schema
+}
+
+function isSchema(value: unknown): value is Schema {
+  if (typeof value !== 'object' || value === null) return false
+  return 'type' in value || 'enum' in value || 'anyOf' in value
+}
+
+const samples: Record<string, unknown> = { boolean: true, integer: 1, number: 1, object: {}, string: 'text' }
+
+/** An example of a schema: its own, or one made of its required properties. */
+export function exampleOf(schema: Schema): unknown {
+  const { type = '', examples, properties, required = [], items, anyOf } = schema
+  if (examples) return examples[0]
+  if ('const' in schema) return schema.const
+  if (schema.enum) return schema.enum[0]
+  if (anyOf?.[0]) return exampleOf(anyOf[0])
+  if (items) return [exampleOf(items)]
+  if (!properties) return samples[type]
+  return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name] ?? {})]))
 }

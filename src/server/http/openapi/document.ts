@@ -1,5 +1,5 @@
+import type { Tag } from '../operation/operation.ts'
 import { createComponents } from './components.ts'
-import { conventions, securitySchemes, tagDescriptions } from './description.ts'
 import { errorComponent, errorSchemas, type ResponseErrorCode } from './errors.ts'
 import { describeOperation, type RoutedOperation, templated } from './operations.ts'
 
@@ -37,4 +37,55 @@ export function apiDocument(operations: readonly RoutedOperation[], version: str
       schemas: Object.fromEntries(schemas),
     },
   }
+}
+
+/** What holds for every operation (contract §1), as the document's first page says it. */
+const conventions = `Runs shell scripts on many hosts, shows the output live, and keeps the result.
+
+**Envelope.** Every answer in JSON is \`{code, message, data}\`, or \`{code, message, errors?}\` when it fails; \`code\`
+is the HTTP status and \`errors\` names every field at fault. Media types other than JSON come bare.
+
+**Ids** are positive integers, ascending and never used again; a \`taskId\` is opaque text that sorts by time.
+
+**Times** are ISO 8601 in UTC with milliseconds. \`timeout\`, \`uptime\`, \`heartbeatInterval\` and \`metricsInterval\`
+are seconds, \`duration\` is milliseconds.
+
+**Lists** take \`page\`, from 0, and \`size\`, 1 to 500 and 20 by default; a page past the end is empty.
+
+**Bodies** of users' calls are closed: a field that is not known is a 400 that names it. \`PATCH\` is a JSON merge
+patch (RFC 7396): objects merge, \`null\` removes. A body may be left out where none of it is required.
+
+**Order of checks:** 401, 403, 404 and 405, 413 and 415, 400, 409. A known path with a method that it has not is 405,
+with \`Allow\`. Every answer has \`X-Request-Id\`: the caller's own, if it is well-formed.
+
+A 2xx on a write means that the write is on disk.`
+
+const tagDescriptions: Record<Tag, string> = {
+  agents: 'What agents call: registration, heartbeat, metrics, configuration.',
+  audit: 'Who did what, and when.',
+  authentication: 'Logging in and out, and the current user.',
+  clusters: 'Named groups of hosts: listed by id, or chosen by a selector.',
+  'enrollment tokens': 'Tokens with which new agents register.',
+  events: 'Changes as they happen.',
+  files: 'Files for hosts: uploads, which tasks then copy or give to scripts to read.',
+  hosts: 'The hosts that scripts run on, and their state.',
+  schedules: 'Scripts and copies at set times.',
+  scripts: 'Stored scripts, with their versions.',
+  server: 'The server itself: health, measurements, and this document.',
+  tasks: 'Runs of a script on hosts: start, watch, cancel, retry.',
+  terminals: 'Interactive sessions on hosts, and their recordings.',
+  tokens: 'Personal access tokens, for pipelines.',
+  users: 'Who may use the server.',
+  webhooks: 'Events sent to URLs, and their deliveries.',
+}
+
+/** The one kind of credential; its prefix says what it is (contract §2). */
+const securitySchemes = {
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    description: `\`Authorization: Bearer TOKEN\`. The prefix of a token says what it is: \`rsm_ses_\` a session, from
+\`POST /api/auth/login\`; \`rsm_pat_\` a personal access token, for pipelines, from \`POST /api/tokens\`; \`rsm_agt_\` an
+agent, from \`POST /api/agent/register\`; \`rsm_enr_\` an enrollment, from \`POST /api/enrollment-tokens\`.`,
+  },
 }

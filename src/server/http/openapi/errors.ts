@@ -1,6 +1,6 @@
 import { type ErrorCode, httpStatus, RsmError } from '../../../core/errors.ts'
 import type { Operation } from '../operation/operation.ts'
-import type { Schema } from './schema.ts'
+import type { Schema } from './components.ts'
 
 export type ResponseErrorCode = Exclude<
   ErrorCode,

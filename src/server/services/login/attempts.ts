@@ -1,6 +1,6 @@
 import { RsmError } from '../../../core/errors.ts'
 import { Mutex } from '../../../core/mutex.ts'
-import { sourceOf } from '../../access/source.ts'
+import { sourceOf } from '../../access/client-address.ts'
 import type { ShortLived } from '../../storage/ports/short-lived.ts'
 
 /** Failures of one username from one address, or /64 of IPv6, before the answer is 429. */

@@ -1,10 +1,9 @@
 import type { CarriedBytes, LogQuery } from '../../../core/protocol/http/logs.ts'
-import { formatEvent } from '../../../core/protocol/sse.ts'
+import { formatEvent } from '../../../core/protocol/output-frame.ts'
 import type { TaskResult } from '../../../core/tasks/task.ts'
-import { movesFiles } from '../../files/carried.ts'
+import { type Carried, movesFiles } from '../../files/carried.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
-import { carriedNews } from './carried-news.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 
 /** Milliseconds until a hint that was lost is made up for. */
@@ -106,3 +105,23 @@ const hostEvents = (results: readonly TaskResult[]) =>
 
 const carriedEvent = (hosts: CarriedBytes['hosts']) =>
   hosts.length === 0 ? '' : formatEvent('carried', { hosts } satisfies CarriedBytes)
+
+/**
+ * For one follower of a task: each call answers the hosts of which more of their file has passed since the one before; of `hostId` alone,
+ * where that is given.
+ */
+function carriedNews(
+  { passed }: Pick<Carried, 'passed'>,
+  taskId: string,
+  hostId: number | undefined,
+): () => CarriedBytes['hosts'] {
+  let told: ReadonlyMap<number, number> = new Map()
+  return () => {
+    const now = passed(taskId)
+    const news = [...now]
+      .filter(([id, bytes]) => told.get(id) !== bytes && (hostId === undefined || hostId === id))
+      .map(([id, bytes]) => ({ hostId: id, bytes }))
+    told = now
+    return news
+  }
+}

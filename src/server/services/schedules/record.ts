@@ -8,7 +8,7 @@ import type {
 } from '../../../core/protocol/http/schedules.ts'
 import { type AdHocScript, type GateOption, runOptions } from '../../../core/protocol/http/tasks.ts'
 import { type Slots, slotsIfKnown, type Timing } from '../../../core/schedules/timing.ts'
-import { firstLine } from '../../../core/scripts/first-line.ts'
+import { firstLine } from '../../../core/scripts/script-form.ts'
 import { isoTime } from '../../../disk/clock.ts'
 import { pick } from '../../storage/pick.ts'
 import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.ts'

@@ -1,7 +1,6 @@
 import { may, reaches } from '../../../core/permissions.ts'
-import { stillAllowed } from '../../access/still-allowed.ts'
-import type { UserCaller } from '../../storage/ports/caller.ts'
-import { refusal } from '../../storage/ports/standing.ts'
+import { stillAllowed } from '../../access/credentials.ts'
+import { refusal, type UserCaller } from '../../storage/ports/caller.ts'
 import type { Reads, Transaction } from '../../storage/ports/store.ts'
 import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 

@@ -1,10 +1,9 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
 import type { ExecutionOptions, Install, Target } from '../../../core/protocol/http/tasks.ts'
-import type { UserCaller } from '../../storage/ports/caller.ts'
-import { demand, demandLasting } from '../../storage/ports/standing.ts'
+import { demand, demandLasting, type UserCaller } from '../../storage/ports/caller.ts'
 import type { InstallOrder } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
-import { checkedAddress } from '../server-address.ts'
+import { checkedAddress } from '../enrollments.ts'
 import { batchFaults, hostsOf } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 

@@ -1,8 +1,14 @@
 import type { FieldFault } from '../../../core/errors.ts'
-import type { TaskCreate } from '../../../core/protocol/http/tasks.ts'
-import type { ScriptType } from '../../../core/scripts/script-form.ts'
+import type { ExecutionOptions, GateOption, TaskCreate } from '../../../core/protocol/http/tasks.ts'
+import { compareParams, declaredFaults, patternsOf } from '../../../core/scripts/declared-params.ts'
+import { parseFrontMatter } from '../../../core/scripts/front-matter.ts'
+import { firstLine, type ScriptType } from '../../../core/scripts/script-form.ts'
+import { defaultInterval } from '../../../core/tasks/gates.ts'
+import { defaultTimeout } from '../../../core/tasks/plan.ts'
 import { unknownName } from '../../../core/text/nearest.ts'
+import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
+import { contentFaults } from '../scripts.ts'
 
 export interface ScriptToRun {
   /** Of the request: where a fault of its text is shown. */
@@ -41,4 +47,109 @@ export function adHocScript(
     content,
     timeout: timeout ?? null,
   }
+}
+
+type Declaring = Pick<ScriptToRun, 'scriptId' | 'scriptName' | 'content'>
+
+/**
+ * What is given to stored scripts beside what they declare, and the params that all of them get: defaults filled in, of a name
+ * that several declare the first one's (contract §4, §15). A param that none of them declares is unknown.
+ */
+export async function declaredOf(
+  script: Declaring,
+  gates: readonly Declaring[],
+  options: ExecutionOptions,
+): Promise<{ faults: FieldFault[]; params: Record<string, string> }> {
+  const { params = {}, secretParams = {} } = options
+  const [given, secrets] = [new Map(Object.entries(params)), new Map(Object.entries(secretParams))]
+  const stored = [script, ...gates]
+    .filter(({ scriptId }) => scriptId !== null)
+    .map((each) => ({ ...each, declared: parseFrontMatter(each.content).matter.params }))
+  const names = new Set(stored.flatMap(({ declared }) => declared.map(({ name }) => name)))
+  const faults: FieldFault[] = []
+  let defaults: Record<string, string> = {}
+  for (const [at, { scriptId, scriptName, declared }] of stored.entries()) {
+    const found = compareParams(declared, given, secrets, (await patternsOf(declared)).fits)
+    const isOfTask = at === 0 && scriptId === script.scriptId
+    const unknown = isOfTask ? found.unknown.filter((name) => !names.has(name)) : []
+    faults.push(...declaredFaults(scriptName ?? 'the script', declared, secrets, { ...found, unknown }))
+    const its = found.defaulted.map(({ name, default: value }) => [name, value ?? ''])
+    defaults = { ...Object.fromEntries(its), ...defaults }
+  }
+  return { faults, params: { ...params, ...defaults } }
+}
+
+/**
+ * What is wrong with the values that a retry is given anew. The params are those that the task ran with, which nobody can
+ * change, and which an older server may have taken though they are not declared: they are not judged again.
+ */
+export async function secretFaults(
+  script: string,
+  content: string,
+  secretParams: Readonly<Record<string, string>>,
+): Promise<FieldFault[]> {
+  const given = parseFrontMatter(content).matter.params.filter(({ name }) =>
+    Object.hasOwn(secretParams, name),
+  )
+  const secrets = new Map(Object.entries(secretParams))
+  const found = compareParams(given, new Map(), secrets, (await patternsOf(given)).fits)
+  return declaredFaults(script, given, secrets, { ...found, unknown: [] })
+}
+
+/** What older servers run in the place of a script, as they would leave out what follows on it. */
+export const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
+exit 126`
+
+async function scriptOf(
+  context: Context,
+  { scriptId, script }: GateOption,
+  field: 'verify' | 'rollback',
+): Promise<ScriptToRun | FieldFault> {
+  if ((scriptId === undefined) === (script === undefined))
+    return { field, message: 'give exactly one of scriptId and script' }
+  if (script !== undefined) return adHocScript(script, `${field}.script`)
+  return storedScript(context, scriptId ?? 0, `${field}.scriptId`)
+}
+
+function gateOf(script: ScriptToRun, timeout: number | undefined): GateScript {
+  const { scriptId, scriptVersion, scriptName, type, content } = script
+  const named = timeout ?? script.timeout
+  return {
+    scriptId,
+    scriptVersion,
+    scriptName,
+    firstLine: scriptName === null ? firstLine(content) : null,
+    type,
+    content,
+    timeout: named ?? defaultTimeout,
+    ...(named === null && { hasDefaultTimeout: true }),
+  }
+}
+
+/** What a request wants to follow on its script, and all that is wrong with that. */
+export async function askedGates(
+  context: Context,
+  { verify, rollback }: ExecutionOptions,
+): Promise<{ gates: TaskGates | undefined; scripts: ScriptToRun[]; faults: FieldFault[] }> {
+  const [verifying, undoing] = [
+    verify && (await scriptOf(context, verify, 'verify')),
+    rollback && (await scriptOf(context, rollback, 'rollback')),
+  ]
+  const scripts: ScriptToRun[] = []
+  const faults: FieldFault[] = []
+  for (const found of [verifying, undoing])
+    if (found && 'message' in found) faults.push(found)
+    else if (found) {
+      scripts.push(found)
+      faults.push(...contentFaults(found.type, found.content, found.field))
+    }
+  if (faults.length > 0 || scripts.length === 0) return { gates: undefined, scripts, faults }
+  const { retries = 0, intervalSeconds = defaultInterval } = verify ?? {}
+  const ofVerify = verifying && 'content' in verifying ? gateOf(verifying, verify?.timeout) : null
+  const gates = {
+    script: null,
+    verify: ofVerify && { ...ofVerify, retries, intervalSeconds },
+    rollback: undoing && 'content' in undoing ? gateOf(undoing, undefined) : null,
+  }
+  return { gates, scripts, faults }
 }

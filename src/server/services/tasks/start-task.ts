@@ -1,19 +1,18 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
 import type { CopyOrder, FileOfTask, UpgradeOrder } from '../../../core/protocol/messages.ts'
-import { firstLine } from '../../../core/scripts/first-line.ts'
+import { firstLine } from '../../../core/scripts/script-form.ts'
 import { foldIds } from '../../../core/tasks/id-set.ts'
 import type { TaskType } from '../../../core/tasks/task.ts'
 import { demandFile, keptFile } from '../../files/files.ts'
 import { opaqueId } from '../../storage/ids.ts'
 import type { UserCaller } from '../../storage/ports/caller.ts'
 import type { Transaction } from '../../storage/ports/store.ts'
-import type { ExecutionRecord } from '../../storage/records/execution.ts'
 import type { ScheduleRecord } from '../../storage/records/schedule.ts'
-import type { InstallOrder, TaskGates, TaskRecord } from '../../storage/records/task.ts'
+import type { ExecutionRecord, InstallOrder, TaskGates, TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { demandRunningRoom } from '../text-quota.ts'
-import { forOlderServers } from './gates.ts'
+import { forOlderServers } from './script-to-run.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000

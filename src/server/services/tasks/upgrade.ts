@@ -1,7 +1,7 @@
-import { compareVersions } from '../../../core/checks/versions.ts'
 import { type FieldFault, invalid } from '../../../core/errors.ts'
 import type { TaskCreate } from '../../../core/protocol/http/tasks.ts'
 import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
+import { compareVersions } from '../../../core/release.ts'
 import { upgradeTimeout } from '../../../core/tasks/plan.ts'
 import type { SignedBuild } from '../../agents/releases/releases.ts'
 import type { Context } from '../context.ts'

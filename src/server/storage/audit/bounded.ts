@@ -1,5 +1,7 @@
-import type { AuditDetail, AuditFacts } from '../../../core/audit.ts'
-import type { AuditEvent } from '../ports/audit-log.ts'
+import type { AuditActor, AuditDetail, AuditEntry, AuditFacts } from '../../../core/audit.ts'
+import type { AuditEvent, AuditLog } from '../ports/audit-log.ts'
+import type { Caller } from '../ports/caller.ts'
+import type { Store } from '../ports/store.ts'
 import { commandFields } from './task-facts.ts'
 
 /** Bounds of one entry, so that no request writes more than some KiB into the log. */
@@ -46,3 +48,67 @@ function boundedDetail(detail: AuditDetail): AuditDetail {
   )
   return JSON.stringify(kept).length > longestDetail ? { tooLong: true, fields: Object.keys(kept) } : kept
 }
+
+/** The entry of a stored line, or null where it is none. */
+export function parseEntry(line: Buffer | string): AuditEntry | null {
+  try {
+    const value = JSON.parse(line.toString()) as AuditEntry | null
+    const fits =
+      typeof value === 'object' &&
+      value !== null &&
+      Number.isSafeInteger(value.id) &&
+      typeof value.at === 'string' &&
+      typeof value.action === 'string' &&
+      typeof value.hash === 'string' &&
+      typeof value.actor === 'object' &&
+      value.actor !== null
+    return fits ? value : null
+  } catch {
+    return null
+  }
+}
+
+export const unreadableAction = 'audit.unreadable'
+
+/** What a line that is no entry is shown as: a list never fails because someone damaged the log. `place` says where it is. */
+export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
+  return {
+    id,
+    at: new Date(0).toISOString(),
+    actor: { type: 'system', id: null, name: null, tokenId: null },
+    ip: null,
+    action: unreadableAction,
+    object: null,
+    outcome: 'FAILED',
+    detail: place,
+    hash: '',
+  }
+}
+
+/** What the server does by itself. */
+export const systemActor: AuditActor = { type: 'system', id: null, name: null, tokenId: null }
+const anonymous: AuditActor = { type: 'anonymous', id: null, name: null, tokenId: null }
+
+/** Who called, as the audit log names it. */
+export async function actorOf(caller: Caller | undefined, store: Store): Promise<AuditActor> {
+  switch (caller?.type) {
+    case undefined:
+      return anonymous
+    case 'user':
+      return { type: 'user', id: caller.id, name: caller.username, tokenId: caller.tokenId }
+    case 'agent':
+      return { type: 'agent', id: caller.agentId, name: caller.agentId, tokenId: null }
+    case 'enrollment': {
+      const name = (await store.get('enrollments', caller.id))?.name ?? null
+      return { type: 'enrollment', id: caller.id, name, tokenId: null }
+    }
+  }
+}
+
+/** What commands on the server's own machine do is recorded as the system's. */
+export const recordForSystem = (
+  audit: Pick<AuditLog, 'append'>,
+  action: string,
+  detail: AuditDetail,
+  outcome: 'SUCCESS' | 'FAILED' = 'SUCCESS',
+) => audit.append({ actor: systemActor, ip: null, action, object: null, outcome, detail })

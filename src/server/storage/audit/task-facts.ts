@@ -1,5 +1,5 @@
 import type { AuditDetail } from '../../../core/audit.ts'
-import { firstLine } from '../../../core/scripts/first-line.ts'
+import { firstLine } from '../../../core/scripts/script-form.ts'
 import { showLimits } from '../../../core/tasks/limits.ts'
 import { runsScript } from '../../../core/tasks/task.ts'
 import { sha256 } from '../../../disk/digest.ts'

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { Mutex } from '../../../core/mutex.ts'
 import { Appender } from '../../../disk/appender.ts'
+import { roomOf } from '../../../disk/disk.ts'
 import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../../../disk/durable.ts'
-import { piecesOf } from '../../../disk/pieces.ts'
-import { roomOf } from '../../../disk/room.ts'
+import { piecesOf } from '../../../disk/files/reading.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
 
 /** Finished bytes by what they are: each a further name of the files that have them. */

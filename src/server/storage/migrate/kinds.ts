@@ -3,9 +3,9 @@ import type { AgentStatus, HostStatus } from '../../../core/hosts/host.ts'
 import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import type { Progress, StoredEntry, TaskRemains } from '../ports/outputs.ts'
 import type { Greeting } from '../ports/presence.ts'
-import type { ExecutionRecord } from '../records/execution.ts'
 import type { AnyRecord, Noun } from '../records/records.ts'
 import type { ScriptRecord } from '../records/script.ts'
+import type { ExecutionRecord } from '../records/task.ts'
 
 /** A piece of output as it is stored; `json`: its text as JSON, quotes included. `at`: milliseconds since 1970. */
 export interface OutputPiece extends Pick<StoredEntry, 'id' | 'hostId' | 'stream' | 'sequence' | 'phase'> {

@@ -1,4 +1,4 @@
-import type { Room } from '../../../disk/room.ts'
+import type { Room } from '../../../disk/disk.ts'
 
 /**
  * The bytes of files that go to hosts or come from them, by the id of the file. What they are, whose, and whether they are

@@ -3,7 +3,7 @@ import { isoTime } from '../../../disk/clock.ts'
 import { resultOf } from '../executions/shown.ts'
 import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
 import type { Database } from './connection/database.ts'
-import { readWhole, rowsAtOnce } from './executions/whole-task.ts'
+import { readWhole, rowsAtOnce } from './executions/rows.ts'
 
 const day = 24 * 3600_000
 

@@ -7,8 +7,8 @@ import type { Runs } from '../ports/cluster.ts'
 import type { RunRecord } from '../records/run.ts'
 import { batched } from './connection/batched.ts'
 import type { Database } from './connection/database.ts'
-import { plainText } from './store/plain-text.ts'
 import type { PostgresStore } from './store/store.ts'
+import { plainText } from './store/tables.ts'
 
 /** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */
 const remembered = 10_000

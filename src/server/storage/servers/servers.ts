@@ -1,5 +1,5 @@
-import type { Server } from '../../../core/protocol/http/servers.ts'
-import { serverVersion } from '../../../disk/version.ts'
+import type { Server } from '../../../core/protocol/http/server.ts'
+import { serverVersion } from '../../../disk/release-key.ts'
 import type { Member, ServerSeen } from '../ports/cluster.ts'
 import type { Data } from '../ports/data.ts'
 

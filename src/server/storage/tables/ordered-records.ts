@@ -1,3 +1,5 @@
+import { type AnyRecord, type Noun, orders } from '../records/records.ts'
+
 type Id = string | number
 export type Compare<R> = (a: R, b: R) => number
 
@@ -91,4 +93,10 @@ export class OrderedRecords<R extends { id: Id }> {
     }
     this.unsettled = null
   }
+}
+
+/** How the records of a noun are compared in this order; by id unless it is one of records.ts. */
+export function orderOf(noun: Noun, order: string): Compare<AnyRecord> {
+  const named: Partial<Record<string, Record<string, { compare: unknown }>>> = orders
+  return (named[noun]?.[order]?.compare as Compare<AnyRecord> | undefined) ?? byId
 }

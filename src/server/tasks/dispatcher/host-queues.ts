@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../../core/bounded-map.ts'
+import type { ScriptComplete } from '../../../core/protocol/messages.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { LinkClaim } from '../../storage/ports/cluster.ts'
-import type { Incoming } from './incoming.ts'
 
 /** Processes of one agent whose journals are remembered. */
 const knownInstances = 8
@@ -68,4 +68,23 @@ export class HostQueues extends Map<number, HostQueue> {
     this.set(hostId, queue)
     return queue
   }
+}
+
+/** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
+export interface EarlyEnd {
+  readonly link: AgentLink
+  readonly complete: ScriptComplete
+  /** Monotonic milliseconds when it came, or the last output since. */
+  at: number
+}
+
+/** What comes in of one execution over the links of its host. */
+export interface Incoming {
+  /** Appends under way, and when the last one of them ends. */
+  writing: number
+  appended: Promise<void>
+  /** What is stored, and whether an acknowledgement of it is about to leave. */
+  storedSequence: number
+  acknowledging: boolean
+  early: EarlyEnd | null
 }

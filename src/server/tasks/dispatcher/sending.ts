@@ -3,15 +3,16 @@ import type { RunMark } from '../../../core/protocol/messages.ts'
 import { hostVariables, type KnownHost } from '../../../core/scripts/host-variables.ts'
 import { limitWords, notEnforced } from '../../../core/tasks/limits.ts'
 import { isoTime } from '../../../disk/clock.ts'
+import type { Log } from '../../../disk/log.ts'
 import { signatureLife } from '../../storage/keys/keys.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { LinkClaim } from '../../storage/ports/cluster.ts'
 import type { End, Execution, RunningExecution } from '../../storage/ports/executions.ts'
+import type { Keys } from '../../storage/ports/keys.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostQueues } from './host-queues.ts'
 import { type Order, orderFor, orderOf, unfitPath } from './order.ts'
-import { openSecrets, sealedFault } from './secrets.ts'
 
 type Variables = Readonly<Record<string, string>>
 
@@ -155,4 +156,21 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
   }
 
   return { aboutHosts, sendAll }
+}
+
+/** The secret parameters of a task. Throws where they can't be opened. */
+function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {
+  if (secretParams === null) return {}
+  return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>
+}
+
+/** Why no host can be sent the secret parameters of a task, or null. */
+function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord): string | null {
+  try {
+    openSecrets(keys, task)
+    return null
+  } catch (error) {
+    log.error({ err: error, taskId: task.id }, 'the secret parameters of a task cannot be opened')
+    return 'not started: the secret parameters of the task cannot be opened: the key that they were sealed with is gone, or they are damaged'
+  }
 }

@@ -1,9 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { isFinal } from '../../../core/tasks/task.ts'
+import { isFinal, type Stream } from '../../../core/tasks/task.ts'
 import type { Execution, OwnEnd } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import { storedOutput } from './stored-output.ts'
 
 /** Hosts that this server installs on at once, of all its tasks. */
 const mostAtOnce = 16
@@ -122,5 +121,22 @@ export function createInstalls(parts: EngineParts): Installs {
       waiting.clear()
       for (const ending of running.values()) ending.abort(new Stopped())
     },
+  }
+}
+
+/** What is said of an installation goes to its task's log, as a script's output does. */
+function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log'>, execution: Execution) {
+  const { id, taskId } = execution
+  let sequence = 0
+  let stored: Promise<unknown> = Promise.resolve()
+  return {
+    say: (stream: Stream, data: string): void => {
+      const output = { taskId, stream, data, sequence: sequence++ }
+      // Nobody sends it again: what can't be stored is missing, and the result says so.
+      stored = executions.append(id, output, undefined, false).catch((error: unknown) => {
+        log.warn({ err: error, taskId }, 'could not store what an installation said')
+      })
+    },
+    end: (): Promise<unknown> => stored,
   }
 }

@@ -1,5 +1,3 @@
-import { isTooSilent, silence, silentError } from '../silence.ts'
-
 /** Milliseconds in which a linked agent has to send an end, or more output, once an end is due. */
 const lastWord = 60_000
 /** Looks further apart prove no silence: the server itself, or its store, stood still. */
@@ -88,3 +86,15 @@ export class Watch {
     return this.#runsLonger((now - this.#since - lastGrace) / 2)
   }
 }
+
+/** Milliseconds beyond its timeout that an execution may be silent before it is LOST (contract §4) … */
+export const silence = 10 * 60_000
+/** … or that it may be when it has no timeout. */
+const silenceWithoutTimeout = 24 * 3600_000
+
+/** `longest`: seconds that the execution may take with all that follows on its script, 0 for any. `silent`: milliseconds since the last word. */
+export function isTooSilent(longest: number, silent: number): boolean {
+  return silent > (longest === 0 ? silenceWithoutTimeout : longest * 1000 + silence)
+}
+
+export const silentError = (silent: number): string => `no word of it for ${Math.round(silent / 1000)} s`

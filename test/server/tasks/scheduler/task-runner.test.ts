@@ -1,6 +1,5 @@
 import test from 'ava'
-import type { ExecutionRecord } from '../../../../src/server/storage/records/execution.ts'
-import type { TaskRecord } from '../../../../src/server/storage/records/task.ts'
+import type { ExecutionRecord, TaskRecord } from '../../../../src/server/storage/records/task.ts'
 import { planOf } from '../../../../src/server/tasks/scheduler/task-runner.ts'
 
 const end = Date.parse('2026-11-21T03:00:00.000Z')

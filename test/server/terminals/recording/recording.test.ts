@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { Mutex } from '../../../../src/core/mutex.ts'
-import { openFileRecordings } from '../../../../src/server/storage/files/recordings/file-recordings.ts'
-import { RecordingFile } from '../../../../src/server/storage/files/recordings/recording-file.ts'
+import {
+  openFileRecordings,
+  RecordingFile,
+} from '../../../../src/server/storage/files/recordings/file-recordings.ts'
 import { verifyRecording } from '../../../../src/server/storage/files/recordings/sums.ts'
-import { readRecorded } from '../../../../src/server/terminals/recording/recorded.ts'
-import { Recording } from '../../../../src/server/terminals/recording/recording.ts'
+import { Recording, readRecorded } from '../../../../src/server/terminals/recording/recording.ts'
 
 const header = { version: 2, width: 80, height: 24, timestamp: 0 }
 

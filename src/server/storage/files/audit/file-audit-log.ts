@@ -1,26 +1,33 @@
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   type AuditEntry,
   type AuditFilter,
   type AuditHead,
   chainEntry,
+  parseHead,
   type Sha256,
+  showHead,
 } from '../../../../core/audit.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import type { Page } from '../../../../core/protocol/http/common.ts'
 import { AppendLog } from '../../../../disk/append-log.ts'
 import { type Clock, isoTime } from '../../../../disk/clock.ts'
 import type { Disk } from '../../../../disk/disk.ts'
+import { writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
-import { bounded } from '../../audit/bounded.ts'
-import { parseEntry } from '../../audit/stored-entry.ts'
-import type { AuditEvent, AuditLog, ListQuery, RawQuery } from '../../ports/audit-log.ts'
-import { marksOf, matcherOf } from './filter.ts'
-import { listEntries } from './list.ts'
-import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
-import { longestLine, offsetAfter, readForward } from './read.ts'
+import { bounded, parseEntry } from '../../audit/bounded.ts'
+import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
+import { listEntries, marksOf, matcherOf } from './list.ts'
+import {
+  auditFileName,
+  longestLine,
+  type OpenedLog,
+  offsetAfter,
+  openLogFile,
+  readForward,
+} from './log-file.ts'
 
 interface AuditLogOptions {
   directory: string
@@ -179,5 +186,27 @@ class FileAuditLog implements AuditLog {
 
   close(): Promise<void> {
     return this.#log.close()
+  }
+}
+
+/** A file beside the log. */
+export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): NotedHead {
+  return {
+    async missing() {
+      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return null
+        throw error
+      })
+      if (text === null) return null
+      const noted = parseHead(text.trim())
+      const found = await audit.head()
+      if (noted === undefined) return `${path} does not hold a head`
+      if (found.id < noted.id)
+        return `the audit log ends at entry ${found.id}, the head noted was ${showHead(noted)}`
+      if (found.id === noted.id && found.hash !== noted.hash)
+        return `entry ${found.id} of the audit log is not the one noted as ${showHead(noted)}`
+      return null
+    },
+    note: async () => writeFileDurably(path, `${showHead(await audit.head())}\n`, 0o600),
   }
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
 import { writeWhole } from '../../../../disk/disk.ts'
 import { isDiskFull, syncDirectory } from '../../../../disk/durable.ts'
-import { parseEntry } from '../../audit/stored-entry.ts'
-import { readBackward } from './read.ts'
+import { parseEntry } from '../../audit/bounded.ts'
 
 export const auditFileName = 'audit.log'
 
@@ -81,4 +80,113 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
   } finally {
     await aside.close()
   }
+}
+
+/** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
+const chunkBytes = 64 * 1024
+/** The log writes no longer line; a longer one is cut into pieces of this size, none of them an entry. */
+export const longestLine = 256 * 1024
+
+/** A line as it stands in the file, without its newline. */
+export interface Line {
+  bytes: Buffer
+  offset: number
+  /** False when no newline ends it. */
+  whole: boolean
+}
+
+/** The lines before `end`, last first, in batches between which the event loop is free. */
+export async function* readBackward(file: FileHandle, end: number): AsyncGenerator<Line[]> {
+  /** The beginning of a line whose start has not been read yet. */
+  let rest: Buffer = Buffer.alloc(0)
+  let whole = false
+  for (let at = end; at > 0; ) {
+    const from = Math.max(0, at - chunkBytes)
+    const chunk = Buffer.allocUnsafe(at - from)
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, from)
+    // Shorter than it was: someone cut it from outside. What is left is still read.
+    const text = Buffer.concat([chunk.subarray(0, bytesRead), rest])
+    const lines: Line[] = []
+    let last = text.length
+    for (let newline = text.lastIndexOf(10); newline !== -1; newline = before(text, newline)) {
+      const bytes = text.subarray(newline + 1, last)
+      if (whole || bytes.length > 0) lines.push({ bytes, offset: from + newline + 1, whole })
+      last = newline
+      whole = true
+    }
+    rest = text.subarray(0, last)
+    at = from
+    if (rest.length > longestLine || (at === 0 && (rest.length > 0 || whole))) {
+      lines.push({ bytes: rest, offset: from, whole })
+      rest = Buffer.alloc(0)
+      whole = false
+    }
+    yield lines
+  }
+}
+
+/** The whole lines from `from` to `end`, in batches between which the event loop is free; longer ones than the log writes are left out. */
+export async function* readForward(file: FileHandle, from: number, end: number): AsyncGenerator<Buffer[]> {
+  let rest: Buffer = Buffer.alloc(0)
+  for (let at = from; at < end; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end - at))
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    const text = Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+    const lines: Buffer[] = []
+    let start = 0
+    for (let newline = text.indexOf(10); newline !== -1; newline = text.indexOf(10, start)) {
+      lines.push(text.subarray(start, newline))
+      start = newline + 1
+    }
+    // Of a line that is too long to be an entry the end is none either.
+    rest = text.length - start > longestLine ? Buffer.alloc(0) : text.subarray(start)
+    yield lines
+  }
+}
+
+/** `lastIndexOf` from -1 would begin at the end again. */
+function before(text: Buffer, at: number): number {
+  return at === 0 ? -1 : text.lastIndexOf(10, at - 1)
+}
+
+/** Where the entry after `id` begins (or the end), by bisection: ids ascend through the file. */
+export async function offsetAfter(file: FileHandle, size: number, id: number): Promise<number> {
+  let low = 0
+  let high = size
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const found = await entryFrom(file, middle, high)
+    if (found === null || found.id > id) high = middle
+    else low = found.end
+  }
+  return low
+}
+
+/** The first entry whose line begins at or after `from` and before `limit`. */
+async function entryFrom(
+  file: FileHandle,
+  from: number,
+  limit: number,
+): Promise<{ id: number; end: number } | null> {
+  let text: Buffer = Buffer.alloc(0)
+  // One byte before, so that a line that begins exactly at `from` is seen to begin there.
+  const start = Math.max(0, from - 1)
+  for (let at = start; at < limit + longestLine; ) {
+    const chunk = Buffer.allocUnsafe(4096)
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
+    if (bytesRead === 0) return null
+    text = Buffer.concat([text, chunk.subarray(0, bytesRead)])
+    at += bytesRead
+    let begin = from === 0 ? 0 : text.indexOf(10) + 1
+    if (from > 0 && begin === 0) continue
+    for (let end = text.indexOf(10, begin); end !== -1; end = text.indexOf(10, begin)) {
+      if (start + begin >= limit) return null
+      const entry = parseEntry(text.subarray(begin, end))
+      if (entry) return { id: entry.id, end: start + end + 1 }
+      begin = end + 1
+    }
+  }
+  return null
 }

@@ -4,8 +4,14 @@ import { RsmError } from '../../../../core/errors.ts'
 import { type DataDirectory, openDataDirectory } from '../../../../disk/data-directory.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { refuseElsewhere } from '../../moved-store.ts'
-import { damaged, type Manifest, manifestName, readManifest } from '../store/files.ts'
-import { type HeldStore, holdFiles } from '../store/hold.ts'
+import {
+  damaged,
+  type HeldStore,
+  holdFiles,
+  type Manifest,
+  manifestName,
+  readManifest,
+} from '../store/files.ts'
 import { load } from '../store/recovery.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
 

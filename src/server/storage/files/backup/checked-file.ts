@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../../core/errors.ts'
-import { isDiskFull, replaceDurably, temporaryName } from '../../../../disk/durable.ts'
-import { removeStale } from '../../../../disk/stale.ts'
-import { whyUnwritable } from '../../../../disk/unwritable.ts'
-import { removeOnSignal } from './on-signal.ts'
+import { whyUnwritable } from '../../../../disk/bounded-file.ts'
+import { isDiskFull, removeStale, replaceDurably, temporaryName } from '../../../../disk/durable.ts'
+import { removeOnSignal } from './fill-directory.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 
 /** Reads a backup as who restores it would, and passes its bytes on. Errors: as of `unpackBackup`. */

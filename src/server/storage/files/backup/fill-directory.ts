@@ -1,11 +1,10 @@
 import { rmSync } from 'node:fs'
 import { lchown, lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
-import { syncDirectory, temporaryName } from '../../../../disk/durable.ts'
-import { removeStale } from '../../../../disk/stale.ts'
-import { whyUnwritable } from '../../../../disk/unwritable.ts'
-import { removeOnSignal } from './on-signal.ts'
+import { whyUnwritable } from '../../../../disk/bounded-file.ts'
+import { removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
 
 const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
 
@@ -81,5 +80,19 @@ export async function fillDirectory<T>(
   } finally {
     await rm(temporary, { recursive: true, force: true })
     stop()
+  }
+}
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Ends the process with a signal's exit code, once `remove` has removed what it would leave half written; answers how to stop that. */
+export function removeOnSignal(remove: () => void): () => void {
+  const onSignal = (signal: NodeJS.Signals) => {
+    remove()
+    process.exit(128 + constants.signals[signal])
+  }
+  for (const signal of signals) process.on(signal, onSignal)
+  return () => {
+    for (const signal of signals) process.off(signal, onSignal)
   }
 }

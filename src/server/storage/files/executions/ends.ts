@@ -1,11 +1,11 @@
 import { faultPoint } from '#fault-point'
 import { Mutex } from '../../../../core/mutex.ts'
-import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
+import { endedTask, isNews, textsOf } from '../../executions/reported-end.ts'
 import { resultOf } from '../../executions/shown.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { TaskRecord } from '../../records/task.ts'
-import type { ExecutionsDependencies } from './dependencies.ts'
 import type { RunningTasks } from './running-tasks.ts'
+import type { ExecutionsDependencies } from './steps.ts'
 
 type LateResult = Parameters<Executions['late']>[2]
 

@@ -1,14 +1,17 @@
 import { faultPoint } from '#fault-point'
 import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
-import { isoTime } from '../../../../disk/clock.ts'
+import { type Clock, isoTime } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
 import { AckBatcher } from '../../executions/ack-batcher.ts'
 import { noOutput } from '../../executions/live-output.ts'
 import { asNamed, type Decide } from '../../executions/transitions.ts'
 import type { Member } from '../../ports/cluster.ts'
 import type { Execution, OutputSoFar } from '../../ports/executions.ts'
-import type { Transaction } from '../../ports/store.ts'
-import type { ExecutionRecord } from '../../records/execution.ts'
-import type { ExecutionsDependencies } from './dependencies.ts'
+import type { Hints } from '../../ports/hints.ts'
+import type { Outputs, Results } from '../../ports/outputs.ts'
+import type { Store, Transaction } from '../../ports/store.ts'
+import type { ExecutionRecord } from '../../records/task.ts'
+import type { MemoryCluster } from '../cluster.ts'
 import { RunningTasks } from './running-tasks.ts'
 
 export type Point =
@@ -112,4 +115,15 @@ export class Steps {
       ownership.holdsNow(by, current.taskId) ? decide(current, output) : null,
     )
   }
+}
+
+export interface ExecutionsDependencies {
+  store: Store
+  outputs: Outputs
+  results: Results
+  hints: Hints
+  links: Pick<MemoryCluster['links'], 'isCurrentNow'>
+  ownership: Pick<MemoryCluster['ownership'], 'holdsNow'>
+  clock: Clock
+  log: Log
 }

@@ -5,8 +5,7 @@ import { Semaphore } from '../../../../core/mutex.ts'
 import type { Disk } from '../../../../disk/disk.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Outputs } from '../../ports/outputs.ts'
-import { logFiles } from './log-files.ts'
-import { TaskLog, type TaskLogEvents } from './task-log.ts'
+import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it again each time. */
 const openReaders = 64

@@ -1,4 +1,5 @@
-import { type FileHandle, mkdir } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { BoundedMap } from '../../../../core/bounded-map.ts'
@@ -16,16 +17,16 @@ import type {
   StoredLine,
 } from '../../ports/outputs.ts'
 import {
+  cursorBeforeLast,
   encodeRecord,
   firstAfter,
   type IndexRecord,
   matches,
   readRecords,
   recordBytes,
+  recordsBefore,
   startOf,
 } from './index-file.ts'
-import { logFiles, openBoth } from './log-files.ts'
-import { cursorBeforeLast, recordsBefore } from './read-back.ts'
 import { recoverLog } from './recovery.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
@@ -264,4 +265,19 @@ function refuse(line: StoredLine | undefined): never {
 
 function decoded({ id, json }: StoredLine): StoredEntry {
   return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
+}
+
+/** Of one task, in its folder. */
+export const logFiles = ['output.log', 'output.idx'] as const
+
+/** Opens without creating, unless told to. */
+async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
+  const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
+  const log = await open(join(directory, logFiles[0]), flags, 0o600)
+  try {
+    return [log, await open(join(directory, logFiles[1]), constants.O_RDWR | constants.O_CREAT, 0o600)]
+  } catch (error) {
+    await log.close()
+    throw error
+  }
 }

@@ -1,15 +1,16 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { crc32 } from 'node:zlib'
 import { RsmError } from '../../../../core/errors.ts'
 import { Mutex } from '../../../../core/mutex.ts'
-import type { Disk } from '../../../../disk/disk.ts'
+import { AppendLog, type LogFile } from '../../../../disk/append-log.ts'
+import { type Disk, writeWhole } from '../../../../disk/disk.ts'
 import { syncDirectory } from '../../../../disk/durable.ts'
-import type { Recordings } from '../../ports/recordings.ts'
+import type { Recordings, RecordingWriter } from '../../ports/recordings.ts'
 import { createOrphans } from '../orphans.ts'
-import { RecordingFile } from './recording-file.ts'
-import { sumsSuffix, verifyRecording } from './sums.ts'
+import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } from './sums.ts'
 
 export const recordingSuffix = '.cast'
 
@@ -64,5 +65,103 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
       )
     },
     orphans,
+  }
+}
+
+const syncInterval = 5000
+
+interface Options {
+  /** Shared by all recordings: one fsync at a time. */
+  syncs: Mutex
+  /** It can't be made to last any more. */
+  failed(error: unknown): void
+  readonly disk?: Disk | undefined
+}
+
+/** One recording in its file, and its checks in the file beside it. */
+export class RecordingFile implements RecordingWriter {
+  #checked: SumState
+  #hasFailed = false
+  readonly #log: AppendLog<readonly Uint8Array[]>
+  readonly #sums: FileHandle
+  readonly #mutex = new Mutex()
+  readonly #options: Options
+  readonly #timer: NodeJS.Timeout
+
+  constructor(file: LogFile, sums: { file: FileHandle; state: SumState }, options: Options) {
+    this.#log = new AppendLog<readonly Uint8Array[]>(file, {
+      name: 'the recording',
+      sync: 'never',
+      turn: () => options.syncs.acquire(),
+      disk: options.disk,
+      written: (batch) => {
+        const { end, check } = this.#checked
+        const pieces = batch.flatMap(({ item }) => item)
+        this.#checked = { end, check: pieces.reduce((sum, piece) => crc32(piece, sum), check) }
+      },
+    })
+    this.#sums = sums.file
+    this.#checked = sums.state
+    this.#options = options
+    this.#timer = setInterval(() => void this.#sync(), syncInterval)
+    this.#timer.unref()
+  }
+
+  static async create(path: string, header: Uint8Array, options: Options): Promise<RecordingFile> {
+    const handle = await open(path, 'wx', 0o600)
+    try {
+      await writeWhole(handle.fd, header, 0)
+      await handle.datasync()
+      const sums = {
+        file: await open(path + sumsSuffix, 'wx', 0o600),
+        state: { end: 0, check: crc32(header) },
+      }
+      return new RecordingFile({ path, handle, size: header.length }, sums, options)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  static async reopen(path: string, size: number, options: Options): Promise<RecordingFile> {
+    const handle = await open(path, 'r+')
+    try {
+      await handle.truncate(size)
+      await handle.datasync()
+      return new RecordingFile({ path, handle, size }, await reopenSums(path, size), options)
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  async append(pieces: readonly Uint8Array[]): Promise<void> {
+    await this.#log.append(pieces, pieces)
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#log.idle()
+    await this.#sync()
+    await this.#log.close()
+    await this.#sums.close()
+  }
+
+  #sync(): Promise<void> {
+    return this.#mutex.run(() => this.#syncOnce())
+  }
+
+  /** What is checked is what is in the file by now; a crash may leave the check or the text alone. */
+  async #syncOnce(): Promise<void> {
+    const sum = { end: this.#log.size, check: this.#checked.check }
+    if (this.#hasFailed || sum.end === this.#checked.end) return
+    this.#checked = { end: sum.end, check: 0 }
+    try {
+      await this.#sums.appendFile(lineOfSum(sum))
+      await this.#log.sync()
+    } catch (error) {
+      this.#hasFailed = true
+      this.#options.failed(error)
+    }
   }
 }

@@ -3,8 +3,14 @@ import { Mutex } from '../../../../core/mutex.ts'
 import type { AppendLog } from '../../../../disk/append-log.ts'
 import { isDiskFull } from '../../../../disk/durable.ts'
 import type { Tables } from '../../tables/tables.ts'
-import { createJournal, type Manifest, openJournal, writeManifest } from './files.ts'
-import { type HeldStore, holdFiles } from './hold.ts'
+import {
+  createJournal,
+  type HeldStore,
+  holdFiles,
+  type Manifest,
+  openJournal,
+  writeManifest,
+} from './files.ts'
 import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
 
 export interface CompactionOptions {

@@ -1,5 +1,5 @@
 import { type AnyRecord, type Id, indexList, type Key, type Noun } from '../../records/records.ts'
-import { orderOf } from '../../tables/order-of.ts'
+import { orderOf } from '../../tables/ordered-records.ts'
 import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from '../../tables/query.ts'
 import type { Change } from '../../tables/tables.ts'
 

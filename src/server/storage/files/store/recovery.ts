@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Low } from 'lowdb'
 import type { LogFile } from '../../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../../disk/durable.ts'
-import { serverVersion } from '../../../../disk/version.ts'
+import { serverVersion } from '../../../../disk/release-key.ts'
 import { Tables } from '../../tables/tables.ts'
 import {
   checkFormat,
@@ -22,9 +22,8 @@ import {
   snapshotName,
   writeManifest,
 } from './files.ts'
-import { type Line, readLines } from './line.ts'
+import { type Line, readLines, replay, unknownKind, unknownNoun } from './line.ts'
 import { SnapshotAdapter } from './snapshot.ts'
-import { replay, unknownKind, unknownNoun } from './transaction-line.ts'
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
 

@@ -3,11 +3,9 @@ import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import { replaceDurably, temporaryName } from '../../../../disk/durable.ts'
 import { type AnyRecord, type Noun, nouns } from '../../records/records.ts'
-import { freeze } from '../../tables/freeze.ts'
-import { Tables } from '../../tables/tables.ts'
+import { freeze, Tables } from '../../tables/tables.ts'
 import { checkFormat, damaged, formatVersion, NewerStore, readRequired, snapshotName } from './files.ts'
-import { encodeLine, type Line, readLines } from './line.ts'
-import { unknownKind } from './transaction-line.ts'
+import { encodeLine, type Line, readLines, unknownKind } from './line.ts'
 
 /** About how many characters of records one line holds: a few milliseconds of work between two turns of the loop. */
 const sliceLength = 128 * 1024

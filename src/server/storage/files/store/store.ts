@@ -8,7 +8,7 @@ import { type AnyRecord, authors, type Id, type Noun, type Records } from '../..
 import type { AnyQuery } from '../../tables/query.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { Compaction } from './compaction.ts'
-import type { HeldStore } from './hold.ts'
+import type { HeldStore } from './files.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 

@@ -2,11 +2,10 @@ import { RsmError } from '../../../../core/errors.ts'
 import type { AppendLog } from '../../../../disk/append-log.ts'
 import type { Found, Query, Transaction } from '../../ports/store.ts'
 import { type Id, type IndexOf, indexList, type Key, type Noun, type Records } from '../../records/records.ts'
-import { freeze } from '../../tables/freeze.ts'
 import type { AnyQuery } from '../../tables/query.ts'
-import type { Change, Tables } from '../../tables/tables.ts'
+import { type Change, freeze, type Tables } from '../../tables/tables.ts'
 import { Layer } from './layer.ts'
-import { encodeTransaction } from './transaction-line.ts'
+import { encodeTransaction } from './line.ts'
 
 /** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
 const maxUnanswered = 20_000

@@ -1,10 +1,10 @@
-import type { AuditEntry, AuditHead } from '../../../../core/audit.ts'
+import type { AuditEntry, AuditFilter, AuditHead } from '../../../../core/audit.ts'
 import type { Page } from '../../../../core/protocol/http/common.ts'
-import { parseEntry, unreadableEntry } from '../../audit/stored-entry.ts'
+import { isoTime } from '../../../../disk/clock.ts'
+import { parseEntry, unreadableAction, unreadableEntry } from '../../audit/bounded.ts'
 import { pageOf, windowOf } from '../../paging.ts'
 import type { ListQuery, RawQuery } from '../../ports/audit-log.ts'
 import type { Database } from '../connection/database.ts'
-import { addFilter, isEmpty, type Where } from './where.ts'
 
 /** Rows of one page of the stored lines: few enough that the largest make some MB. */
 const pageRows = 500
@@ -89,4 +89,38 @@ export async function* rawRows(
     if (rows.length < pageRows) return
     where.values[0] = rows.at(-1)?.id
   }
+}
+
+/** Conditions on rows of the log, and the values that they refer to by number. */
+interface Where {
+  readonly conditions: string[]
+  readonly values: unknown[]
+}
+
+const isUnreadable = 'not rsm.audit_is_entry(id, line, at, action)'
+
+/** Whether a filter lets everything through. */
+const isEmpty = (filter: AuditFilter): boolean => Object.values(filter).every((value) => value === undefined)
+
+/** Adds what lets the entries of a filter through. */
+function addFilter(where: Where, filter: AuditFilter): void {
+  const { conditions, values } = where
+  const json = (text: string) => `rsm.audit_json($${values.push(JSON.stringify(text))})`
+  const add = (column: string, operator: string, text: string | undefined) => {
+    if (text !== undefined) conditions.push(`${column} ${operator} ${json(text)}`)
+  }
+  const time = (text: string | undefined) => (text === undefined ? undefined : isoTime(Date.parse(text)))
+  const { action, actor, objectType, objectId, outcome, from, to } = filter
+  if (action === unreadableAction) conditions.push(isUnreadable)
+  else add('action', '=', action)
+  add('actor', '=', actor)
+  add('object_type', '=', objectType)
+  // An id may be a number in the entry.
+  if (objectId !== undefined) {
+    const bare = /^-?\d+$/.test(objectId) ? `, $${values.push(objectId)}` : ''
+    conditions.push(`object_id in (${json(objectId)}${bare})`)
+  }
+  add('outcome', '=', outcome)
+  add('at', '>=', time(from))
+  add('at', '<=', time(to))
 }

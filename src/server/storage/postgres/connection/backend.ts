@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import { repeat } from '../../../../disk/repeat.ts'
-import { inTime } from './after-reading.ts'
-import { cut, queryTimeout } from './client.ts'
+import { repeat } from '../../../../disk/clock.ts'
+import { cut, inTime, queryTimeout } from './client.ts'
 
 /** Milliseconds between two checks of a backend. */
 const checkInterval = 10_000

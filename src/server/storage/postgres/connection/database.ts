@@ -3,12 +3,10 @@ import pg from 'pg'
 import type { Log } from '../../../../disk/log.ts'
 import type { PoolLoad } from '../../ports/cluster.ts'
 import type { Place, StoreAddress } from './address.ts'
-import { inTime } from './after-reading.ts'
 import { watchBackend } from './backend.ts'
-import { Client, clientOptions, cut, endPatience, queryTimeout } from './client.ts'
-import { isAway, isOfStatement, isToBeRepeated, unavailable } from './failure.ts'
+import { Client, clientOptions, cut, endPatience, inTime, queryTimeout } from './client.ts'
+import { createReach, isAway, isOfStatement, isToBeRepeated, missedLock, unavailable } from './failure.ts'
 import { findPrimary } from './primary.ts'
-import { createReach } from './reach.ts'
 
 /** Connections for what agents bring and plans decide, and for all else. With LISTEN and the lease that makes 13 a server. */
 const sizes = { write: 3, api: 8 } as const
@@ -249,4 +247,24 @@ function noting(ask: Ask): { ask: Ask; fault: () => unknown } {
     }
   }
   return { ask: noted, fault: () => first }
+}
+
+/** Milliseconds: pg_dump holds its locks for as long as it runs, and who waits for a table keeps off all who come later. */
+const patience = 1_000
+
+/** A transaction that locks whole tables; undefined where another one holds one of them for longer: nothing is done then. */
+export async function withBriefLocks<T>(
+  database: Database,
+  pool: PoolName,
+  work: (ask: Ask) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await database.transaction(pool, async (ask) => {
+      await ask(`set local lock_timeout = ${patience}`)
+      return work(ask)
+    })
+  } catch (error) {
+    if (missedLock(error)) return undefined
+    throw error
+  }
 }

@@ -1,7 +1,7 @@
 import type { ResultStatus } from '../../../../core/tasks/task.ts'
 import type { Execution, Executions } from '../../ports/executions.ts'
 import type { Database, Statement } from '../connection/database.ts'
-import { rowsAtOnce } from './whole-task.ts'
+import { rowsAtOnce } from './rows.ts'
 
 /** A cursor has the number of a transaction in its lower digits, and the count of fail-overs in the higher ones. */
 const failover = 2 ** 44

@@ -1,14 +1,13 @@
 import { faultPoint } from '#fault-point'
 import { type Counts, emptyCounts, type ResultStatus } from '../../../../core/tasks/task.ts'
-import { endedTask, isNews, textsOf } from '../../executions/ended-task.ts'
+import { endedTask, isNews, textsOf } from '../../executions/reported-end.ts'
 import type { Execution, Executions } from '../../ports/executions.ts'
 import type { TaskRecord } from '../../records/task.ts'
 import type { Ask } from '../connection/database.ts'
 import { remainsOf } from '../results.ts'
-import { holdsTask } from './fence.ts'
-import { columns, type Row } from './rows.ts'
+import { columns, type Row, rowsAtOnce } from './rows.ts'
 import type { Steps } from './steps.ts'
-import { rowsAtOnce } from './whole-task.ts'
+import { holdsTask } from './write.ts'
 
 type LateResult = Parameters<Executions['late']>[2]
 

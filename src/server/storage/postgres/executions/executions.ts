@@ -1,16 +1,12 @@
 import { asBegun, asOwnEnd } from '../../executions/transitions.ts'
 import type { Executions } from '../../ports/executions.ts'
-import { createCancels } from './cancels.ts'
-import type { ExecutionsDependencies } from './dependencies.ts'
 import { createEnds } from './ends.ts'
-import { createHolds } from './holds.ts'
 import { createQueries } from './queries.ts'
-import { createReceiving } from './receiving.ts'
+import { createReceiving, TaskBounds } from './receiving.ts'
 import { startRefresh } from './refresh.ts'
 import { createSending } from './sending.ts'
-import { Steps } from './steps.ts'
-import { TaskBounds } from './task-bounds.ts'
-import { createTurns } from './turns.ts'
+import { type ExecutionsDependencies, Steps } from './steps.ts'
+import { createCancels, createTurns } from './turns.ts'
 
 /** Executions in PostgreSQL, as one of its servers has them. */
 export async function openPostgresExecutions(deps: ExecutionsDependencies): Promise<Executions> {
@@ -39,6 +35,57 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
     async close() {
       await stop()
       await close()
+    },
+  }
+}
+
+interface Row {
+  task_id: string
+}
+
+/** Tasks that a restore holds, on all servers: what takes or gives turns looks at the table in the same step. */
+function createHolds({
+  deps: { database },
+  held,
+}: Steps): Pick<Executions, 'held' | 'hold' | 'release'> & { look: () => Promise<void> } {
+  let writes = 0
+
+  function know(rows: readonly Row[]): void {
+    held.clear()
+    for (const { task_id } of rows) held.add(task_id)
+  }
+
+  return {
+    held,
+    async hold(taskIds) {
+      writes++
+      // None but those that have something to start.
+      const rows = await database.ask<Row>(
+        'api',
+        `with new as (
+          insert into rsm.held select t from unnest($1::text[]) as t
+          where exists (select from rsm.executions e where e.task_id = t and e.status = 'PENDING')
+          on conflict do nothing returning task_id)
+        select task_id from new union select task_id from rsm.held`,
+        [[...new Set(taskIds)]],
+      )
+      know(rows)
+      writes++
+    },
+    async release() {
+      writes++
+      await database.ask('api', 'delete from rsm.held')
+      held.clear()
+      writes++
+    },
+    async look() {
+      const before = writes
+      const rows = await database.ask<Row>('api', {
+        name: 'executions held',
+        text: 'select task_id from rsm.held',
+      })
+      // Else it may have been read before that.
+      if (writes === before) know(rows)
     },
   }
 }

@@ -1,16 +1,18 @@
 import { faultPoint } from '#fault-point'
+import { BoundedMap } from '../../../../core/bounded-map.ts'
 import { RsmError } from '../../../../core/errors.ts'
 import type { ScriptOutput } from '../../../../core/protocol/messages.ts'
+import { outputBound, type Phase, phasesOf } from '../../../../core/tasks/gates.ts'
 import { isFinal } from '../../../../core/tasks/task.ts'
 import type { OutputDisk } from '../../executions/live-output.ts'
 import { settled } from '../../executions/reported-end.ts'
 import { asReached, asTruncated, type Decide } from '../../executions/transitions.ts'
 import { gateOf } from '../../output-line.ts'
 import type { Executions } from '../../ports/executions.ts'
+import type { Store } from '../../ports/store.ts'
 import type { Own } from './in-hand.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
-import type { TaskBounds } from './task-bounds.ts'
 
 /** What came over a link that is no longer the one of its host: it comes again over the newer one. */
 const elsewhere = (id: string) =>
@@ -134,5 +136,45 @@ export function createReceiving(
       if (now && !isFinal(now.execution.status)) throw elsewhere(id)
       return []
     },
+  }
+}
+
+/** Tasks whose bounds are remembered. */
+const mostKnown = 4096
+
+/** Bytes of output that a task takes of each host, and the phases that it has there. */
+interface Bounds {
+  readonly maxBytes: number
+  readonly phases: readonly Phase[]
+}
+
+/** What tasks take of each host. */
+export class TaskBounds {
+  readonly #store: Pick<Store, 'get'>
+  readonly #known = new BoundedMap<string, Bounds>(mostKnown)
+  readonly #reading = new Map<string, Promise<Bounds>>()
+
+  constructor(store: Pick<Store, 'get'>) {
+    this.#store = store
+  }
+
+  known(taskId: string): Bounds | undefined {
+    return this.#known.get(taskId)
+  }
+
+  /** Those who ask meanwhile are answered together, in the order in which they have asked. */
+  read(taskId: string): Promise<Bounds> {
+    const reading =
+      this.#reading.get(taskId) ?? this.#read(taskId).finally(() => this.#reading.delete(taskId))
+    this.#reading.set(taskId, reading)
+    return reading
+  }
+
+  async #read(taskId: string): Promise<Bounds> {
+    const task = await this.#store.get('tasks', taskId)
+    const maxBytes = outputBound(task?.maxOutputBytes ?? 0, task?.gates)
+    const bounds = { maxBytes, phases: phasesOf(task?.gates) }
+    this.#known.set(taskId, bounds)
+    return bounds
   }
 }

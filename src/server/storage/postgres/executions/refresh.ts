@@ -1,4 +1,4 @@
-import { repeat } from '../../../../disk/repeat.ts'
+import { repeat } from '../../../../disk/clock.ts'
 import type { Own } from './in-hand.ts'
 import { columns, idOf, keyOf, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'

@@ -1,8 +1,13 @@
+import { faultPoint } from '#fault-point'
+import type { Clock } from '../../../../disk/clock.ts'
 import { AckBatcher } from '../../executions/ack-batcher.ts'
-import { asLost, asNamed, asRefused, asReturned, endsById } from '../../executions/transitions.ts'
-import type { Executions } from '../../ports/executions.ts'
+import { asLost, asNamed, asRefused, asReturned, endsById, sentPart } from '../../executions/transitions.ts'
+import { jsonbSafe } from '../../jsonb-safe.ts'
+import type { LinkClaim } from '../../ports/cluster.ts'
+import type { Execution, Executions, Offer, RunningExecution } from '../../ports/executions.ts'
+import { batched } from '../connection/batched.ts'
+import { columns, keyOf, type Row, type Stored, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
-import { createTaking } from './taking.ts'
 
 type Sending = Pick<
   Executions,
@@ -60,5 +65,182 @@ export function createSending(steps: Steps): Sending & {
       const { ids, error } = endsById(ends)
       return steps.change('lost', ids, asLost(steps.now(), error), { fence: by })
     },
+  }
+}
+
+/** Hosts of one statement: few enough that it ends before its timeout on a slow store. */
+const mostHosts = 500
+
+/** Due executions of each host, in order and up to its capacity, and those that takes with lost answers sent. */
+const take = {
+  name: 'executions take',
+  text: `select ${columns} from rsm.executions_take($1::jsonb, $2::bigint) e`,
+}
+
+const takeOver = {
+  name: 'executions take over',
+  text: `select ${columns} from rsm.executions_take_over($1::jsonb) e`,
+}
+
+const byTurn = (one: Execution, other: Execution) =>
+  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
+
+interface TakeOver {
+  readonly claim: LinkClaim
+  readonly except: ReadonlySet<string>
+}
+
+/** Of several for one host the newest. */
+function newestOf<T extends { claim: LinkClaim }>(all: readonly T[]): T[] {
+  const byHost = new Map<number, T>()
+  for (const one of all) {
+    const other = byHost.get(one.claim.hostId)
+    if (!other || other.claim.epoch <= one.claim.epoch) byHost.set(one.claim.hostId, one)
+  }
+  return [...byHost.values()].sort((a, b) => a.claim.hostId - b.claim.hostId)
+}
+
+/** The rows of each host go to the first who has asked for it. */
+function share<T>(
+  asked: readonly (readonly number[])[],
+  all: readonly T[],
+  hostOf: (one: T) => number,
+): T[][] {
+  const places = new Map<number, number>()
+  for (const [place, hostIds] of asked.entries())
+    for (const hostId of hostIds) if (!places.has(hostId)) places.set(hostId, place)
+  const shares = asked.map((): T[] => [])
+  for (const one of all) shares[places.get(hostOf(one)) ?? 0]?.push(one)
+  return shares
+}
+
+/** Takes executions for the links of this server, and takes them over, by the rules of docs/inside/sent-once.md. */
+function createTaking(steps: Steps) {
+  const { database, clock, log } = steps.deps
+  const doubtful = new Doubtful(clock)
+  /** Takes of this server so far. */
+  let attempts = 0
+
+  async function send(offers: readonly Offer[]): Promise<Row[]> {
+    const at = steps.now()
+    const attempt = ++attempts
+    const input = offers.map(({ claim, capacity, agent }) => {
+      const lost = doubtful.attemptsOf(claim)
+      const offered = { e: claim.epoch, c: capacity, p: sentPart(at, agent) }
+      return [claim.hostId, lost === null ? offered : { ...offered, d: lost }]
+    })
+    faultPoint('server.sent.before')
+    const askedAt = clock.monotonic()
+    try {
+      const rows = await database.ask<Row>('write', take, [jsonbSafe(Object.fromEntries(input)), attempt])
+      for (const { claim } of offers) doubtful.looked(claim, askedAt)
+      return rows
+    } catch (error) {
+      for (const { claim } of offers) doubtful.add(claim, attempt)
+      throw error
+    }
+  }
+
+  /** Stops at a failure, but answers what was taken before it. The sweep retries the other hosts. */
+  async function sendInPieces(offers: readonly Offer[]): Promise<Stored[]> {
+    const stored: Stored[] = []
+    for (let at = 0; at < offers.length; at += mostHosts)
+      try {
+        stored.push(...(await send(offers.slice(at, at + mostHosts))).map(storedOf))
+      } catch (error) {
+        if (stored.length === 0) throw error
+        log.warn({ err: error }, 'executions of some hosts could not be marked as sent')
+        break
+      }
+    return stored
+  }
+
+  async function takeAll(asked: readonly (readonly Offer[])[]): Promise<Execution[][]> {
+    const offers = newestOf(asked.flat())
+    if (offers.length === 0) return asked.map(() => [])
+    const stored = await sendInPieces(offers)
+    if (stored.length > 0) faultPoint('server.sent.after')
+    for (const one of stored) steps.inHand.take(one)
+    steps.tell.changed(stored.map((one) => ({ stored: one, hasMore: false })))
+    const taken = stored.map(({ execution }) => execution).sort(byTurn)
+    const hosts = asked.map((its) => its.map(({ claim }) => claim.hostId))
+    return share(hosts, taken, ({ hostId }) => hostId)
+  }
+
+  async function takeOverAll(asked: readonly TakeOver[]): Promise<RunningExecution[][]> {
+    const input = newestOf(asked).map(({ claim, except }) => [
+      claim.hostId,
+      { e: claim.epoch, x: [...except].map((id) => keyOf(id).taskId) },
+    ])
+    const rows = await database.ask<Row>('write', takeOver, [jsonbSafe(Object.fromEntries(input))])
+    const stored = rows.map(storedOf)
+    for (const one of stored) {
+      const former = steps.inHand.get(one.execution.id)
+      const own = steps.inHand.take(one)
+      own.isReceived ||= former?.isReceived === true
+      own.output.incomplete = former?.output.incomplete === true
+    }
+    return asked.map(({ claim }) =>
+      stored.filter(({ epoch }) => epoch === claim.epoch).map((one) => steps.inHand.show(one)),
+    )
+  }
+
+  return {
+    doubtful,
+    take: batched(takeAll, mostHosts, (offers) => offers.length),
+    takeOver: batched(takeOverAll, mostHosts),
+  }
+}
+
+/** Milliseconds from the first look on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
+const longest = 30_000
+
+interface Doubt {
+  readonly epoch: number
+  /** Ranges of the host's attempts with no answered one among them: a take may fail for hours. */
+  readonly attempts: readonly (readonly [from: number, to: number])[]
+  /** Monotonic milliseconds; null before the first look. */
+  until: number | null
+}
+
+/** Attempts to send whose answers were lost, by link (docs/inside/sent-once.md). */
+export class Doubtful {
+  readonly #clock: Clock
+  readonly #byHost = new Map<number, Doubt>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  add({ hostId, epoch }: LinkClaim, attempt: number): void {
+    const doubt = this.#byHost.get(hostId)
+    if (doubt && doubt.epoch > epoch) return
+    const earlier = doubt?.epoch === epoch ? doubt.attempts : []
+    const last = doubt?.until === null ? earlier.at(-1) : undefined
+    const attempts = last
+      ? [...earlier.slice(0, -1), [last[0], attempt] as const]
+      : [...earlier, [attempt, attempt] as const]
+    this.#byHost.set(hostId, { epoch, attempts, until: null })
+  }
+
+  /** Attempts of this link as an int8multirange; a newer link ends the doubt, because its HELLO settles them. */
+  attemptsOf({ hostId, epoch }: LinkClaim): string | null {
+    const doubt = this.#byHost.get(hostId)
+    if (doubt?.epoch === epoch) return `{${doubt.attempts.map(([from, to]) => `[${from},${to}]`).join()}}`
+    if (doubt && doubt.epoch < epoch) this.#byHost.delete(hostId)
+    return null
+  }
+
+  /** Those among the hosts. */
+  of(hostIds: readonly number[]): number[] {
+    return this.#byHost.size === 0 ? [] : hostIds.filter((hostId) => this.#byHost.has(hostId))
+  }
+
+  /** All that was marked when a take was asked for, in monotonic milliseconds, has been seen: its answer may be late. */
+  looked({ hostId, epoch }: LinkClaim, askedAt: number): void {
+    const doubt = this.#byHost.get(hostId)
+    if (doubt?.epoch !== epoch) return
+    doubt.until ??= this.#clock.monotonic() + longest
+    if (askedAt >= doubt.until) this.#byHost.delete(hostId)
   }
 }

@@ -1,14 +1,16 @@
 import { faultPoint } from '#fault-point'
 import type { FaultPoint } from '../../../../core/fault-point.ts'
 import { isFinal, mayBecome } from '../../../../core/tasks/task.ts'
-import { isoTime } from '../../../../disk/clock.ts'
+import { type Clock, isoTime } from '../../../../disk/clock.ts'
+import type { Log } from '../../../../disk/log.ts'
 import type { Decide } from '../../executions/transitions.ts'
 import type { Execution } from '../../ports/executions.ts'
-import type { ExecutionsDependencies } from './dependencies.ts'
+import type { Hints } from '../../ports/hints.ts'
+import type { Store, Transaction } from '../../ports/store.ts'
+import type { Ask, Database } from '../connection/database.ts'
+import type { PostgresOutputs } from '../outputs/outputs.ts'
 import { InHand } from './in-hand.ts'
-import { createReadMany } from './read-many.ts'
-import { outputOf, type Stored } from './rows.ts'
-import { createTell, type Tell } from './tell.ts'
+import { createReadMany, outputOf, type Stored } from './rows.ts'
 import { type Change, createWrite, type Fence, type Written } from './write.ts'
 
 type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
@@ -134,5 +136,72 @@ export class Steps {
       const change = byId.get(stored.execution.id)
       return change !== undefined && isOther(stored, change)
     })
+  }
+}
+
+export interface ExecutionsDependencies {
+  database: Database
+  store: Pick<Store, 'get'> & {
+    /** As `transact`, with statements of other ports in the same transaction. */
+    transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
+    /** The same, where all that is decided on is locked. */
+    transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
+  }
+  outputs: Pick<PostgresOutputs, 'appendGuarded'>
+  hints: Hints
+  clock: Clock
+  log: Log
+}
+
+/** Hints at what this server has written. */
+interface Tell {
+  changed(written: readonly Pick<Written, 'stored' | 'hasMore'>[]): void
+  task(taskId: string, change: 'created' | 'updated'): void
+  /** What is due among these can be taken. */
+  due(executions: readonly Execution[]): void
+  /** Whether what is heard now is told by this server itself. */
+  readonly isTelling: boolean
+}
+
+const isDue = ({ status, dueAt, overSsh }: Execution) => status === 'PENDING' && dueAt !== null && !overSsh
+
+function createTell(hints: Hints): Tell {
+  let isTelling = false
+
+  function publish(publishAll: () => void): void {
+    isTelling = true
+    try {
+      publishAll()
+    } finally {
+      isTelling = false
+    }
+  }
+
+  const queues = (hostIds: Iterable<number>) => {
+    for (const id of new Set(hostIds)) hints.publish('lane', { id })
+  }
+
+  return {
+    get isTelling() {
+      return isTelling
+    },
+    changed(written) {
+      const executions = written.map(({ stored }) => stored.execution)
+      publish(() => {
+        for (const { taskId: id, hostId } of executions)
+          hints.publish('task', { id, hostId, change: 'updated' })
+        for (const id of new Set(executions.map(({ taskId }) => taskId)))
+          hints.publish('task', { id, hostId: null, change: 'updated' })
+        queues(
+          written.flatMap(({ stored: { execution }, hasMore }) => {
+            const { status, cancelRequested, hostId } = execution
+            const isToDo = isDue(execution) || (status === 'RUNNING' && cancelRequested)
+            return isToDo || (isFinal(status) && hasMore) ? [hostId] : []
+          }),
+        )
+      })
+    },
+    task: (id, change) => publish(() => hints.publish('task', { id, hostId: null, change })),
+    due: (executions) => publish(() => queues(executions.filter(isDue).map(({ hostId }) => hostId))),
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../../disk/clock.ts'
 import type { Database } from '../connection/database.ts'
 
 /** Executions that wait, of the whole fleet, up to which all of them are read. */
@@ -33,5 +34,51 @@ export function createWaiting(
         ? all.filter(({ host_id }) => asked.has(host_id))
         : await database.ask<Row>('write', { name: 'executions waiting on', text: ofHostsText }, [hostIds])
     return [...new Set([...rows.map(({ host_id }) => host_id), ...doubtfulOf(hostIds)])]
+  }
+}
+
+/** Milliseconds for which what was read is told. */
+const keptFor = 1000
+/** Where reading it takes long, as very many hosts wait, at most this part of the time is spent on that … */
+const mostOfTime = 1 / 20
+/** … unless it would be older than this, milliseconds: an agent asks every 30 s. */
+const keptAtMost = 10_000
+
+/** One row: 100,000 of them would take the server ten times as long to read. */
+const text = `select json_object_agg(host_id, waiting) as counts from (
+    select host_id, count(*) as waiting from rsm.executions where ${waits} group by host_id) as hosts`
+
+interface Counts {
+  readonly byHost: Readonly<Record<number, number>>
+  /** Monotonic milliseconds. */
+  readonly until: number
+}
+
+/**
+ * How many executions wait for a host, as heartbeats ask thousands of times a second: those of all hosts are read at once, when
+ * somebody asks who is not content with what was read last.
+ */
+export function createWaitingCounts(database: Database, clock: Clock): (hostId: number) => Promise<number> {
+  let known: Counts = { byHost: {}, until: Number.NEGATIVE_INFINITY }
+  let reading: Promise<void> | null = null
+
+  async function read(): Promise<void> {
+    const asked = clock.monotonic()
+    try {
+      const [row] = await database.ask<{ counts: Counts['byHost'] | null }>('api', {
+        name: 'executions waiting counts',
+        text,
+      })
+      const took = clock.monotonic() - asked
+      const kept = Math.min(Math.max(took / mostOfTime, keptFor), keptAtMost)
+      known = { byHost: row?.counts ?? {}, until: asked + kept }
+    } finally {
+      reading = null
+    }
+  }
+
+  return async (hostId) => {
+    if (clock.monotonic() >= known.until) await (reading ??= read())
+    return known.byHost[hostId] ?? 0
   }
 }

@@ -3,7 +3,7 @@ import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { LinkClaim, Member } from '../../ports/cluster.ts'
 import type { Execution } from '../../ports/executions.ts'
 import { batched } from '../connection/batched.ts'
-import type { Database } from '../connection/database.ts'
+import type { Ask, Database } from '../connection/database.ts'
 import { idOf, type Stored } from './rows.ts'
 
 /** On whose behalf something is written: it counts only while the task, or the link of the host, is still theirs. */
@@ -137,4 +137,17 @@ export function createWrite(database: Database): (change: Change) => Promise<Wri
     }, mostRows)
   const writers = { free: writerOf('free'), owner: writerOf('owner'), link: writerOf('link') }
   return (change) => writers[kindOf(change.fence)](change)
+}
+
+/** Whether the member owns the task, which it keeps until the end of the transaction. */
+export async function holdsTask(ask: Ask, { name, epoch }: Member, taskId: string): Promise<boolean> {
+  const rows = await ask(
+    {
+      name: 'executions fence',
+      text: `select 1 from rsm.task_owners o join rsm.servers s on s.name = o.server and s.epoch = o.epoch
+        where o.task_id = $1 and o.server = $2 and o.epoch = $3 for share of o`,
+    },
+    [taskId, name, epoch],
+  )
+  return rows.length > 0
 }

@@ -1,16 +1,13 @@
 import type { Metrics } from '../../../../core/hosts/host.ts'
 import { Mutex } from '../../../../core/mutex.ts'
 import type { Age } from '../../../../disk/agreed-clock.ts'
-import type { Clock } from '../../../../disk/clock.ts'
+import { type Clock, type Repeated, repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
-import { type Repeated, repeat } from '../../../../disk/repeat.ts'
 import type { History } from '../../ports/presence.ts'
 import { decodeSample } from '../../samples/sample-line.ts'
 import { WaitingSamples } from '../../samples/waiting-samples.ts'
 import type { Database } from '../connection/database.ts'
-import { Allowance } from './allowance.ts'
-import { packFinished } from './packing.ts'
-import { appendSamples, readSamples, removeDays, removeHost } from './stored.ts'
+import { appendSamples, packFinished, readSamples, removeDays, removeHost } from './stored.ts'
 
 interface HistoryOptions {
   database: Database
@@ -128,5 +125,37 @@ class PostgresHistory implements History {
       this.#isFailing = true
       this.#flushSoon()
     }
+  }
+}
+
+/** Five a second, of reports that come each minute by default: what one agent sends can not fill the disk of all. */
+const mostInHour = 18_000
+const hour = 3600_000
+
+/** How many samples each host may bring in an hour. */
+class Allowance {
+  #hour = 0
+  readonly #counts = new Map<number, number>()
+  readonly #clock: Clock
+  readonly #log: Log
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+  }
+
+  /** Whether one more of this host is taken. */
+  takes(hostId: number): boolean {
+    const now = Math.floor(this.#clock.monotonic() / hour)
+    if (now !== this.#hour) this.#counts.clear()
+    this.#hour = now
+    const count = (this.#counts.get(hostId) ?? 0) + 1
+    this.#counts.set(hostId, count)
+    if (count === mostInHour + 1)
+      this.#log.warn(
+        { hostId },
+        "a host's metrics history of this hour is full; further samples are not kept",
+      )
+    return count <= mostInHour
   }
 }

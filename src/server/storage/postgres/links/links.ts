@@ -1,15 +1,13 @@
-import type { Clock } from '../../../../disk/clock.ts'
+import { type Clock, repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
-import { repeat } from '../../../../disk/repeat.ts'
 import type { LinkClaim, Links } from '../../ports/cluster.ts'
 import type { Hints } from '../../ports/hints.ts'
 import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'
 import { unavailable } from '../connection/failure.ts'
-import { isLiving } from '../ownership/lives.ts'
+import { isLiving } from '../ownership/join.ts'
 import type { StoreOwnership } from '../ownership/ownership.ts'
 import { claimAll, type Wanted } from './claim.ts'
-import { Held } from './held.ts'
 
 /** Milliseconds. */
 const sweepEvery = 1_000
@@ -168,3 +166,54 @@ const byClaim = (claims: readonly LinkClaim[]) => [
   claims.map(({ hostId }) => hostId),
   claims.map(({ epoch }) => epoch),
 ]
+
+/** Claims that are compared with the store at once. */
+const atOnce = 2_000
+
+interface Hold {
+  claim: LinkClaim
+  superseded: () => void
+}
+
+/** The claims of the links whose sockets this process has. */
+class Held {
+  readonly #holds = new Map<number, Hold>()
+  #nextAt = 0
+
+  get(hostId: number): LinkClaim | undefined {
+    return this.#holds.get(hostId)?.claim
+  }
+
+  /** Tells the former hold. */
+  take(claim: LinkClaim, superseded: () => void): void {
+    const former = this.#holds.get(claim.hostId)
+    if (former && former.claim.epoch > claim.epoch) return superseded()
+    this.#holds.set(claim.hostId, { claim, superseded })
+    former?.superseded()
+  }
+
+  release({ hostId, epoch }: LinkClaim): void {
+    if (this.get(hostId)?.epoch === epoch) this.#holds.delete(hostId)
+  }
+
+  /** A claim of this epoch stands: an older one of this process is none any more. */
+  supersede(hostId: number, epoch: number): void {
+    const hold = this.#holds.get(hostId)
+    if (!hold || hold.claim.epoch >= epoch) return
+    this.#holds.delete(hostId)
+    hold.superseded()
+  }
+
+  all(): LinkClaim[] {
+    return [...this.#holds.values()].map(({ claim }) => claim)
+  }
+
+  /** Some of them, so that each has its turn. */
+  some(): LinkClaim[] {
+    const all = this.all()
+    if (this.#nextAt >= all.length) this.#nextAt = 0
+    const turn = all.slice(this.#nextAt, this.#nextAt + atOnce)
+    this.#nextAt += atOnce
+    return turn
+  }
+}

@@ -1,7 +1,6 @@
 import { phases } from '../../../../core/tasks/gates.ts'
 import { jsonbSafe } from '../../jsonb-safe.ts'
 import { writeFiles } from '../../migrate/files.ts'
-import { grouped } from '../../migrate/grouped.ts'
 import type { Items, LastKnown, OutputPiece, Writer } from '../../migrate/kinds.ts'
 import type { AnyRecord, Noun } from '../../records/records.ts'
 import { parseSample } from '../../samples/sample-line.ts'
@@ -11,7 +10,7 @@ import { packSamples } from '../history/pack.ts'
 import { pieceBytes } from '../outputs/append.ts'
 import { makeTable, tableOf as outputTableOf } from '../outputs/days.ts'
 import type { Signs } from '../presence/signs.ts'
-import { putText, putValues } from '../store/send.ts'
+import { putText, putValues } from '../store/changes.ts'
 import { isNumbered, tableOf } from '../store/tables.ts'
 import { type AuditRow, auditRows } from './audit-rows.ts'
 
@@ -266,4 +265,25 @@ export function createPostgresWriter(database: Database, ask: Ask): Writer {
       }
     },
   }
+}
+
+/** Items in groups that weigh `most` together; a heavier one is alone. */
+async function* grouped<T>(
+  items: AsyncIterable<T>,
+  most: number,
+  weigh: (item: T) => number = () => 1,
+): AsyncGenerator<T[]> {
+  let group: T[] = []
+  let weight = 0
+  for await (const item of items) {
+    const more = weigh(item)
+    if (group.length > 0 && weight + more > most) {
+      yield group
+      group = []
+      weight = 0
+    }
+    group.push(item)
+    weight += more
+  }
+  if (group.length > 0) yield group
 }

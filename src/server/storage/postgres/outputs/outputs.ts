@@ -1,8 +1,8 @@
 import type { Hints } from '../../ports/hints.ts'
 import type { Outputs } from '../../ports/outputs.ts'
-import type { Database } from '../connection/database.ts'
+import { type Database, withBriefLocks } from '../connection/database.ts'
 import { type Append, createAppend } from './append.ts'
-import { createForget } from './forget.ts'
+import { dayOf, isOver, isWithoutTable, tableOf } from './days.ts'
 import { createReads } from './read.ts'
 
 /** Outputs in PostgreSQL, and the way in for what executions say, which their records guard. */
@@ -33,5 +33,72 @@ export function createPostgresOutputs(database: Database, hints: Hints): Postgre
     },
     forget: createForget(database),
     close: async () => undefined,
+  }
+}
+
+/** Bytes of a task's output that are removed at once; less waits for its day. */
+const large = 64 * 1024 * 1024
+/** Pieces that one statement removes: it may take no longer than others can wait. */
+const piecesAtOnce = 2000
+/** Days for which what is forgotten waits for the other tasks of its day. */
+const patience = 2
+/** Tasks whose patience is over that are removed with another one. */
+const tasksAtOnce = 20
+
+/**
+ * Removes the output of tasks. It is gone for readers at once. Its room is free when it is large at once, else with the table of its
+ * day, which goes with the last task of the day; but no later than days after.
+ */
+function createForget(database: Database): (taskId: string) => Promise<void> {
+  async function removePieces(taskId: string): Promise<void> {
+    const table = tableOf(taskId)
+    const text = `with gone as (delete from ${table} where task_id = $1 and id in
+        (select id from ${table} where task_id = $1 order by id limit ${piecesAtOnce}) returning 1)
+      select count(*) as count from gone`
+    for (let count = piecesAtOnce; count === piecesAtOnce; ) {
+      const found = database.ask<{ count: number }>('api', text, [taskId])
+      const rows = await found.catch((error: unknown) => {
+        if (isWithoutTable(error)) return []
+        throw error
+      })
+      count = rows[0]?.count ?? 0
+    }
+    await database.ask('api', 'delete from rsm.outputs_forgotten where task_id = $1', [taskId])
+  }
+
+  /** Whether no task of the day is left, so that its table goes: now, or with a later task while something reads it. */
+  async function dropTable(taskId: string): Promise<boolean> {
+    const day = dayOf(taskId)
+    if (day === null || !isOver(day, Date.now())) return false
+    const range = [day.from, day.to]
+    const [found] = await database.ask<{ some: boolean }>(
+      'api',
+      'select exists (select from rsm.output_heads where task_id >= $1 and task_id < $2) as some',
+      range,
+    )
+    if (found?.some !== false) return false
+    await withBriefLocks(database, 'api', async (ask) => {
+      await ask(`drop table if exists ${day.table}`)
+      await ask('delete from rsm.outputs_forgotten where task_id >= $1 and task_id < $2', range)
+    })
+    return true
+  }
+
+  return async (taskId) => {
+    const [head] = await database.ask<{ bytes: number }>(
+      'api',
+      `with head as (delete from rsm.output_heads where task_id = $1 returning task_id, bytes),
+        noted as (insert into rsm.outputs_forgotten(task_id) select task_id from head on conflict do nothing)
+      select bytes from head`,
+      [taskId],
+    )
+    if (!head) return
+    if (!(await dropTable(taskId)) && head.bytes >= large) await removePieces(taskId)
+    const impatient = await database.ask<{ task_id: string }>(
+      'api',
+      `select task_id from rsm.outputs_forgotten where at < clock_timestamp() - make_interval(days => $1) order by at limit $2`,
+      [patience, tasksAtOnce],
+    )
+    for (const { task_id } of impatient) if (!(await dropTable(task_id))) await removePieces(task_id)
   }
 }

@@ -1,10 +1,9 @@
 import { Mutex } from '../../../../core/mutex.ts'
+import { repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
-import { repeat } from '../../../../disk/repeat.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Session } from '../connection/session.ts'
-import { settleTime } from './join.ts'
-import { isLocked } from './lives.ts'
+import { isLocked, settleTime } from './join.ts'
 
 /** Milliseconds. A lock counts as fallen when it was missing in two looks: a connection that broke is back sooner. */
 const lookEvery = 300

@@ -1,8 +1,7 @@
 import { noteReach } from '../../presence/known-host.ts'
 import type { JudgingOptions, KnownHosts } from '../../presence/known-hosts.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
-import type { HostLinks } from './host-links.ts'
-import { type Part, parts, type Signs, signsOf } from './signs.ts'
+import { type LinkSign, type Part, parts, type Signs, signsOf } from './signs.ts'
 import type { Flush, KeptHost } from './table.ts'
 
 /** All that one server knows of the hosts of all servers. */
@@ -60,4 +59,40 @@ export function connectAnew({ hosts, links, options }: Fleet, hostId: number): b
 /** Without judging it: as it was kept. */
 export function reachAsKept({ hosts, options }: Fleet, hostId: number): void {
   noteReach(hosts.entry(hostId), options.clock, options.heartbeatInterval)
+}
+
+/** The newest link of each host, wherever its socket is. */
+export class HostLinks {
+  readonly #links = new Map<number, LinkSign>()
+  readonly #neighbours: Neighbours
+
+  constructor(neighbours: Neighbours) {
+    this.#neighbours = neighbours
+  }
+
+  get(hostId: number): LinkSign | null {
+    return this.#links.get(hostId) ?? null
+  }
+
+  /** False, and nothing happens, where a newer one is known. */
+  take(hostId: number, link: LinkSign): boolean {
+    if (link.epoch < (this.#links.get(hostId)?.epoch ?? 0)) return false
+    this.#links.set(hostId, link)
+    return true
+  }
+
+  forget(hostId: number): void {
+    this.#links.delete(hostId)
+  }
+
+  /** Whether its link is up, at a server that lives. */
+  isConnected(hostId: number): boolean {
+    const link = this.#links.get(hostId)
+    if (!link?.isUp) return false
+    return link.server === (this.#neighbours.own() ?? 0) || this.#neighbours.others().has(link.server)
+  }
+
+  all(): ReadonlyMap<number, LinkSign> {
+    return this.#links
+  }
 }

@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { Mutex } from '../../../../core/mutex.ts'
-import type { Clock } from '../../../../disk/clock.ts'
+import { type Clock, repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
-import { repeat } from '../../../../disk/repeat.ts'
 import type { Database } from '../connection/database.ts'
-import { decodeIds, encodeIds } from '../hints/ids.ts'
+import { decodeIds, encodeIds } from '../hints/lines.ts'
 import type { LinkSign } from './signs.ts'
 import {
   type Flush,

@@ -1,10 +1,7 @@
 import { httpStatus, type RsmError } from '../../../../core/errors.ts'
 import { closeCodes } from '../../../../core/protocol/close-codes.ts'
 import type { Attachment, AttachOptions, TerminalClient } from '../../ports/terminal-client.ts'
-import type { ToClient, ToSite } from './messages.ts'
-import { OnItsWay } from './on-its-way.ts'
-import { sentCaller } from './sent-caller.ts'
-import { errorOf } from './sent-error.ts'
+import { errorOf, sentCaller, type ToClient, type ToSite } from './messages.ts'
 
 /** Milliseconds in which outputs that a socket has taken are told together. */
 const writtenDelay = 10
@@ -144,5 +141,41 @@ export class AttachedClients {
 
   get peers(): number[] {
     return [...this.#clients.values()].map(({ peer }) => peer)
+  }
+}
+
+/** Bytes on their way to another server before whoever sends them is to wait … */
+const high = 64 * 1024
+/** … and to go on. */
+const low = 16 * 1024
+/** What a message costs beside what is in it: single characters pile up as well. */
+const overhead = 200
+
+/** What one client or terminal has on its way, and whether that is too much. */
+class OnItsWay {
+  bytes = 0
+  #isFull = false
+  readonly #changed: (isFull: boolean) => void
+
+  constructor(changed: (isFull: boolean) => void) {
+    this.#changed = changed
+  }
+
+  /** Answers what is to be called when `size` bytes have been taken. */
+  add(size: number): () => void {
+    const all = size + overhead
+    this.bytes += all
+    this.#look()
+    return () => {
+      this.bytes -= all
+      this.#look()
+    }
+  }
+
+  #look(): void {
+    const isFull = this.bytes > (this.#isFull ? low : high)
+    if (isFull === this.#isFull) return
+    this.#isFull = isFull
+    this.#changed(isFull)
   }
 }

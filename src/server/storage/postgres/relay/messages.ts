@@ -1,4 +1,4 @@
-import type { ErrorCode, FieldFault } from '../../../../core/errors.ts'
+import { type ErrorCode, type FieldFault, RsmError } from '../../../../core/errors.ts'
 import type {
   TerminalMessageType,
   TerminalNotice,
@@ -62,3 +62,93 @@ export type ToClient =
   | { t: 'hold' | 'release' | 'done'; id: number }
 
 export type RelayMessage = ToSite | ToClient
+
+const finite = (time: number) => (Number.isFinite(time) ? time : null)
+
+export const sentCaller = ({ expiresAt, idleAt, ...caller }: UserCaller): SentCaller => ({
+  ...caller,
+  expiresAt: finite(expiresAt),
+  idleAt: finite(idleAt),
+})
+
+export const callerOf = ({ expiresAt, idleAt, ...caller }: SentCaller): UserCaller => ({
+  ...caller,
+  expiresAt: expiresAt ?? Number.POSITIVE_INFINITY,
+  idleAt: idleAt ?? Number.POSITIVE_INFINITY,
+})
+
+/** What crosses of an error: of one that is none of ours nothing but that there was one. */
+export function sentError(error: unknown): SentError {
+  if (!(error instanceof RsmError))
+    return { code: 'internal', message: 'the server of the session failed', fields: [] }
+  const { code, message, fields, hint, retryAfter } = error
+  return { code, message, fields, hint, retryAfter }
+}
+
+export function errorOf({ code, message, fields, hint, retryAfter }: SentError): RsmError {
+  return new RsmError(code, message, {
+    fields,
+    ...(hint === undefined ? {} : { hint }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  })
+}
+
+/** The way to the server of a session is lost, or nobody answers there. */
+export const wayLost = (message = 'The server of the session cannot be reached just now'): RsmError =>
+  new RsmError('unavailable', message, { retryAfter: 1 })
+
+/** Of one message; what claims to be longer is none of ours. */
+const longestMessage = 16 * 1024 * 1024
+const headBytes = 8
+const nothing = Buffer.alloc(0)
+
+/** A message as bytes: their number, that of its JSON text, the text, and what follows it as it is. */
+export function encodeMessage(message: RelayMessage, body: Uint8Array = nothing): Buffer {
+  const text = Buffer.from(JSON.stringify(message))
+  const head = Buffer.allocUnsafe(headBytes)
+  head.writeUInt32BE(text.length + body.length, 0)
+  head.writeUInt32BE(text.length, 4)
+  return Buffer.concat([head, text, body])
+}
+
+interface Read {
+  readonly message: RelayMessage
+  readonly body: Buffer
+}
+
+/** Puts messages together again, however their bytes are cut. */
+export class MessageReader {
+  #chunks: Buffer[] = []
+  #size = 0
+  /** Bytes of the next step: a head, or a message with its head. */
+  #wanted = headBytes
+
+  /** The messages that are complete with this. Throws for bytes that are no messages. */
+  read(chunk: Buffer): Read[] {
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    const found: Read[] = []
+    while (this.#size >= this.#wanted) {
+      const bytes = Buffer.concat(this.#chunks)
+      const end = headBytes + bytes.readUInt32BE(0)
+      if (end > longestMessage) throw new Error('no message of a relay')
+      const isWhole = this.#size >= end
+      if (isWhole) found.push(decode(bytes, end))
+      this.#keep(isWhole ? bytes.subarray(end) : bytes)
+      this.#wanted = isWhole ? headBytes : end
+    }
+    return found
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#chunks = [bytes]
+    this.#size = bytes.length
+  }
+}
+
+function decode(bytes: Buffer, end: number): Read {
+  const textEnd = headBytes + bytes.readUInt32BE(4)
+  if (textEnd > end) throw new Error('no message of a relay')
+  const message = JSON.parse(bytes.toString('utf8', headBytes, textEnd)) as RelayMessage
+  return { message, body: bytes.subarray(textEnd, end) }
+}

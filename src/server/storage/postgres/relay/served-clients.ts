@@ -1,9 +1,7 @@
 import { closeCodes } from '../../../../core/protocol/close-codes.ts'
 import type { TerminalSite } from '../../ports/cluster.ts'
 import type { Attachment, TerminalClient } from '../../ports/terminal-client.ts'
-import type { ToClient, ToSite } from './messages.ts'
-import { callerOf } from './sent-caller.ts'
-import { sentError } from './sent-error.ts'
+import { callerOf, sentError, type ToClient, type ToSite } from './messages.ts'
 
 /** A socket that was closed may tell for so many milliseconds that both sides have closed it in order. */
 const partsWithin = 5_000

@@ -1,8 +1,15 @@
-import type { Found, Query, Reads } from '../../ports/store.ts'
-import { type AnyRecord, type Id, type IndexOf, type Noun, type Records } from '../../records/records.ts'
+import type { Found, Query, Reads, Where } from '../../ports/store.ts'
+import {
+  type AnyRecord,
+  asked,
+  type Id,
+  type IndexOf,
+  indexList,
+  type Noun,
+  type Records,
+} from '../../records/records.ts'
 import type { Ask } from '../connection/database.ts'
-import { tableOf } from './tables.ts'
-import { type AnyQuery, keyOf, knownIds, statementOf } from './where.ts'
+import { blocksWith, idOf, parameterOf, plainJson, plainText, type Table, tableOf } from './tables.ts'
 
 interface Row {
   rec: AnyRecord
@@ -48,3 +55,114 @@ export function createReads(ask: Ask, isLocking = false): Reads {
     },
   }
 }
+
+/** A query, seen without the type of its noun. */
+export type AnyQuery = Omit<Query<Noun>, 'where' | 'order'> & { where?: Where<never>; order?: string }
+type Member = string | number | readonly [string, string]
+
+/** SQL and the values of its parameters, `$1` and on. */
+interface Sql {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+const nothing = 'false'
+
+/** The conditions of a `where`, with `and` between them; `values` takes their parameters. */
+function conditionsOf(table: Table, where: Where<never>, values: unknown[]): string {
+  const { ids, equals = {}, contains, before = {}, has = {} } = where as Where<Noun>
+  const parameter = (value: unknown) => `$${values.push(value)}`
+  const columnOf = (name: string) => {
+    const column = table.columns.find((one) => one.name === name)
+    if (!column) throw new Error(`queries of ${table.noun} ask for no ${name}`)
+    return { quoted: `"${name}"`, type: column.type }
+  }
+  const conditions: string[] = []
+  if (ids) conditions.push(`id = any(${parameter(knownIds(table, ids))}::${table.idType}[])`)
+  for (const [name, value] of Object.entries(equals)) {
+    if (value === undefined) continue
+    const { quoted, type } = columnOf(name)
+    const same = value === null ? null : parameterOf(type, value)
+    conditions.push(
+      same === null
+        ? `${quoted} is null`
+        : same === undefined
+          ? nothing
+          : `${quoted} = ${parameter(same)}::${type}`,
+    )
+  }
+  for (const [name, members] of Object.entries(has) as [string, readonly Member[] | undefined][]) {
+    columnOf(name)
+    for (const member of members ?? []) conditions.push(hasMember(table.noun, name, member, parameter))
+  }
+  for (const [name, time] of Object.entries(before) as [string, string | undefined][])
+    if (time !== undefined) conditions.push(`${columnOf(name).quoted} < ${parameter(plainText(time))}`)
+  const wanted = contains?.text?.toLowerCase()
+  if (contains && wanted) {
+    const text = parameter(plainText(wanted))
+    const holds = contains.fields.map((name) => `strpos(${columnOf(name).quoted}, ${text}) > 0`)
+    conditions.push(`(${holds.join(' or ') || nothing})`)
+  }
+  return conditions.length === 0 ? 'true' : conditions.join(' and ')
+}
+
+function hasMember(noun: Noun, name: string, member: Member, parameter: (value: unknown) => string): string {
+  const how = (asked[noun] as Readonly<Record<string, string>>)[name]
+  const json = (value: unknown) => `"${name}" @> ${parameter(JSON.stringify(plainJson(value)))}::jsonb`
+  if (how === 'set') return `"${name}" && ${parameter(blocksWith(Number(member)))}::bigint[]`
+  if (how === 'list') return typeof member === 'object' ? nothing : json([member])
+  return typeof member === 'object' ? json({ [member[0]]: member[1] }) : nothing
+}
+
+/** The columns by which a query is ordered, and which way. */
+function orderOf(table: Table, order: string): { columns: string[]; way: string } {
+  const column = `${order}Order`
+  const isOwn = table.columns.some(({ name }) => name === column)
+  return { columns: isOwn ? [`"${column}"`, 'id'] : ['id'], way: order === 'desc' ? ' desc' : '' }
+}
+
+/** Whether a condition has no index in the order of the list: then all that fulfils it is found first, once, without the records. */
+const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
+  Boolean(contains?.text) || Object.values<unknown>(has).some((members) => members !== undefined)
+
+/** Rows with the records of a query, and how many there are without its window; one without a record where it shows none. */
+export function statementOf(noun: Noun, query: AnyQuery): Sql {
+  const table = tableOf(noun)
+  const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
+  const values: unknown[] = []
+  const from = `from rsm.${noun} where ${conditionsOf(table, where, values)}`
+  const { columns, way } = orderOf(table, order)
+  const by = (prefix: string) => `order by ${columns.map((column) => `${prefix}${column}${way}`).join(', ')}`
+  if (limit === undefined && offset === 0)
+    return { text: `select null::bigint as total, rec ${from} ${by('')}`, values }
+  const window = `limit ${limit === undefined ? 'all' : `$${values.push(limit)}`} offset $${values.push(offset)}`
+  const place = (over: string) => (limitText === undefined ? '' : `, row_number() over (${over}) as place`)
+  const text = isSearch(where as Where<Noun>)
+    ? `with found as materialized (select ${columns.join(', ')} ${from}),
+        page as (select * from found ${by('')} ${window})
+      select (select count(*) from found) as total, rec${place(by('page.'))}
+      from (values (1)) one(row) left join (page join rsm.${noun} using (id)) on true ${by('page.')}`
+    : `select (select count(*) ${from}) as total, rec${place('')}
+      from (values (1)) one(row) left join lateral (select rec ${from} ${by('')} ${window}) page on true`
+  return { text: limitText === undefined ? text : cut(text, values.push(limitText)), values }
+}
+
+/** The rows before the one whose record goes beyond as many characters; the first one always. */
+function cut(rows: string, parameter: number): string {
+  return `select total, rec from (
+      select *, sum(length(rec::text)) over (order by place) as characters from (${rows}) numbered) measured
+    where place = 1 or characters <= $${parameter} order by place`
+}
+
+/** The condition for a key of an index; null for one that no record has. */
+function keyOf(noun: Noun, index: string, key: string | number): { type: string; value: unknown } | null {
+  const column = tableOf(noun).columns.find(({ name }) => name === index)
+  if (!column || !indexList[noun].some(({ name }) => name === index))
+    throw new Error(`${noun} have no index ${index}`)
+  const value = parameterOf(column.type, key)
+  return value === undefined ? null : { type: column.type, value }
+}
+
+/** Those of the ids that records of the noun can have. */
+const knownIds = (table: Table, ids: readonly Id[]): unknown[] =>
+  ids.map((id) => idOf(table, id)).filter((id) => id !== undefined)

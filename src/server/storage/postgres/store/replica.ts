@@ -3,8 +3,8 @@ import { Mutex } from '../../../../core/mutex.ts'
 import type { Found, Query, Reads } from '../../ports/store.ts'
 import type { Id, IndexOf, Noun, Records } from '../../records/records.ts'
 import { Tables } from '../../tables/tables.ts'
+import type { AnyQuery } from './reads.ts'
 import type { PostgresStore } from './store.ts'
-import type { AnyQuery } from './where.ts'
 
 /** What every server has in memory: selectors need all of it, and lists of hosts are read without PostgreSQL, too (contract §12). */
 const kept = ['hosts', 'clusters'] as const

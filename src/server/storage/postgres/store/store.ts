@@ -7,14 +7,10 @@ import type { Ask, Database, Isolation, Statement } from '../connection/database
 import { isAway } from '../connection/failure.ts'
 import { Changes } from './changes.ts'
 import { conflictOf, isClash } from './clash.ts'
-import { openFeed } from './feed.ts'
-import { createIds } from './ids.ts'
-import { forgetFormerNumbers } from './look.ts'
-import type { Open, Sent } from './open.ts'
+import { forgetFormerNumbers, openFeed } from './feed.ts'
+import { createIds, type Open, Seen, type Sent } from './open.ts'
 import { createReads } from './reads.ts'
-import { Seen } from './seen.ts'
-import { askThrough, viewOf } from './transaction.ts'
-import { type RunOpen, Turns } from './turns.ts'
+import { askThrough, type RunOpen, Turns, viewOf } from './turns.ts'
 
 /** The store in PostgreSQL, and what is particular to it. */
 export interface PostgresStore extends Store {

@@ -10,8 +10,6 @@ import {
   nouns,
   orders,
 } from '../../records/records.ts'
-import { blocksOfSet } from './id-blocks.ts'
-import { plainJson, plainText } from './plain-text.ts'
 
 /** What this store holds; executions have tables of their own. */
 export type StoredNoun = Exclude<Noun, 'executions'>
@@ -153,3 +151,62 @@ export const uniqueOf = (noun: Noun): readonly Index[] => indexList[noun].filter
 
 /** An id as a parameter; undefined for one that no record of the table can have. */
 export const idOf = ({ idType }: Table, id: Id): unknown => parameterOf(idType, id)
+
+/** Ids are below 2^32 (contract §3: numbers that count hosts). */
+const depth = 32
+
+/** The block of 2^`size` ids that holds this one, by its number in a binary tree. */
+const blockOf = (id: number, size: number): number => 2 ** (depth - size) + Math.floor(id / 2 ** size)
+
+/** The blocks of which a run of ids is made: few, however long it is. */
+function* blocksOfRun(first: number, last: number): Generator<number> {
+  let at = first
+  while (at <= last) {
+    let size = 0
+    while (size < depth && at % 2 ** (size + 1) === 0 && at + 2 ** (size + 1) - 1 <= last) size++
+    yield blockOf(at, size)
+    at += 2 ** size
+  }
+}
+
+/**
+ * A folded set (core/tasks/id-set.ts) as numbers of blocks, which an inverted index can hold: an id is in the set if one of
+ * the blocks that hold it is.
+ */
+export function blocksOfSet(folded: string): number[] {
+  if (folded === '') return []
+  return folded.split(',').flatMap((run) => {
+    const [first, last = first] = run.split('-').map(Number)
+    return first === undefined || last === undefined ? [] : [...blocksOfRun(first, last)]
+  })
+}
+
+/** All blocks that hold an id; none for what is no id. */
+export function blocksWith(id: number): number[] {
+  if (!Number.isInteger(id) || id < 0 || id >= 2 ** depth) return []
+  return Array.from({ length: depth + 1 }, (_, size) => blockOf(id, size))
+}
+
+/** What PostgreSQL takes into no text: U+0000 and halves of surrogate pairs; and U+FFFF, by which they are told. */
+const unfit = /[\0\uffff\p{Surrogate}]/u
+const everyUnfit = /[\0\uffff\p{Surrogate}]/gu
+
+/** U+FFFF, then a noncharacter for each of its four digits: no text that people write holds them. */
+const told = (character: string): string =>
+  `\uffff${character
+    .charCodeAt(0)
+    .toString(16)
+    .padStart(4, '0')
+    .replaceAll(/./g, (digit) => String.fromCharCode(0xfdd0 + Number.parseInt(digit, 16)))}`
+
+/** Text that PostgreSQL takes, another one for each: for what is compared, not for what is shown. */
+export const plainText = (text: string): string =>
+  unfit.test(text) ? text.replaceAll(everyUnfit, told) : text
+
+/** The same for all text in a value of JSON. */
+export function plainJson(value: unknown): unknown {
+  if (typeof value === 'string') return plainText(value)
+  if (Array.isArray(value)) return value.map(plainJson)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, held]) => [plainText(key), plainJson(held)]))
+}

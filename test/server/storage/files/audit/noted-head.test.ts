@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { createNotedHead } from '../../../../../src/server/storage/files/audit/file-audit-log.ts'
 import { auditFileName } from '../../../../../src/server/storage/files/audit/log-file.ts'
-import { createNotedHead } from '../../../../../src/server/storage/files/audit/noted-head.ts'
 import { type NotedLog, notedHeadContract } from '../../../../contracts/noted-head.ts'
 import { auditDirectory, event, openLog } from '../../../../helpers/audit/audit-log.ts'
 

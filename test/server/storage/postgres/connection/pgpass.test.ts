@@ -1,8 +1,10 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { readStoreAddress } from '../../../../../src/server/storage/postgres/connection/address.ts'
-import { passwordFor } from '../../../../../src/server/storage/postgres/connection/pgpass.ts'
+import {
+  passwordFor,
+  readStoreAddress,
+} from '../../../../../src/server/storage/postgres/connection/address.ts'
 import { temporaryDirectory } from '../../../../fixtures/rsm.ts'
 
 const address = readStoreAddress('postgres://rsm@pg1,[fd00::1]:5433/fleet', undefined)

@@ -9,7 +9,7 @@ import {
   createDatabase,
   type Database,
 } from '../../../../../src/server/storage/postgres/connection/database.ts'
-import { refusePooler } from '../../../../../src/server/storage/postgres/connection/pooler.ts'
+import { refusePooler } from '../../../../../src/server/storage/postgres/connection/session.ts'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../../../fixtures/rsm.ts'
 import { type CutLink, startCutLink } from '../../../../helpers/faults/cut-link.ts'
 import { startDeafRelay } from '../../../../helpers/faults/deaf-relay.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { Doubtful } from '../../../../../src/server/storage/postgres/executions/doubtful.ts'
+import { Doubtful } from '../../../../../src/server/storage/postgres/executions/sending.ts'
 import { ShiftedClock } from '../../../../helpers/faults/shifted-clock.ts'
 
 const claim = { hostId: 1, agentId: 'a', server: { name: 's', epoch: 1 }, epoch: 2, since: '' }

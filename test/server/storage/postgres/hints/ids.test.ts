@@ -1,5 +1,5 @@
 import test from 'ava'
-import { decodeIds, encodeIds } from '../../../../../src/server/storage/postgres/hints/ids.ts'
+import { decodeIds, encodeIds } from '../../../../../src/server/storage/postgres/hints/lines.ts'
 
 const all = (texts: readonly string[]) => texts.flatMap(decodeIds)
 

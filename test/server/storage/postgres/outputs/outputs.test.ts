@@ -7,8 +7,7 @@ import {
   createDatabase,
   type Database,
 } from '../../../../../src/server/storage/postgres/connection/database.ts'
-import { dayAt, textOfTable } from '../../../../../src/server/storage/postgres/outputs/days.ts'
-import { openDaysAhead } from '../../../../../src/server/storage/postgres/outputs/days-ahead.ts'
+import { dayAt, openDaysAhead, textOfTable } from '../../../../../src/server/storage/postgres/outputs/days.ts'
 import { createPostgresOutputs } from '../../../../../src/server/storage/postgres/outputs/outputs.ts'
 import { entry, outputsContract } from '../../../../contracts/outputs.ts'
 import { dumping } from '../../../../helpers/servers/dumping.ts'

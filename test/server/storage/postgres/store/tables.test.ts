@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { foldIds } from '../../../../../src/core/tasks/id-set.ts'
-import { blocksOfSet, blocksWith } from '../../../../../src/server/storage/postgres/store/id-blocks.ts'
-import { plainText } from '../../../../../src/server/storage/postgres/store/plain-text.ts'
-import { tableOf, uniqueOf } from '../../../../../src/server/storage/postgres/store/tables.ts'
+import {
+  blocksOfSet,
+  blocksWith,
+  plainText,
+  tableOf,
+  uniqueOf,
+} from '../../../../../src/server/storage/postgres/store/tables.ts'
 import { nouns } from '../../../../../src/server/storage/records/records.ts'
 import { openDatabase } from '../../../../helpers/servers/open-database.ts'
 import { sharedPostgres, postgresTest as test } from '../../../../helpers/servers/postgres.ts'

@@ -1,4 +1,0 @@
-/** `1 host`, `3 hosts`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
