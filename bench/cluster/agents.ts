@@ -9,7 +9,7 @@ import { Agent, request } from 'node:http'
 import { WebSocket } from 'ws'
 import { agentBackoff } from '../../src/agent/link/backoff.ts'
 import type { AgentHello, FromServer, ScriptComplete } from '../../src/core/protocol/messages.ts'
-import { encode, subprotocol } from '../../src/core/protocol/output-frame.ts'
+import { encode, subprotocol } from '../../src/core/protocol/wire-text.ts'
 import { heartbeat, type RegisteredAgent } from '../rest/register.ts'
 
 /** `urls`: of all servers; agent N begins with the server N modulo their number. `from`: the address that they connect from. */

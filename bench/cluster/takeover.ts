@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { settleTime } from '../../src/server/storage/postgres/ownership/join.ts'
+import { settleTime } from '../../src/server/storage/postgres/ownership/lives.ts'
 import { startFleet } from '../fleet/fleet.ts'
 import { median } from '../measure.ts'
 import type { Row } from '../row.ts'

@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { type AgentHello, type ExecuteScript, type FromServer } from '../../src/core/protocol/messages.ts'
-import { encode, subprotocol } from '../../src/core/protocol/output-frame.ts'
+import { encode, subprotocol } from '../../src/core/protocol/wire-text.ts'
 import type { RegisteredAgent } from '../rest/register.ts'
 
 const hello: AgentHello = {

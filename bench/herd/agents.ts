@@ -8,7 +8,7 @@ import { Agent, request } from 'node:http'
 import { WebSocket } from 'ws'
 import { type AgentBackoff, agentBackoff } from '../../src/agent/link/backoff.ts'
 import { type AgentHello } from '../../src/core/protocol/messages.ts'
-import { encode, subprotocol } from '../../src/core/protocol/output-frame.ts'
+import { encode, subprotocol } from '../../src/core/protocol/wire-text.ts'
 import { heartbeat, type RegisteredAgent } from '../rest/register.ts'
 import type { HerdOrder } from './generator.ts'
 

@@ -1,4 +1,4 @@
-import { LineBudget } from '../core/allowance.ts'
+import { LineBudget } from '../core/rates.ts'
 import { levelNumbers, logLineForPeople } from '../core/text/printable.ts'
 import type { Clock } from './clock.ts'
 

@@ -1,6 +1,6 @@
-import { Allowance } from '../core/allowance.ts'
 import { RsmError } from '../core/errors.ts'
 import { stoppedReason } from '../core/protocol/close-codes.ts'
+import { Allowance } from '../core/rates.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { openConnection } from '../net/connect.ts'
 import type { AgentOptions, RunningAgent } from './agent-options.ts'

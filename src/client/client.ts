@@ -20,7 +20,7 @@ import {
   tokensOver,
   usersOver,
   webhooksOver,
-} from './services/records.ts'
+} from './services/requests.ts'
 import { type ServerService, serverOver } from './services/server.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 

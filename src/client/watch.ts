@@ -2,7 +2,7 @@ import { RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
 import type { Task, TaskSummary } from '../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../core/tasks/task.ts'
-import type { FollowOptions, ServerEvent } from '../net/sse.ts'
+import type { FollowOptions, ServerEvent } from '../net/event-stream.ts'
 import { type Api, eventObject, withQuery } from './http/api.ts'
 
 /** What a followed task tells (contract §5). `end` carries the results where the server sent them. */

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../cli/command/base-command.ts'
 import { needed, optional } from '../cli/flags/checks.ts'
-import { readNamedFile } from '../cli/input/named-file.ts'
+import { readNamedFile } from '../cli/input/named-path.ts'
 import { stdinReader } from '../cli/input/stdin.ts'
 import { jsonText, sanitize } from '../cli/text/sanitize.ts'
 import { RsmError } from '../core/errors.ts'

@@ -3,9 +3,9 @@ import { needed } from '../cli/flags/checks.ts'
 import { RsmError } from '../core/errors.ts'
 
 const scripts = {
-  bash: async () => (await import('../cli/completion/bash.ts')).bashScript,
-  zsh: async () => (await import('../cli/completion/bash.ts')).zshScript,
-  fish: async () => (await import('../cli/completion/bash.ts')).fishScript,
+  bash: async () => (await import('../cli/completion/shells.ts')).bashScript,
+  zsh: async () => (await import('../cli/completion/shells.ts')).zshScript,
+  fish: async () => (await import('../cli/completion/shells.ts')).fishScript,
 }
 
 export default class Completion extends LocalCommand {

@@ -1,5 +1,5 @@
-import { showCaller } from '../cli/caller.ts'
 import { BaseCommand } from '../cli/command/base-command.ts'
+import { showCaller } from '../cli/views/roles.ts'
 
 export default class Whoami extends BaseCommand {
   static override summary = 'Show who is logged in, and on which server'

@@ -1,5 +1,5 @@
 import { RsmError } from '../core/errors.ts'
-import { readBoundedFile, whyUnreadable } from './bounded-file.ts'
+import { readBoundedFile, whyUnreadable } from './named-files.ts'
 
 /** Splits a text into its PEM blocks, each with the text after it; text before the first block comes first. */
 export const blocksOf = (text: string): string[] =>

@@ -2,9 +2,9 @@ import { chmodSync, type Stats, statSync } from 'node:fs'
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { makeDirectory } from './bounded-file.ts'
 import { modeBits } from './files/attributes.ts'
 import { lockFile } from './lock.ts'
+import { makeDirectory } from './named-files.ts'
 
 /** A directory that only this process uses, until `release` or until the process dies. */
 export interface DataDirectory {

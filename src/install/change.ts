@@ -12,8 +12,8 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { makeDirectory } from '../disk/bounded-file.ts'
 import { modeBits } from '../disk/files/attributes.ts'
+import { makeDirectory } from '../disk/named-files.ts'
 
 /** One thing that an installation needs on this host. */
 export interface Change {

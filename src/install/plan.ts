@@ -4,7 +4,7 @@ import { RsmError } from '../core/errors.ts'
 import { type Change, directoryChange, fileChange, programChange, readText } from './change.ts'
 import { type Program, packagedProgram } from './program.ts'
 import { dataDirOf, quoted, readEnvFile, type Service, type Settings, writeEnvFile } from './service.ts'
-import { dropInText, type Systemd, unitText } from './unit.ts'
+import { dropInText, type Systemd, unitText } from './systemd.ts'
 
 /** What an installation is to be. */
 export interface InstallRequest {

@@ -7,7 +7,7 @@ import { readText } from './change.ts'
 import { findProcess } from './port-holder.ts'
 import { packagedProgram } from './program.ts'
 import { dataDirOf, readEnvFile, type Service, systemService } from './service.ts'
-import type { Systemd } from './unit.ts'
+import type { Systemd } from './systemd.ts'
 
 /** What an uninstallation finds. */
 export interface Found {

@@ -1,8 +1,8 @@
 import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { normalUrl, type Pin, readPin } from '../core/endpoint.ts'
 import { firstError } from '../core/errors.ts'
-import { normalUrl, type Pin, readPin } from '../core/server-url.ts'
 import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
 import { mismatch, trustOptions } from './trust.ts'
 

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { type Pin, showPin } from '../core/server-url.ts'
+import { type Pin, showPin } from '../core/endpoint.ts'
 import { blocksOf, readCertificates } from '../disk/certificates.ts'
 import type { Warn } from './proxy.ts'
 

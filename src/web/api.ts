@@ -6,7 +6,7 @@ import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/pieces.ts'
 import { areUnknownNames, foldUnknownNames } from '../core/text/unknown-names.ts'
 import { parseEnvelope } from '../net/envelope.ts'
-import { followEvents, type ServerEvent } from '../net/sse.ts'
+import { followEvents, type ServerEvent } from '../net/event-stream.ts'
 import { endSession, session } from './session.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

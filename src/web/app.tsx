@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { call } from './api.ts'
 import { HostsPage } from './hosts/hosts-page.tsx'
-import { useTitle } from './parts/use-title.ts'
+import { useTitle } from './parts/browser.ts'
 import { RecordingPage } from './recordings/recording-page.tsx'
 import { RecordingsPage } from './recordings/recordings-page.tsx'
 import { hrefOf, type PageName, type Route, route } from './route.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { Burst } from '../../src/core/allowance.ts'
+import { Burst } from '../../src/core/rates.ts'
 
 test('a burst goes on while its events are less than 5 s apart', (t) => {
   const burst = new Burst()

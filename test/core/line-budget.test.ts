@@ -1,5 +1,5 @@
 import test from 'ava'
-import { LineBudget } from '../../src/core/allowance.ts'
+import { LineBudget } from '../../src/core/rates.ts'
 
 test('a source writes ten lines a minute, another one its own ten, and what was left out is counted', (t) => {
   const budget = new LineBudget()

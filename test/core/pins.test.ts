@@ -1,5 +1,5 @@
 import test from 'ava'
-import { readPin, showPin } from '../../src/core/server-url.ts'
+import { readPin, showPin } from '../../src/core/endpoint.ts'
 
 const hex = '0123456789abcdef'.repeat(4)
 const colons = (hex.match(/../g) ?? []).join(':').toUpperCase()

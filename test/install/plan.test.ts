@@ -28,7 +28,7 @@ import {
 import { holderOf, needPort } from '../../src/install/port-holder.ts'
 import { findInstalled, removeInstalled } from '../../src/install/remove.ts'
 import { type Settings, systemService, userService } from '../../src/install/service.ts'
-import type { Systemd } from '../../src/install/unit.ts'
+import type { Systemd } from '../../src/install/systemd.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 
 const calls = (answers: Record<string, string> = {}): Systemd & { readonly told: string[] } => {

@@ -4,7 +4,7 @@ import { matches } from '../../src/web/hosts/search.ts'
 import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordings/cast.ts'
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
-import { phaseSaid, phasesOf } from '../../src/web/tasks/phases.ts'
+import { phaseSaid, phasesOf } from '../../src/web/tasks/task-words.ts'
 import { attachedSaid } from '../../src/web/terminals/attached-said.ts'
 import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
-import { LineBudget } from '../../core/allowance.ts'
 import { maxFrameBytes, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
@@ -10,7 +9,8 @@ import {
   type Payloads,
   type ScriptOutput,
 } from '../../core/protocol/messages.ts'
-import { encode, encodeAround, subprotocol } from '../../core/protocol/output-frame.ts'
+import { encode, encodeAround, subprotocol } from '../../core/protocol/wire-text.ts'
+import { LineBudget } from '../../core/rates.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
 import { retryAfterOf } from '../../net/request.ts'
 import { keepAlive, openWebSocket } from '../../net/web-socket.ts'

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { LineBudget } from '../../core/allowance.ts'
 import { longestSentence } from '../../core/protocol/bounds.ts'
 import type { Payloads } from '../../core/protocol/messages.ts'
+import { LineBudget } from '../../core/rates.ts'
 import { type SignedType, signedBytes } from '../../core/signing.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Containment as Level } from '../../core/hosts/host.ts'
-import { cgroupHome, removeCgroup } from './cgroup.ts'
+import { cgroupHome, removeCgroup } from './cgroups.ts'
 import type { ProcessId } from './machine.ts'
 import { ProcessTable, type Tree } from './processes.ts'
 import { isLoose, lookAt } from './strays.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { type LimitName, type Limits, limitNames, limitSize, limitWords } from '../../core/tasks/limits.ts'
-import { cgroupHome, removeCgroup } from './cgroup.ts'
+import { cgroupHome, removeCgroup } from './cgroups.ts'
 
 /** Microseconds in which a quota of CPU time is given out. */
 const period = 100_000

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
 import type { Containment as Level } from '../../core/hosts/host.ts'
-import { cgroupPids, isPopulated, killCgroup } from './cgroup.ts'
+import { cgroupPids, isPopulated, killCgroup } from './cgroups.ts'
 import { leaderOf } from './exit-file.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
 import { groupsWithin, isMarked, type Process, type ProcessTable, type Tree } from './processes.ts'

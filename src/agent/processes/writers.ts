@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { cgroupPids } from './cgroup.ts'
+import { cgroupPids } from './cgroups.ts'
 import { leaderOf } from './exit-file.ts'
 import { type ProcessStat, readStat } from './machine.ts'
 import type { Tree } from './processes.ts'

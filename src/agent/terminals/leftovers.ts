@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Log } from '../log.ts'
-import { removeCgroup } from '../processes/cgroup.ts'
+import { removeCgroup } from '../processes/cgroups.ts'
 import type { Containment } from '../processes/containment.ts'
 import type { Machine } from '../processes/machine.ts'
 import { isOriginal, type Origin } from '../processes/origin.ts'

@@ -1,11 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { Burst } from '../../core/allowance.ts'
 import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/protocol/messages.ts'
+import { Burst } from '../../core/rates.ts'
 import { TypedCounter } from '../../core/terminals/terminal.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
-import { isPopulated } from '../processes/cgroup.ts'
+import { isPopulated } from '../processes/cgroups.ts'
 import { ownProcesses } from '../processes/launch.ts'
 import { markOf, startTimeOf } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
@@ -152,7 +152,7 @@ export class Terminal {
   /** The next of its output, while there is any. */
   next(): TerminalOutput | null {
     const frame = this.isAttached ? this.frames.take() : undefined
-    // With its text last, which the server passes on as it comes (output-frame.ts).
+    // With its text last, which the server passes on as it comes (wire-text.ts).
     return frame ? { sessionId: this.sessionId, sequence: frame.sequence, data: frame.data } : null
   }
 

@@ -1,10 +1,10 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 import type { TypedInput } from '../../core/terminals/terminal.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
+import { PastTerminals, Undecided } from './admission.ts'
 import type { InputGuard } from './input-guard.ts'
 import type { PtyHost } from './pty-host.ts'
 import type { Terminal, TerminalOptions } from './terminal.ts'
-import { PastTerminals, Undecided } from './undecided.ts'
 
 /** Terminals at once. */
 const mostTerminals = 64

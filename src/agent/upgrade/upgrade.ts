@@ -12,7 +12,7 @@ import {
 } from '../../core/release.ts'
 import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
-import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
 import { isAlive } from '../processes/machine.ts'
 import { holdsPrograms } from '../processes/mounts.ts'
 import { agentVersion } from '../reports/facts.ts'

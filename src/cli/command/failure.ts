@@ -1,5 +1,5 @@
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
-import { whyUnwritable } from '../../disk/bounded-file.ts'
+import { whyUnwritable } from '../../disk/named-files.ts'
 import { jsonText, sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'

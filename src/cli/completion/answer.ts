@@ -2,12 +2,12 @@ import { readFileSync, writeSync } from 'node:fs'
 import { shortened } from '../../core/text/pieces.ts'
 import { ownPackage, ownText } from '../../disk/own-files.ts'
 import type { ServerChoice } from '../contexts/contexts.ts'
-import { renderBash, renderFish, renderZsh } from './bash.ts'
 import { type Answer, candidatesFor, plain } from './candidates.ts'
 import type { Manifest } from './kinds.ts'
 import { liveNames } from './live-names.ts'
 import type { Lookup } from './names-cache.ts'
 import { readShellLine } from './shell-words.ts'
+import { renderBash, renderFish, renderZsh } from './shells.ts'
 import { whatIsWanted } from './wanted.ts'
 
 /** How long a server may take, in milliseconds, before the answer is given without it. */

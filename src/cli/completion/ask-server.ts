@@ -6,10 +6,10 @@ import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
 import { standingOf } from '../hosts/standing.ts'
-import { nextOf, timingOf } from '../schedules/view.ts'
-import { counted, showBytes } from '../text/bytes.ts'
+import { counted, showBytes } from '../text/amounts.ts'
 import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
+import { nextOf, timingOf } from '../views/schedules.ts'
 import type { Listed, Named } from './names-cache.ts'
 
 type Found = Partial<Record<Listed, readonly Named[]>>

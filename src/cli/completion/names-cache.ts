@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { baseDirectory } from '../contexts/private-files.ts'
-import { makeNamedDirectory } from '../input/named-file.ts'
+import { makeNamedDirectory } from '../input/named-path.ts'
 
 /** How long names are as good as new, in milliseconds. */
 const life = 10_000

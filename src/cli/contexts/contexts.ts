@@ -1,9 +1,9 @@
 import { join } from 'node:path'
+import { normalUrl } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
-import { normalUrl } from '../../core/server-url.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { readCertificates } from '../../disk/certificates.ts'
-import { readSecretFile } from '../input/named-file.ts'
+import { readSecretFile } from '../input/named-path.ts'
 import { type ConfigFile, type Context, readConfig, readTokens } from './context-files.ts'
 import { baseDirectory, PrivateFiles } from './private-files.ts'
 

@@ -14,7 +14,7 @@ import {
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import { makeDirectory, whyUnwritable } from '../../disk/bounded-file.ts'
+import { makeDirectory, whyUnwritable } from '../../disk/named-files.ts'
 
 const lockName = 'lock'
 const lockPatience = 10_000

@@ -15,7 +15,7 @@ import { formerOf, Replacement, type Temporaries } from '../../disk/files/replac
 import { bareText } from '../../disk/files/settle.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { showTransfer } from '../output/status-line.ts'
-import { showBytes } from '../text/bytes.ts'
+import { showBytes } from '../text/amounts.ts'
 
 interface Coming {
   readonly taskId: string

@@ -1,6 +1,6 @@
 import type { Copy, File } from '../../core/protocol/http/files.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { showBytes } from '../text/bytes.ts'
+import { showBytes } from '../text/amounts.ts'
 import { showDuration } from '../text/time.ts'
 
 type Fields = Record<string, string>

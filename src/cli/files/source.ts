@@ -3,10 +3,10 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { type Part, partsOf, type Source } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
-import { whyUnreadable } from '../../disk/bounded-file.ts'
 import { modeBits } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { bytesOf, hasChanged, piecesOf, sizeOf } from '../../disk/files/reading.ts'
+import { whyUnreadable } from '../../disk/named-files.ts'
 import type { StdinReader } from '../input/stdin.ts'
 
 const pieceBytes = 1024 * 1024

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
-import { readNamedFile } from '../input/named-file.ts'
+import { readNamedFile } from '../input/named-path.ts'
 import { readPassword } from '../input/password.ts'
 import type { FlagsOf } from './given.ts'
 

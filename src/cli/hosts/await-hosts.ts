@@ -1,7 +1,7 @@
 import type { Api } from '../../client/http/api.ts'
 import { watchEvents } from '../../client/services/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { FollowOptions } from '../../net/sse.ts'
+import type { FollowOptions } from '../../net/event-stream.ts'
 
 interface Awaited extends FollowOptions {
   /** All hosts that are waited for; `missing` are names that no host has yet. */

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../core/hosts/host.ts'
 import type { HostMetrics } from '../../core/protocol/http/hosts.ts'
-import { showBytes } from '../text/bytes.ts'
+import { showBytes } from '../text/amounts.ts'
 import { isUtf8 } from '../text/screen.ts'
 import { type Column, renderTable } from '../text/table.ts'
 

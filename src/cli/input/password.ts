@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LoginRequest, LoginResult, PasswordChange } from '../../core/protocol/http/users.ts'
-import { readSecretFile } from './named-file.ts'
+import { readSecretFile } from './named-path.ts'
 import { ask, isSomeoneThere } from './prompt.ts'
 import { stdinReader } from './stdin.ts'
 

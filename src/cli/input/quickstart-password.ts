@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeNamedDirectory } from './named-file.ts'
+import { makeNamedDirectory } from './named-path.ts'
 
 /** The administrator's password of a quickstart's store: made once, kept beside it for its owner only. */
 export function quickstartPassword(directory: string): { password: string; path: string } {

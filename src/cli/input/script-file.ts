@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/scripts/script-form.ts'
-import { readNamedBytes } from './named-file.ts'
+import { readNamedBytes } from './named-path.ts'
 import { stdinReader, utf8Text } from './stdin.ts'
 
 /** What the server takes (contract §1); its schema, which says so too, costs too much of a start. */

@@ -3,7 +3,7 @@ import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import { compareParams, type DeclaredAndGiven, patternsOf } from '../../core/scripts/declared-params.ts'
 import type { DeclaredParam } from '../../core/scripts/front-matter.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { paramOption } from '../text/declared-params.ts'
+import { paramOption } from '../text/front-matter.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { ask } from './prompt.ts'
 

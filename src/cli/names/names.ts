@@ -191,13 +191,13 @@ export async function findHosts(
  * for an id. A whole id costs no call.
  */
 export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wanted: string): Promise<string> {
-  const { latestTask, partOfId, refuseMisspelt, taskOfPart } = await import('./task-names.ts')
+  const { latestTask, partOfId, refuseMisspelt, taskOfPart } = await import('./id-parts.ts')
   if (wanted === 'latest') return (await latestTask(services)).taskId
   if (partOfId.test(wanted)) return taskOfPart(services, wanted)
   refuseMisspelt('task', 'tasks', wanted)
   return wanted
 }
 
-/** How a task is named, in the words of help (names/task-names.ts). */
+/** How a task is named, in the words of help (names/id-parts.ts). */
 export const taskDescription = 'task id, its first or last 6 characters, or latest'
 export const tasksDescription = 'task ids, their first or last 6 characters, or latest'

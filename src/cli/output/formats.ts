@@ -26,7 +26,7 @@ export const formats = {
   },
   github: {
     whole: true,
-    open: async (options) => new (await import('./github/github.ts')).GithubOutput(options),
+    open: async (options) => new (await import('./github.ts')).GithubOutput(options),
   },
 } as const satisfies Record<string, Format>
 

@@ -5,7 +5,7 @@ import type { Counts, TaskResult } from '../../core/tasks/task.ts'
 import { timedOutExit } from '../command/failure.ts'
 import { sharedReason, withoutSpans } from '../hosts/standing.ts'
 import { countsText } from '../task/task-state.ts'
-import { counted } from '../text/bytes.ts'
+import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 

@@ -14,7 +14,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { Stream } from '../../core/tasks/task.ts'
-import { makeNamedDirectory } from '../input/named-file.ts'
+import { makeNamedDirectory } from '../input/named-path.ts'
 import type { OutputFormat } from './format.ts'
 
 /** NAME_MAX, less the suffix. */

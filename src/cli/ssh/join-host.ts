@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { exitCode, RsmError } from '../../core/errors.ts'
-import { type Joined, readInstalled, remoteLine, type Sudo } from '../../core/join/installed.ts'
+import { type Joined, readInstalled, remoteLine, type Sudo } from '../../core/join/remote-install.ts'
 import { sanitizeLine, shellWord } from '../text/sanitize.ts'
 import type { Executables } from './executables.ts'
 import { CutShort, type SshOptions, SshSession, sshWords } from './session.ts'

@@ -1,5 +1,5 @@
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { counted } from '../text/bytes.ts'
+import { counted } from '../text/amounts.ts'
 import { showDuration } from '../text/time.ts'
 import type { JoinResult } from './join-host.ts'
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFailure } from '../../core/join/installed.ts'
+import { readFailure } from '../../core/join/remote-install.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 import type { Ended } from './session.ts'
 

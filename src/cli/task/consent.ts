@@ -13,7 +13,7 @@ import {
   resolveTarget,
   type TargetOptions,
 } from '../names/targets.ts'
-import { counted } from '../text/bytes.ts'
+import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 

@@ -5,7 +5,7 @@ import { defaultInterval } from '../../core/tasks/gates.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/tasks/plan.ts'
 import { runsScript, type TaskType } from '../../core/tasks/task.ts'
-import { counted } from '../text/bytes.ts'
+import { counted } from '../text/amounts.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
 
 export interface PlannedScript {

@@ -41,7 +41,7 @@ export type Runnable =
 
 /** Errors: `usage` where what it says of itself can't be read. */
 export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<RunnableScript> {
-  const { readFrontMatter } = await import('../text/declared-params.ts')
+  const { readFrontMatter } = await import('../text/front-matter.ts')
   const { params } = readFrontMatter(content, name)
   return { scriptId: id, name, text: content, params, type, timeout }
 }
@@ -54,7 +54,7 @@ export async function scriptRunnable(
   type: string | undefined,
   notice: (text: string) => void,
 ): Promise<OwnScript> {
-  const { readFrontMatter } = await import('../text/declared-params.ts')
+  const { readFrontMatter } = await import('../text/front-matter.ts')
   const { params, ...said } = readFrontMatter(content, path || 'the script on stdin', notice)
   const name = said.name ?? fileName
   const script = {

@@ -4,8 +4,8 @@ import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
 import { pause } from '../../net/backoff.ts'
 import { isObject, parseEnvelope, parseObject } from '../../net/envelope.ts'
+import { type FollowOptions, followEvents, type ServerEvent } from '../../net/event-stream.ts'
 import { type Incoming, readText, retryAfterOf, type Send } from '../../net/request.ts'
-import { type FollowOptions, followEvents, type ServerEvent } from '../../net/sse.ts'
 import { isLost } from './transport.ts'
 
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>

@@ -7,7 +7,7 @@ import type {
   ResetEvent,
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
-import type { FollowOptions } from '../../net/sse.ts'
+import type { FollowOptions } from '../../net/event-stream.ts'
 import { type Api, eventObject, withQuery } from '../http/api.ts'
 
 /** What the server tells (contract §3 `/api/events`); `id` is where the stream stands after it. */

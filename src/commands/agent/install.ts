@@ -5,13 +5,13 @@ import { LocalCommand } from '../../cli/command/base-command.ts'
 import { givenDirectory } from '../../cli/command/directories.ts'
 import { baseDirectory } from '../../cli/contexts/private-files.ts'
 import { optional } from '../../cli/flags/checks.ts'
-import { installFlags, typedSettings } from '../../cli/flags/install.ts'
-import { readNamedFile, readSecretFile } from '../../cli/input/named-file.ts'
+import { installFlags, typedSettings } from '../../cli/flags/service.ts'
+import { readNamedFile, readSecretFile } from '../../cli/input/named-path.ts'
 import { confirm } from '../../cli/input/prompt.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
+import { normalUrl, readPin, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type Join, readJoin } from '../../core/join/join-string.ts'
-import { normalUrl, readPin, showPin } from '../../core/server-url.ts'
 import {
   applyPlan,
   dropToken,
@@ -26,7 +26,7 @@ import {
 } from '../../install/plan.ts'
 import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService, userService } from '../../install/service.ts'
-import { findSystemd, type Systemd } from '../../install/unit.ts'
+import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { trustOptions } from '../../net/trust.ts'
 import AgentRun from './run.ts'
 

@@ -7,12 +7,12 @@ import { aborted, endSoon, stopSignal } from '../../cli/command/until-stopped.ts
 import { Misuse } from '../../cli/command/usage.ts'
 import { integer, listed } from '../../cli/flags/checks.ts'
 import { takeVariable, withVariables } from '../../cli/flags/environment.ts'
-import { readNamedFile, readSecretFile } from '../../cli/input/named-file.ts'
+import { readNamedFile, readSecretFile } from '../../cli/input/named-path.ts'
 import { parseLimits } from '../../cli/input/values.ts'
 import { jsonText } from '../../cli/text/sanitize.ts'
+import { normalUrl } from '../../core/endpoint.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
 import { readJoin } from '../../core/join/join-string.ts'
-import { normalUrl } from '../../core/server-url.ts'
 
 export default class AgentRun extends LocalCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { baseDirectory } from '../../cli/contexts/private-files.ts'
-import { uninstallFlags } from '../../cli/flags/install.ts'
+import { uninstallFlags } from '../../cli/flags/service.ts'
 import { systemService, userService } from '../../install/service.ts'
 import { uninstall } from '../server/uninstall.ts'
 

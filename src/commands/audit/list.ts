@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
 import { auditFilter, auditFlags } from '../../cli/flags/audit.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { toneOf } from '../../cli/text/screen.ts'
 import { timeColumn } from '../../cli/text/time.ts'
 import { allEntries } from '../../client/services/audit.ts'

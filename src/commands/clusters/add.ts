@@ -1,10 +1,10 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refusingTaken } from '../../cli/command/refusals.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given } from '../../cli/flags/given.ts'
 import { memberFlags, readMembers } from '../../cli/flags/targets.ts'
-import { refusingTaken } from '../../cli/nothing-to-change.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 
 export default class ClustersAdd extends BaseCommand {

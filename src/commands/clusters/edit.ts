@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refuseEmpty } from '../../cli/command/refusals.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given } from '../../cli/flags/given.ts'
 import { memberFlags, readMembers } from '../../cli/flags/targets.ts'
 import { findCluster } from '../../cli/names/names.ts'
-import { refuseEmpty } from '../../cli/nothing-to-change.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 
 export default class ClustersEdit extends BaseCommand {

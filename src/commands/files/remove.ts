@@ -1,6 +1,6 @@
 import { removalCommand } from '../../cli/command/removal.ts'
-import { findUpload } from '../../cli/names/task-names.ts'
-import { showBytes } from '../../cli/text/bytes.ts'
+import { findUpload } from '../../cli/names/id-parts.ts'
+import { showBytes } from '../../cli/text/amounts.ts'
 
 export default removalCommand({
   summary: 'Remove unused uploads; their tasks cannot be retried',

@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refusingTaken } from '../../cli/command/refusals.ts'
 import { integer, needed } from '../../cli/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../cli/flags/credentials.ts'
 import { given } from '../../cli/flags/given.ts'
 import { tagFlag } from '../../cli/flags/hosts.ts'
 import { parsePairs } from '../../cli/input/values.ts'
-import { refusingTaken } from '../../cli/nothing-to-change.ts'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 
 export default class HostsAdd extends BaseCommand {

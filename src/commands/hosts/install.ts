@@ -11,7 +11,7 @@ import { stdinReader } from '../../cli/input/stdin.ts'
 import { parseTimer, parseWholeSeconds } from '../../cli/input/values.ts'
 import { resolveTarget } from '../../cli/names/targets.ts'
 import { refuseDetached, startTask } from '../../cli/task/start.ts'
-import { readPin, showPin } from '../../core/server-url.ts'
+import { readPin, showPin } from '../../core/endpoint.ts'
 
 const { 'secret-param': _secret, ...begin } = startFlags
 

@@ -4,15 +4,15 @@ import { unknownFields } from '../../cli/command/older-server.ts'
 import { integer } from '../../cli/flags/checks.ts'
 import { type FlagsOf, given } from '../../cli/flags/given.ts'
 import { sshFlags, tagFlag } from '../../cli/flags/hosts.ts'
-import { confirmRevocation } from '../../cli/hosts/open-enrollments.ts'
+import { confirmRevocation } from '../../cli/hosts/revocation.ts'
 import { parseLifetime, parsePairs } from '../../cli/input/values.ts'
 import { findCluster, findHost } from '../../cli/names/names.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
+import { isLoopback, readPin, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { readJoin, runLine } from '../../core/join/join-string.ts'
 import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
-import { isLoopback, readPin, showPin } from '../../core/server-url.ts'
 
 const flags = {
   replace: string({

@@ -3,7 +3,7 @@ import { BaseCommand } from '../../cli/command/base-command.ts'
 import { removalFlags, removeAll } from '../../cli/command/removal.ts'
 import { oneOrMore } from '../../cli/flags/checks.ts'
 import { hostsDescription } from '../../cli/flags/hosts.ts'
-import { showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
+import { showOpenEnrollments } from '../../cli/hosts/revocation.ts'
 import { findHosts, namesOneHost } from '../../cli/names/names.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { confirmRevocation, showOpenEnrollments } from '../../cli/hosts/open-enrollments.ts'
+import { confirmRevocation, showOpenEnrollments } from '../../cli/hosts/revocation.ts'
 import { findHost } from '../../cli/names/names.ts'
 import { RsmError } from '../../core/errors.ts'
 

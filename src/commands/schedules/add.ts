@@ -1,5 +1,6 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refusingTaken } from '../../cli/command/refusals.ts'
 import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'
@@ -17,10 +18,9 @@ import {
 import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { resolveTarget } from '../../cli/names/targets.ts'
-import { refusingTaken } from '../../cli/nothing-to-change.ts'
-import { nextOf, oftenNote } from '../../cli/schedules/view.ts'
 import { findGates, readGates } from '../../cli/task/gates.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
+import { nextOf, oftenNote } from '../../cli/views/schedules.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class SchedulesAdd extends BaseCommand {

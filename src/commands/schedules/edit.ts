@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refuseEmpty } from '../../cli/command/refusals.ts'
 import { readScheduledCopy, readScheduledStdin, scheduledCopyFlags } from '../../cli/files/scheduled-copy.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { parseRate } from '../../cli/flags/copy.ts'
@@ -18,9 +19,8 @@ import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { findSchedule } from '../../cli/names/names.ts'
 import { resolveTarget } from '../../cli/names/targets.ts'
-import { refuseEmpty } from '../../cli/nothing-to-change.ts'
-import { nextOf, oftenNote } from '../../cli/schedules/view.ts'
 import { findGates, readGates } from '../../cli/task/gates.ts'
+import { nextOf, oftenNote } from '../../cli/views/schedules.ts'
 import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
 
 export default class SchedulesEdit extends BaseCommand {

@@ -1,9 +1,9 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { integer, needed } from '../../cli/flags/checks.ts'
 import { findSchedule } from '../../cli/names/names.ts'
-import { timeIn } from '../../cli/schedules/view.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
+import { timeIn } from '../../cli/views/schedules.ts'
 
 export default class SchedulesNext extends BaseCommand {
   static override summary = 'Show the next times of a schedule, in its time zone and yours'

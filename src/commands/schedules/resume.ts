@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { findSchedule } from '../../cli/names/names.ts'
-import { nextOf } from '../../cli/schedules/view.ts'
+import { nextOf } from '../../cli/views/schedules.ts'
 
 export default class SchedulesResume extends BaseCommand {
   static override summary = 'Let a schedule that was paused or suspended run again'

@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { findSchedule } from '../../cli/names/names.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 
 export default class SchedulesRun extends BaseCommand {

@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refusingTaken } from '../../cli/command/refusals.ts'
 import { needed, optional, repeated } from '../../cli/flags/checks.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
 import {
@@ -10,8 +11,7 @@ import {
   scriptTypeNames,
 } from '../../cli/input/script-file.ts'
 import { parseDuration } from '../../cli/input/values.ts'
-import { refusingTaken } from '../../cli/nothing-to-change.ts'
-import { readFrontMatter, usageLine } from '../../cli/text/declared-params.ts'
+import { readFrontMatter, usageLine } from '../../cli/text/front-matter.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'

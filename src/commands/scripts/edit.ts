@@ -4,7 +4,7 @@ import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../cli/f
 import { editText } from '../../cli/input/editor.ts'
 import { fileNameOf } from '../../cli/input/script-file.ts'
 import { findScript } from '../../cli/names/names.ts'
-import { readFrontMatter } from '../../cli/text/declared-params.ts'
+import { readFrontMatter } from '../../cli/text/front-matter.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'

@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { findScript } from '../../cli/names/names.ts'
-import { renderParams, tellFaults, usageLine } from '../../cli/text/declared-params.ts'
+import { renderParams, tellFaults, usageLine } from '../../cli/text/front-matter.ts'
 import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 import { parseFrontMatter } from '../../core/scripts/front-matter.ts'

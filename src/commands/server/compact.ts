@@ -1,7 +1,7 @@
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
-import { showBytes } from '../../cli/text/bytes.ts'
+import { showBytes } from '../../cli/text/amounts.ts'
 
 export default class ServerCompact extends LocalCommand {
   static override summary = 'Rewrite the store of a server without obsolete records'

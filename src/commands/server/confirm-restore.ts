@@ -2,7 +2,7 @@ import { boolean } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlOr } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 
 export default class ServerConfirmRestore extends LocalCommand {
   static override summary = 'Start the tasks that a restored server holds, or cancel them'

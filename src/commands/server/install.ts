@@ -6,10 +6,10 @@ import { LocalCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
 import { takeVariable } from '../../cli/flags/environment.ts'
 import { ifGiven } from '../../cli/flags/given.ts'
-import { installFlags, typedSettings } from '../../cli/flags/install.ts'
+import { installFlags, typedSettings } from '../../cli/flags/service.ts'
 import { confirm } from '../../cli/input/prompt.ts'
+import { isLoopback } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
-import { isLoopback } from '../../core/server-url.ts'
 import { accountChange, accountOf, type Change, directoryChange } from '../../install/change.ts'
 import {
   applyPlan,
@@ -25,7 +25,7 @@ import {
 import { needPort } from '../../install/port-holder.ts'
 import { programFor } from '../../install/program.ts'
 import { dataDirOf, type Service, systemService } from '../../install/service.ts'
-import { findSystemd, type Systemd } from '../../install/unit.ts'
+import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/trust.ts'
 import ServerStart from './start.ts'
 

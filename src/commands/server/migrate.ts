@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
-import { insecureStore } from '../../cli/flags/install.ts'
-import { showBytes } from '../../cli/text/bytes.ts'
+import { insecureStore } from '../../cli/flags/service.ts'
+import { showBytes } from '../../cli/text/amounts.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 

@@ -4,7 +4,7 @@ import { controlOr } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { readNewPassword } from '../../cli/input/password.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { RsmError } from '../../core/errors.ts'
 
 export default class ServerResetPassword extends LocalCommand {

@@ -3,7 +3,7 @@ import { boolean, string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { readSecretFile } from '../../cli/input/named-file.ts'
+import { readSecretFile } from '../../cli/input/named-path.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
 

@@ -6,7 +6,7 @@ import { aborted, endSoon, startedBefore, stopSignal } from '../../cli/command/u
 import { integer, listed } from '../../cli/flags/checks.ts'
 import { takeVariable, withVariables } from '../../cli/flags/environment.ts'
 import { ifGiven } from '../../cli/flags/given.ts'
-import { insecureStore, retentionFlags } from '../../cli/flags/install.ts'
+import { insecureStore, retentionFlags } from '../../cli/flags/service.ts'
 import { parseBytes, parseTimer } from '../../cli/input/values.ts'
 import { jsonText } from '../../cli/text/sanitize.ts'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'

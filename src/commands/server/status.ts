@@ -1,7 +1,7 @@
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { control } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Readiness } from '../../client/services/server.ts'
 import { doubtSentence } from '../../core/clock/agreed-time.ts'
@@ -75,7 +75,7 @@ export default class ServerStatus extends BaseCommand {
     rest: Readonly<Record<string, string | number | null>>,
   ): Promise<void> {
     const { renderFields, renderTable } = await import('../../cli/text/table.ts')
-    const { serverColumns } = await import('../../cli/server/servers-view.ts')
+    const { serverColumns } = await import('../../cli/views/servers.ts')
     this.print(
       renderFields({
         version,

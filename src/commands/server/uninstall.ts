@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { type BaseCommand, LocalCommand } from '../../cli/command/base-command.ts'
-import { uninstallFlags } from '../../cli/flags/install.ts'
+import { uninstallFlags } from '../../cli/flags/service.ts'
 import { confirmRemoval } from '../../cli/input/prompt.ts'
 import { accountOf } from '../../install/change.ts'
 import { needRoot } from '../../install/plan.ts'
 import { findInstalled, removeInstalled } from '../../install/remove.ts'
 import { type Service, systemService } from '../../install/service.ts'
-import { findSystemd } from '../../install/unit.ts'
+import { findSystemd } from '../../install/systemd.ts'
 
 /** The user that the unit of the server names. */
 const account = 'rsm'

@@ -2,7 +2,7 @@ import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { doToEach } from '../../cli/command/each.ts'
 import { anyNumber } from '../../cli/flags/checks.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { RsmError } from '../../core/errors.ts'
 
 const sessionId = /^[1-9]\d{0,15}$/

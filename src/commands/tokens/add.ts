@@ -1,5 +1,4 @@
 import { boolean, string } from '@oclif/core/flags'
-import { showTokenRole } from '../../cli/caller.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
@@ -7,6 +6,7 @@ import { parseLifetime } from '../../cli/input/values.ts'
 import { columnsOf } from '../../cli/text/screen.ts'
 import { showTime } from '../../cli/text/time.ts'
 import { wrapAdvice } from '../../cli/text/wrap.ts'
+import { showTokenRole } from '../../cli/views/roles.ts'
 import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/users.ts'
 

@@ -1,7 +1,7 @@
-import { showTokenRole } from '../../cli/caller.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
 import { timeColumn } from '../../cli/text/time.ts'
+import { showTokenRole } from '../../cli/views/roles.ts'
 import { allPages } from '../../client/http/pages.ts'
 
 export default class TokensList extends BaseCommand {

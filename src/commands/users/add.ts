@@ -1,10 +1,10 @@
 import { boolean, string } from '@oclif/core/flags'
-import { showUserRole } from '../../cli/caller.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refusingTaken } from '../../cli/command/refusals.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given, ifGiven } from '../../cli/flags/given.ts'
 import { readNewPassword } from '../../cli/input/password.ts'
-import { refusingTaken } from '../../cli/nothing-to-change.ts'
+import { showUserRole } from '../../cli/views/roles.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 

@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/flags'
-import { showUserRole } from '../../cli/caller.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { limitFlag, showList } from '../../cli/command/list.ts'
 import { given } from '../../cli/flags/given.ts'
 import { timeColumn } from '../../cli/text/time.ts'
+import { showUserRole } from '../../cli/views/roles.ts'
 import { allPages } from '../../client/http/pages.ts'
 import type { UserQuery } from '../../core/protocol/http/users.ts'
 

@@ -1,8 +1,8 @@
-import { showUserRole } from '../../cli/caller.ts'
 import { BaseCommand } from '../../cli/command/base-command.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { findUser } from '../../cli/names/names.ts'
 import { showTime } from '../../cli/text/time.ts'
+import { showUserRole } from '../../cli/views/roles.ts'
 
 export default class UsersShow extends BaseCommand {
   static override summary = 'Show a user (for administrators)'

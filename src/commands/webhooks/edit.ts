@@ -1,10 +1,10 @@
 import { boolean, string } from '@oclif/core/flags'
 import { BaseCommand } from '../../cli/command/base-command.ts'
+import { refuseEmpty } from '../../cli/command/refusals.ts'
 import { needed } from '../../cli/flags/checks.ts'
 import { given } from '../../cli/flags/given.ts'
 import { readWebhook, webhookFlags } from '../../cli/flags/webhook.ts'
 import { findWebhook } from '../../cli/names/names.ts'
-import { refuseEmpty } from '../../cli/nothing-to-change.ts'
 import type { WebhookPatch } from '../../core/protocol/http/webhooks.ts'
 
 export default class WebhooksEdit extends BaseCommand {

@@ -1,7 +1,7 @@
 import { doubtSentence } from '../clock/agreed-time.ts'
+import { isInTheClear } from '../endpoint.ts'
 import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
 import { compareVersions } from '../release.ts'
-import { isInTheClear } from '../server-url.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
 import { clockTolerance } from './setting-checks.ts'

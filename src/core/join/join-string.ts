@@ -1,6 +1,6 @@
+import { isInTheClear, normalUrl, readPin, showPin } from '../endpoint.ts'
 import { RsmError } from '../errors.ts'
 import type { Build } from '../release.ts'
-import { isInTheClear, normalUrl, readPin, showPin } from '../server-url.ts'
 
 /** What a host needs to know to join a server (contract §10). */
 export interface Join {

@@ -8,8 +8,8 @@ import {
   payloads,
   serverSends,
 } from './messages.ts'
-import { splitOutput } from './output-frame.ts'
 import { clientSends, type FromTerminalClient } from './terminal-messages.ts'
+import { splitOutput } from './wire-text.ts'
 
 /** What is wrong with a frame: a `protocol` fault closes the link (4400), any other is answered with ERROR. */
 export interface FrameFault {
@@ -84,4 +84,4 @@ export function isFault(frame: object): frame is FrameFault {
 }
 
 // On its own, as an agent that only says HELLO needs no validator in its memory.
-export { encode } from './output-frame.ts'
+export { encode } from './wire-text.ts'

@@ -50,7 +50,7 @@ const signed = {
 const inputMark = {
   /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
   counter: optional(sequence),
-  /** HMAC-SHA256 of `markedText` (core/terminals/typed-input.ts), base64url. */
+  /** HMAC-SHA256 of `markedText` (core/terminals/terminal.ts), base64url. */
   mac: optional(bytes32),
 }
 

@@ -1,6 +1,6 @@
 import { statusWords } from '../hosts/host-status.ts'
 import { unknownName } from '../text/nearest.ts'
-import { hasWildcard, type Place, syntaxError } from './syntax-error.ts'
+import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 
 /** What `@…` stands for (contract §8). Words are lower case, for groups ignore case; wildcards are kept. */
 export type Group =

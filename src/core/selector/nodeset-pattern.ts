@@ -1,4 +1,4 @@
-import { type Place, syntaxError } from './syntax-error.ts'
+import { type Place, syntaxError } from './syntax.ts'
 
 /** How many names one selector may stand for: ten times the largest fleet we aim at. */
 const maxNames = 100_000

@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts'
 import { type Group, parseGroup } from './group.ts'
 import { createRoom, expandPattern, type Room } from './nodeset-pattern.ts'
-import { hasWildcard, type Place, syntaxError } from './syntax-error.ts'
+import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 
 /** Union, difference, intersection, symmetric difference: left to right, without precedence (contract §8). */
 export type Operator = ',' | '!' | '&' | '^'

@@ -4,7 +4,7 @@ import { combine, type Directory, indexTags, type SelectorCluster, type Selector
 import { type Group, reachableWord } from './group.ts'
 import { compareNatural } from './natural-order.ts'
 import { parseSelector, type Selector, type Term } from './parse.ts'
-import { hasWildcard, matchesWildcard } from './syntax-error.ts'
+import { hasWildcard, matchesWildcard } from './syntax.ts'
 
 /**
  * What has to exist. `all`: every exact name and group (contract §8). `names`: hosts and clusters, while a tag, os or

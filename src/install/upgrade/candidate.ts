@@ -5,9 +5,9 @@ import { open, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import { readReleaseSignature } from '../../core/release.ts'
-import { whyUnwritable } from '../../disk/bounded-file.ts'
 import { removeStale, temporaryName } from '../../disk/durable.ts'
-import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
+import { whyUnwritable } from '../../disk/named-files.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
 
 const run = promisify(execFile)
 /** Milliseconds that it may take to say its version. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { openSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
-import { findSystemd, type Systemd } from '../unit.ts'
+import { findSystemd, type Systemd } from '../systemd.ts'
 
 /** Milliseconds that a server takes to end in order: 10 s, and what a slow machine adds. */
 const stopPatience = 30_000

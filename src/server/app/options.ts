@@ -1,9 +1,9 @@
+import { isLoopback } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogLevel } from '../../core/protocol/control.ts'
-import { isLoopback } from '../../core/server-url.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { PasswordCost } from '../access/passwords.ts'
-import type { RecordingBound } from '../terminals/recording/recording.ts'
+import type { RecordingBound } from '../terminals/recording.ts'
 import { type TlsOptions, wantsTls } from '../tls/tls.ts'
 import type { WebhookAllowance } from '../webhooks/judge.ts'
 

@@ -22,7 +22,7 @@ import {
 import { createContext } from '../services/context.ts'
 import { createPlanner } from '../services/schedules/planner.ts'
 import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
-import { withoutCommands } from '../storage/audit/bounded.ts'
+import { withoutCommands } from '../storage/audit/entry.ts'
 import { createBackups } from '../storage/backups.ts'
 import { lease, type Member } from '../storage/ports/cluster.ts'
 import { joinServers } from '../storage/servers/membership.ts'

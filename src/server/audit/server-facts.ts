@@ -1,6 +1,6 @@
 import type { AuditDetail, AuditObject } from '../../core/audit.ts'
 import type { Log } from '../../disk/log.ts'
-import { actorOf, systemActor } from '../storage/audit/bounded.ts'
+import { actorOf, systemActor } from '../storage/audit/entry.ts'
 import { taskFacts } from '../storage/audit/task-facts.ts'
 import type { Facts, LocalFacts } from '../storage/local-facts.ts'
 import type { AuditEvent, RecordEvent } from '../storage/ports/audit-log.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import type { EventType, ResetEvent } from '../../core/protocol/http/events.ts'
-import { formatEvent } from '../../core/protocol/output-frame.ts'
+import { formatEvent } from '../../core/protocol/wire-text.ts'
 
 interface Frame {
   type: EventType

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { Change, EventType } from '../../core/protocol/http/events.ts'
-import { formatEvent } from '../../core/protocol/output-frame.ts'
+import { formatEvent } from '../../core/protocol/wire-text.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Log } from '../../disk/log.ts'
 import type { Fleet } from '../hosts/fleet.ts'

@@ -1,6 +1,6 @@
-import { Allowance, LineBudget } from '../../core/allowance.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
+import { Allowance, LineBudget } from '../../core/rates.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
 import { greetingOf } from '../hosts/reported.ts'

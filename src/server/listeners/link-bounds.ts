@@ -1,6 +1,6 @@
-import { Allowance } from '../../core/allowance.ts'
 import { BoundedMap } from '../../core/bounded-map.ts'
 import type { MessageType } from '../../core/protocol/messages.ts'
+import { Allowance } from '../../core/rates.ts'
 import { createEarlyRoom, type EarlyRoom } from './early-frames.ts'
 
 /** Bounds that the links of all agents share. */

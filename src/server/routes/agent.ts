@@ -11,7 +11,7 @@ import {
 } from '../../core/protocol/http/agent.ts'
 import { FetchedPart, FetchedPartQuery } from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
-import { fileIdOf, operation, taskIdOf } from '../http/operation/operation.ts'
+import { fileIdOf, operation, taskIdOf } from '../http/operation.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
 import { bodyOf, sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'

@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { PageOf } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const ndjson = 'application/x-ndjson'

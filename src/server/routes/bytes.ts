@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import type { Rate } from '../files/transfers.ts'
 import { notBytes } from '../http/failures.ts'
-import { rangeOf } from '../http/unchanging-file.ts'
+import { rangeOf } from '../http/served-files.ts'
 import type { Body } from '../services/files.ts'
 
 /** Bytes of one write, so that others' lines have their turn between two. */

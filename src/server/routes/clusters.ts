@@ -2,7 +2,7 @@ import { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from '../../core/p
 import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import { ClusterExecute, ExecutionAnswer } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
-import { idOf, operation } from '../http/operation/operation.ts'
+import { idOf, operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { idempotencyHeader, idempotencyKeyOf, starterOf } from './starting.ts'
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
-import { sendUnchanging } from '../http/unchanging-file.ts'
+import { operation } from '../http/operation.ts'
+import { sendUnchanging } from '../http/served-files.ts'
 
 const allow = { open: true } as const
 const tag = 'server' as const
@@ -20,7 +20,7 @@ export function consoleRoutes(app: AppInstance): void {
       media: { 'text/html': { holds: 'The page', example: '<!doctype html>' } },
     }),
     async (_request, reply) => {
-      const { contentSecurityPolicy, html } = await import('../http/console/page.ts')
+      const { contentSecurityPolicy, html } = await import('../http/console-page.ts')
       const nonce = randomBytes(18).toString('base64url')
       reply.headers({
         'content-security-policy': contentSecurityPolicy(nonce),
@@ -45,7 +45,7 @@ export function consoleRoutes(app: AppInstance): void {
     }),
     async (request, reply) => {
       const { file: name } = request.params as { file: string }
-      const { consoleFile } = await import('../http/console/page.ts')
+      const { consoleFile } = await import('../http/console-page.ts')
       const file = await consoleFile(name)
       if (!file) throw new RsmError('not_found', `The console has no file ${name}`)
       reply.header('vary', 'accept-encoding')

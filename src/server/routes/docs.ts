@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
-import { sendUnchanging } from '../http/unchanging-file.ts'
+import { operation } from '../http/operation.ts'
+import { sendUnchanging } from '../http/served-files.ts'
 
 const allow = { open: true } as const
 const tag = 'server' as const
@@ -49,10 +49,4 @@ export function docsRoutes(app: AppInstance): void {
 }
 
 /** Loaded when first asked for: starting the server costs nothing more for the page. */
-async function loaded() {
-  const [{ docsFile, page }, { contentSecurityPolicy }] = await Promise.all([
-    import('../http/docs/page.ts'),
-    import('../http/docs/page.ts'),
-  ])
-  return { docsFile, page, contentSecurityPolicy }
-}
+const loaded = () => import('../http/docs-page.ts')

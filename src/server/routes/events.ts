@@ -8,7 +8,7 @@ import {
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './event-stream.ts'
 

@@ -9,7 +9,7 @@ import {
 } from '../../core/protocol/http/files.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { fileIdOf, operation } from '../http/operation/operation.ts'
+import { fileIdOf, operation } from '../http/operation.ts'
 import { bodyOf } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
 

@@ -2,7 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
 import { Ready, ReadyQuery } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const allow = { open: true } as const

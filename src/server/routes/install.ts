@@ -7,8 +7,8 @@ import { createPlaces } from '../agents/releases/places.ts'
 import type { HandedFile } from '../agents/releases/releases.ts'
 import type { AppInstance } from '../http/app.ts'
 import { bearer } from '../http/auth.ts'
-import { operation } from '../http/operation/operation.ts'
-import { rangeOf, sendUnchanging } from '../http/unchanging-file.ts'
+import { operation } from '../http/operation.ts'
+import { rangeOf, sendUnchanging } from '../http/served-files.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 /** Downloads at once, and of one network: more would take the line of the agents. */

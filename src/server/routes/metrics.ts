@@ -1,6 +1,6 @@
 import { prometheusContentType } from 'prom-client'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {

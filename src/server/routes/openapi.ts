@@ -1,9 +1,9 @@
 import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
-import { serverVersion } from '../../disk/release-key.ts'
+import { serverVersion } from '../../disk/own-release.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RoutedOperation } from '../http/openapi/operations.ts'
-import { operation } from '../http/operation/operation.ts'
-import { sendUnchanging } from '../http/unchanging-file.ts'
+import { operation } from '../http/operation.ts'
+import { sendUnchanging } from '../http/served-files.ts'
 
 /**
  * The API's own document: all operations that are registered after this one. It is made when it is first asked for, so

@@ -12,7 +12,7 @@ import {
 import { Started } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { idOf, operation } from '../http/operation/operation.ts'
+import { idOf, operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { starterOf } from './starting.ts'
 

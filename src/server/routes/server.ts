@@ -1,7 +1,7 @@
 import { PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { BackupQuery, Server, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import { pageOf, slicePage } from '../storage/paging.ts'
 import type { RouteDependencies } from './dependencies.ts'
 

@@ -15,7 +15,7 @@ import {
 } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { hostIdOf, operation, taskIdOf } from '../http/operation/operation.ts'
+import { hostIdOf, operation, taskIdOf } from '../http/operation.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../core/protocol/http/terminals.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation, sessionIdOf } from '../http/operation/operation.ts'
+import { operation, sessionIdOf } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const execute = { users: 'execute' } as const

@@ -2,7 +2,7 @@ import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
 import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const own = { anyUser: true } as const

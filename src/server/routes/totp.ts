@@ -2,7 +2,7 @@ import { Nothing } from '../../core/protocol/http/common.ts'
 import { TotpConfirm, TotpConfirmed, TotpCreate, TotpCreated } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from '../http/operation/operation.ts'
+import { operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const session = { session: true } as const

@@ -2,7 +2,7 @@ import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import { User, UserCreate, UserPatch, UserQuery } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { idOf, operation } from '../http/operation/operation.ts'
+import { idOf, operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const allow = { users: 'administer' } as const

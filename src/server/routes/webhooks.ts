@@ -10,7 +10,7 @@ import {
 } from '../../core/protocol/http/webhooks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { idOf, operation } from '../http/operation/operation.ts'
+import { idOf, operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 const allow = { users: 'administer' } as const

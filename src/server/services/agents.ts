@@ -1,4 +1,3 @@
-import { Allowance, LineBudget } from '../../core/allowance.ts'
 import { RsmError } from '../../core/errors.ts'
 import type {
   AgentAck,
@@ -9,6 +8,7 @@ import type {
   RegisterResult,
   SystemFacts,
 } from '../../core/protocol/http/agent.ts'
+import { Allowance, LineBudget } from '../../core/rates.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { sha256 } from '../../disk/digest.ts'
 import { newToken } from '../access/credentials.ts'

@@ -19,7 +19,7 @@ import { newCopy, newFetch, stdinOf } from './tasks/files-of-task.ts'
 import { demandInstall, installTask } from './tasks/install-task.ts'
 import { newTask } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
-import { adHocScript, storedScript } from './tasks/script-to-run.ts'
+import { adHocScript, storedScript } from './tasks/scripts-of-task.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 import { newUpgrade } from './tasks/upgrade.ts'
 

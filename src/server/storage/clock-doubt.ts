@@ -1,6 +1,6 @@
 import { type ClockDoubt, doubtSentence } from '../../core/clock/agreed-time.ts'
 import type { Log } from '../../disk/log.ts'
-import { systemActor } from './audit/bounded.ts'
+import { systemActor } from './audit/entry.ts'
 import type { AuditLog } from './ports/audit-log.ts'
 
 interface Told {

@@ -6,8 +6,8 @@ import {
   hkdfSync,
   randomUUID,
 } from 'node:crypto'
-import { Burst } from '../../core/allowance.ts'
 import type { Payloads } from '../../core/protocol/messages.ts'
+import { Burst } from '../../core/rates.ts'
 import {
   inputKeyInfo,
   isSameCount,

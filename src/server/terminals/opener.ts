@@ -8,7 +8,7 @@ import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { NewTerminal } from '../storage/ports/terminal-client.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
-import { beginRecording } from './recording/recording.ts'
+import { beginRecording } from './recording.ts'
 import type { TerminalsState } from './state.ts'
 import { LiveTerminal } from './terminal.ts'
 

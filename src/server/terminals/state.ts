@@ -7,7 +7,7 @@ import type { Hints } from '../storage/ports/hints.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { Recordings } from '../storage/ports/recordings.ts'
 import type { Store } from '../storage/ports/store.ts'
-import type { RecordingBound, RecordingOptions } from './recording/recording.ts'
+import type { RecordingBound, RecordingOptions } from './recording.ts'
 import type { Saving } from './saving.ts'
 import type { LiveTerminal, TerminalEvents } from './terminal.ts'
 

@@ -8,10 +8,10 @@ import type { AgentLink } from '../storage/ports/agent-link.ts'
 import type { Attachment, TerminalClient } from '../storage/ports/terminal-client.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 import { HostEnd, sizeOf } from './host-end.ts'
-import type { Recording } from './recording/recording.ts'
+import type { Recording } from './recording.ts'
 import { Progress, Replay } from './replay.ts'
 import { ended, isCutShort, overdue, saysOf, type TerminalEnd } from './terminal-end.ts'
-import { greet, Viewer, Watchers } from './watchers.ts'
+import { greet, Viewer, Watchers } from './viewers.ts'
 
 /**
  * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may

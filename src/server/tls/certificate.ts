@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { readPin, showPin } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
-import { readPin, showPin } from '../../core/server-url.ts'
-import { whyUnreadable } from '../../disk/bounded-file.ts'
 import { certificatesIn } from '../../disk/certificates.ts'
+import { whyUnreadable } from '../../disk/named-files.ts'
 
 /** A certificate with its key, as PEM, checked to belong together. */
 export interface Certificate {

@@ -2,9 +2,9 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
+import { isLoopback } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { Semaphore } from '../../core/mutex.ts'
-import { isLoopback } from '../../core/server-url.ts'
 
 /** What `rsm server start` says of where webhooks may lead. */
 export interface WebhookAllowance {

@@ -8,7 +8,7 @@ import {
 import { Agent, request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { firstError } from '../../core/errors.ts'
-import { serverVersion } from '../../disk/release-key.ts'
+import { serverVersion } from '../../disk/own-release.ts'
 import {
   type Judge,
   type JudgedAddress,

@@ -1,7 +1,7 @@
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { reasonNow, shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { Badge, LongName } from '../parts/long-name.tsx'
+import { Badge, LongName } from '../parts/shown.tsx'
 import { allowed, session } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'

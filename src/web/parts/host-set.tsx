@@ -1,10 +1,10 @@
 import { foldStanding } from '../../cli/hosts/standing.ts'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { canBeReached } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { LongName } from './long-name.tsx'
+import { LongName } from './shown.tsx'
 
 type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
 

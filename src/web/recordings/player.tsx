@@ -1,6 +1,6 @@
 import type { Terminal } from '@xterm/xterm'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { shownClock } from '../parts/long-name.tsx'
+import { shownClock } from '../parts/shown.tsx'
 import { createScreen } from '../terminals/screen.ts'
 import { type Cast, countUntil, resizeOf, timeline } from './cast.ts'
 

@@ -7,7 +7,7 @@ import { Choice } from '../parts/field.tsx'
 import { CopyFields, FetchFields } from './copy-fields.tsx'
 import { type ChosenGate, GateFields, noGate } from './gate-fields.tsx'
 import { type Does, RunOptions } from './run-options.tsx'
-import { ParamField, ScriptFields, useTexts } from './script-fields.tsx'
+import { ParamField, ScriptFields, useTexts } from './scripts.tsx'
 import { secretsNamed } from './task-of.ts'
 
 const sources = [

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { showBytes } from '../../cli/text/bytes.ts'
+import { showBytes } from '../../cli/text/amounts.ts'
 import { InputField, SelectField, verbatim } from '../parts/field.tsx'
 
 interface CopyFieldsProps {

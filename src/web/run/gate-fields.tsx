@@ -3,7 +3,7 @@ import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { defaultInterval, longestInterval, mostRetries } from '../../core/tasks/gates.ts'
 import { defaultTimeout } from '../../core/tasks/plan.ts'
 import { Choice, Field, NumberField } from '../parts/field.tsx'
-import { Interpreter, StoredScript } from './script-fields.tsx'
+import { Interpreter, StoredScript } from './scripts.tsx'
 
 export type GateName = 'verify' | 'rollback'
 

@@ -1,4 +1,4 @@
-import { counted, showBytes } from '../../cli/text/bytes.ts'
+import { counted, showBytes } from '../../cli/text/amounts.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/scripts/script-form.ts'

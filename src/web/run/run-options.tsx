@@ -1,6 +1,6 @@
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import { Field, InputField, NumberField, SelectField, verbatim } from '../parts/field.tsx'
-import { ParamField } from './script-fields.tsx'
+import { ParamField } from './scripts.tsx'
 
 /** What an order does: options of scripts have no meaning for files. */
 export type Does = 'script' | 'copy' | 'fetch'

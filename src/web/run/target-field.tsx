@@ -3,7 +3,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { InputField, useFault, verbatim } from '../parts/field.tsx'
 import { HostSet } from '../parts/host-set.tsx'
-import { Fault } from '../parts/long-name.tsx'
+import { Fault } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
 import { type Named, useNamed } from './named-hosts.ts'
 

@@ -5,7 +5,7 @@ import { asksFirst } from '../../core/tasks/plan.ts'
 import { call, newKey } from '../api.ts'
 import { go } from '../route.ts'
 import { fleetSize, namedHosts } from './named-hosts.ts'
-import { useUpload, type WithFile } from './upload-bar.tsx'
+import { useUpload, type WithFile } from './upload.tsx'
 
 /** A task that is to start, and the file that has to be on the server first. */
 export type Order = WithFile<TaskCreate>

@@ -4,13 +4,13 @@ import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { call, said } from '../api.ts'
-import { Fault } from '../parts/long-name.tsx'
 import { Question } from '../parts/question.tsx'
+import { Fault } from '../parts/shown.tsx'
 import { go } from '../route.ts'
 import { namedHosts } from '../run/named-hosts.ts'
 import { PlanPreview } from '../run/plan-preview.tsx'
 import { allowed, session } from '../session.ts'
-import { selectorOf } from './when.tsx'
+import { selectorOf } from './schedule-words.tsx'
 
 interface ScheduleActionsProps {
   schedule: Schedule

@@ -4,15 +4,15 @@ import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedule
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { call } from '../api.ts'
 import { FaultsOfForm, fieldsOf, fileIn, NameField, SaveOrLeave, useFormFaults } from '../parts/field.tsx'
-import { Fault } from '../parts/long-name.tsx'
+import { Fault } from '../parts/shown.tsx'
 import { ActionFields, useAction } from '../run/action-fields.tsx'
 import { SelectorField } from '../run/target-field.tsx'
-import { UploadBar, useUpload } from '../run/upload-bar.tsx'
+import { UploadBar, useUpload } from '../run/upload.tsx'
 import { session } from '../session.ts'
 import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
+import { keptSaid, SlotTimes } from './schedule-words.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
-import { keptSaid, SlotTimes } from './when.tsx'
 
 /**
  * Puts values into the fields of a form that are there, by their names; into those in `filled` not again, so that one that comes later

@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks'
-import { restOf } from '../../cli/schedules/view.ts'
+import { restOf } from '../../cli/views/schedules.ts'
 import type { ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { all } from '../api.ts'
-import { Badge, Fault, LongName, Time } from '../parts/long-name.tsx'
+import { useTitle } from '../parts/browser.ts'
+import { Badge, Fault, LongName, Time } from '../parts/shown.tsx'
 import { usePolled } from '../parts/use-polled.ts'
-import { useTitle } from '../parts/use-title.ts'
 import { go, hrefOf } from '../route.ts'
-import { useScripts } from '../run/script-fields.tsx'
+import { useScripts } from '../run/scripts.tsx'
 import { allowed } from '../session.ts'
-import { useRuns } from './history.tsx'
-import { ranSaid, targetSaid, When } from './when.tsx'
+import { useRuns } from './runs.tsx'
+import { ranSaid, targetSaid, When } from './schedule-words.tsx'
 
 /** Rows that are shown at first, and by which more are. */
 const rowsStep = 100

@@ -5,9 +5,9 @@ import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import { pause } from '../../net/backoff.ts'
 import { said } from '../api.ts'
-import { Fault, LongName } from '../parts/long-name.tsx'
-import { logPages } from './download.ts'
+import { Fault, LongName } from '../parts/shown.tsx'
 import { diffClass, Marked } from './output-pane.tsx'
+import { logPages } from './task-log.ts'
 
 /** Output that is kept for folding, in characters over all hosts: a browser can't hold all that scripts may say. */
 const mostKept = 64 * 1024 * 1024

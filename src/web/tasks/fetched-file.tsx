@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { showBytes } from '../../cli/text/bytes.ts'
+import { showBytes } from '../../cli/text/amounts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { said, send } from '../api.ts'
-import { save } from '../parts/use-title.ts'
+import { save } from '../parts/browser.ts'
 import { allowed } from '../session.ts'
-import { inFileName } from './download.ts'
+import { inFileName } from './task-log.ts'
 
 /** `web1-app.log`, `web1-app.tar`. */
 function nameOf({ path, kind }: NonNullable<TaskSummary['fetch']>, hostname: string): string {

@@ -4,10 +4,10 @@ import { showDuration } from '../../cli/text/time.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { GateStatus } from '../../core/tasks/gates.ts'
 import { type ResultStatus, runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { Badge, LongName } from '../parts/long-name.tsx'
+import { Badge, LongName } from '../parts/shown.tsx'
 import { FetchedFile, HostCarried } from './fetched-file.tsx'
 import { HostPhases } from './host-phases.tsx'
-import { endSaid, hasGates } from './phases.ts'
+import { endSaid, hasGates } from './task-words.ts'
 
 /** Hosts that are listed at first, and by which more are: each is drawn anew while the task runs. */
 const hostsStep = 200

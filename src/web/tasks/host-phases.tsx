@@ -1,8 +1,8 @@
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { toneOf } from '../parts/long-name.tsx'
-import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './phases.ts'
+import { toneOf } from '../parts/shown.tsx'
+import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './task-words.ts'
 
 const marks: Record<string, string> = { good: '✓', bad: '✗', busy: '…' }
 

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import type { Started, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { call, newKey, said } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
 import { Question } from '../parts/question.tsx'
 import { go } from '../route.ts'
-import { nameOf } from './phases.ts'
+import { nameOf } from './task-words.ts'
 
 interface TaskActionsProps {
   task: TaskSummary

@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { type Phase, phases } from '../../core/tasks/gates.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { said } from '../api.ts'
-import { Fault } from '../parts/long-name.tsx'
-import { download, logPages } from './download.ts'
+import { Fault } from '../parts/shown.tsx'
 import { EqualOutput } from './equal-output.tsx'
 import type { TaskView } from './follow-task.ts'
 import { PhasesOfHost } from './host-phases.tsx'
 import { type OutputLine, OutputLines } from './output-lines.ts'
 import { OutputPane } from './output-pane.tsx'
-import { hasGates } from './phases.ts'
+import { download, logPages } from './task-log.ts'
+import { hasGates } from './task-words.ts'
 
 /** Whether a line holds what is searched for; case does not matter. */
 const holdsText = (text: string, search: string): boolean => text.toLowerCase().includes(search.toLowerCase())

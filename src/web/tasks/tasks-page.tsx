@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { showDuration } from '../../cli/text/time.ts'
 import { runsScript } from '../../core/tasks/task.ts'
-import { Badge, Fault, LongName, Time } from '../parts/long-name.tsx'
-import { useTitle } from '../parts/use-title.ts'
+import { useTitle } from '../parts/browser.ts'
+import { Badge, Fault, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
-import { useScripts } from '../run/script-fields.tsx'
+import { useScripts } from '../run/scripts.tsx'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
-import { countsSaid, nameOf } from './phases.ts'
+import { countsSaid, nameOf } from './task-words.ts'
 
 /** Rows that are shown at first, and by which more are. */
 const rowsStep = 100

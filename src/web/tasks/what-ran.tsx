@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { gateLine } from '../../cli/task/plan-view.ts'
-import { counted, showBytes } from '../../cli/text/bytes.ts'
+import { counted, showBytes } from '../../cli/text/amounts.ts'
 import { sanitize, sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
@@ -9,9 +9,9 @@ import { showLimits } from '../../core/tasks/limits.ts'
 import { type BatchSize, runsScript, type TaskResult } from '../../core/tasks/task.ts'
 import { call, said } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
-import { Fault } from '../parts/long-name.tsx'
+import { Fault } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
-import { hasGates } from './phases.ts'
+import { hasGates } from './task-words.ts'
 
 const strategies: Record<TaskSummary['strategy'], string> = {
   PARALLEL: 'all at once',

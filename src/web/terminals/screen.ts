@@ -2,7 +2,7 @@ import { FitAddon } from '@xterm/addon-fit'
 import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
-import { copyText } from '../parts/use-title.ts'
+import { copyText } from '../parts/browser.ts'
 import { createStore, keep, readKept } from '../store.ts'
 import { isDark } from '../theme.ts'
 

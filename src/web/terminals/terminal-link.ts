@@ -1,5 +1,4 @@
 import { withKnownColour } from '../../cli/terminal/term.ts'
-import { Burst } from '../../core/allowance.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import type {
   Terminal,
@@ -9,6 +8,7 @@ import type {
 } from '../../core/protocol/http/terminals.ts'
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import { type TerminalNotice, terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import { Burst } from '../../core/rates.ts'
 import { Attachment, type TerminalAttached, type TerminalSocket } from '../../net/attachment.ts'
 import { call, said, send } from '../api.ts'
 import { endSession } from '../session.ts'

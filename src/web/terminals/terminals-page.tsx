@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks'
-import { useTitle } from '../parts/use-title.ts'
+import { useTitle } from '../parts/browser.ts'
 import { hrefOf } from '../route.ts'
 import { useStore } from '../store.ts'
 import { openTerminals, showTab, type Tab } from './open-terminals.ts'

@@ -1,9 +1,9 @@
-import { counted } from '../../cli/text/bytes.ts'
+import { counted } from '../../cli/text/amounts.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Delivery } from '../../core/protocol/http/webhooks.ts'
-import { Badge, LongName, Time } from '../parts/long-name.tsx'
+import { Badge, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
-import { countsSaid } from '../tasks/phases.ts'
+import { countsSaid } from '../tasks/task-words.ts'
 
 const textOf = (value: Delivery['data'][string] | undefined) => (typeof value === 'string' ? value : null)
 

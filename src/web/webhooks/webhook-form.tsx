@@ -20,7 +20,7 @@ import {
   useFormFaults,
   verbatim,
 } from '../parts/field.tsx'
-import { Fault } from '../parts/long-name.tsx'
+import { Fault } from '../parts/shown.tsx'
 import { SelectorField } from '../run/target-field.tsx'
 import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
 

@@ -1,8 +1,8 @@
 import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { all } from '../api.ts'
-import { Badge, Fault, LongName } from '../parts/long-name.tsx'
+import { useTitle } from '../parts/browser.ts'
+import { Badge, Fault, LongName } from '../parts/shown.tsx'
 import { usePolled } from '../parts/use-polled.ts'
-import { useTitle } from '../parts/use-title.ts'
 import { go, hrefOf } from '../route.ts'
 
 export const stateOf = ({ enabled }: Webhook) => (enabled ? 'ENABLED' : 'DISABLED')

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { Contexts } from '../../../src/cli/contexts/contexts.ts'
+import { normalUrl } from '../../../src/core/endpoint.ts'
 import { RsmError } from '../../../src/core/errors.ts'
-import { normalUrl } from '../../../src/core/server-url.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)

@@ -9,7 +9,7 @@ import {
   type Payloads,
   type ScriptComplete,
 } from '../../../src/core/protocol/messages.ts'
-import { subprotocol } from '../../../src/core/protocol/output-frame.ts'
+import { subprotocol } from '../../../src/core/protocol/wire-text.ts'
 import { sendBytes, sha256Of } from '../clients/files.ts'
 import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'

@@ -1,5 +1,5 @@
 import { buildApp } from '../../../src/server/http/app.ts'
-import type { Operation } from '../../../src/server/http/operation/operation.ts'
+import type { Operation } from '../../../src/server/http/operation.ts'
 import { registerRoutes } from '../../../src/server/routes/routes.ts'
 
 export interface RegisteredOperation {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { ExecutionContext } from 'ava'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type Payloads } from '../../../src/core/protocol/messages.ts'
-import { subprotocol } from '../../../src/core/protocol/output-frame.ts'
+import { subprotocol } from '../../../src/core/protocol/wire-text.ts'
 
 export interface Frame {
   type: string

@@ -1,7 +1,7 @@
 import { closeSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { copyFile } from '../../../src/agent/files/copy-file.ts'
+import { copyFile } from '../../../src/agent/files/copy.ts'
 import { CopyWorkspace } from '../../../src/agent/files/copy-workspace.ts'
 import { fileWork, orderOf, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
 import { ownAccount } from '../../../src/agent/processes/account.ts'

@@ -17,7 +17,7 @@ interface Found {
 const madeInFunctions: Readonly<Record<string, string>> = {
   'server/http/known-paths.ts': 'the paths of our routes, a parameter as [^/]*: linear',
   'cli/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
-  'agent/files/become.ts': 'the name of a line of /proc/self/task/N/status, anchored',
+  'agent/files/worker.ts': 'the name of a line of /proc/self/task/N/status, anchored',
   'core/schedules/cron.ts':
     'one entry of a field, from a table of ours, anchored, without a repetition in another',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',

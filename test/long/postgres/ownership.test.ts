@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { lease, type Member } from '../../../src/server/storage/ports/cluster.ts'
-import { settleTime } from '../../../src/server/storage/postgres/ownership/join.ts'
+import { settleTime } from '../../../src/server/storage/postgres/ownership/lives.ts'
 import {
   openOwnership,
   type StoreOwnership,

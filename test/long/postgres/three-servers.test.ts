@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ExecutionContext } from 'ava'
 import type { Server } from '../../../src/core/protocol/http/server.ts'
-import { settleTime } from '../../../src/server/storage/postgres/ownership/join.ts'
+import { settleTime } from '../../../src/server/storage/postgres/ownership/lives.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'

@@ -6,7 +6,7 @@ import { wholeLines } from '../../../src/client/services/audit-lines.ts'
 import { type TaskEvent, watchTask } from '../../../src/client/watch.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { openConnection } from '../../../src/net/connect.ts'
-import { SseParser } from '../../../src/net/sse.ts'
+import { SseParser } from '../../../src/net/event-stream.ts'
 import { entryOf, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
 import { chain } from '../../helpers/audit/audit-lines.ts'
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { subprotocol } from '../../../src/core/protocol/output-frame.ts'
+import { subprotocol } from '../../../src/core/protocol/wire-text.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog } from '../../../src/disk/log.ts'
 import { createClients } from '../../../src/server/access/client-address.ts'

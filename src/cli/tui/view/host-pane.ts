@@ -1,6 +1,6 @@
 import { widthOf } from '../../text/width.ts'
 import type { Span } from '../screen/screen.ts'
-import { chosenRow, fit, fitRight, glyph } from './fit.ts'
+import { chosenRow, fit, fitRight, glyph } from './drawing.ts'
 import { type HostRow, inOrder } from './host-row.ts'
 import { List } from './list.ts'
 

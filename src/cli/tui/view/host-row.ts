@@ -4,7 +4,7 @@ import { compareNatural } from '../../../core/selector/natural-order.ts'
 import type { ResultStatus, TaskResult } from '../../../core/tasks/task.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { Style } from '../screen/screen.ts'
-import type { Glyph } from './fit.ts'
+import type { Glyph } from './drawing.ts'
 
 export interface HostRow {
   readonly id: number

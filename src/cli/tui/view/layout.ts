@@ -1,6 +1,6 @@
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Key, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
-import { fitSpans, type Glyph, glyph, rowOf, spread, widthOfSpans } from './fit.ts'
+import { fitSpans, type Glyph, glyph, rowOf, spread, widthOfSpans } from './drawing.ts'
 
 /** Narrower than this only the pane in use is shown. */
 const narrowest = 50

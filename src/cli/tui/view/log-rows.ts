@@ -3,7 +3,7 @@ import { widthOf } from '../../text/width.ts'
 import { titleId } from '../log/folded.ts'
 import type { LogRow } from '../log/viewport.ts'
 import type { Span, Style } from '../screen/screen.ts'
-import { fit } from './fit.ts'
+import { fit } from './drawing.ts'
 
 /** Two columns: a mark for stderr, which is told apart without colours, too. */
 export const markWidth = 2

@@ -6,7 +6,7 @@ import { control } from '../../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
 import { withIncoming } from '../../../cli/command/incoming.ts'
 import { needed } from '../../../cli/flags/checks.ts'
-import { readNamedFile } from '../../../cli/input/named-file.ts'
+import { readNamedFile } from '../../../cli/input/named-path.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { buildOf } from '../../../core/release.ts'
 

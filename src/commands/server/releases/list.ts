@@ -1,7 +1,7 @@
 import { LocalCommand } from '../../../cli/command/base-command.ts'
 import { control } from '../../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../cli/command/directories.ts'
-import { showBytes } from '../../../cli/text/bytes.ts'
+import { showBytes } from '../../../cli/text/amounts.ts'
 import { renderTable } from '../../../cli/text/table.ts'
 import { timeColumn } from '../../../cli/text/time.ts'
 

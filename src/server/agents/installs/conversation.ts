@@ -10,7 +10,7 @@ import {
   readInstalled,
   remoteLine,
   type SaidFailure,
-} from '../../../core/join/installed.ts'
+} from '../../../core/join/remote-install.ts'
 import type { Stream } from '../../../core/tasks/task.ts'
 import { printable } from '../../../core/text/printable.ts'
 import { type Connection, InstallFault } from './connection.ts'

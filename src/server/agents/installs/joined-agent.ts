@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Joined } from '../../../core/join/installed.ts'
+import type { Joined } from '../../../core/join/remote-install.ts'
 import { printable } from '../../../core/text/printable.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
 import { newToken } from '../../access/credentials.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { isLoopback, normalUrl, readPin, showPin } from '../../../core/endpoint.ts'
 import { type Join, joinLine, joinString } from '../../../core/join/join-string.ts'
-import { isLoopback, normalUrl, readPin, showPin } from '../../../core/server-url.ts'
 import { sha256, type UnchangingFile, unchangingFile } from '../../../disk/digest.ts'
 import type { Log } from '../../../disk/log.ts'
 import { ownText } from '../../../disk/own-files.ts'

@@ -17,7 +17,7 @@ import {
 import { replaceDurably, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../../disk/log.ts'
 import { ownExecutable } from '../../../disk/own-files.ts'
-import { isReleaseSigned, ownReleaseKey } from '../../../disk/release-key.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../../disk/own-release.ts'
 
 /** A file as `/dl` hands it out. */
 export interface HandedFile {

@@ -3,11 +3,11 @@ import type { AuditOutcome } from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { withReserve } from '../../../disk/reserve.ts'
 import type { Refusals } from '../../audit/refusals.ts'
-import { actorOf } from '../../storage/audit/bounded.ts'
+import { actorOf } from '../../storage/audit/entry.ts'
 import type { AuditLog } from '../../storage/ports/audit-log.ts'
 import type { Store } from '../../storage/ports/store.ts'
 import type { AppInstance } from '../app.ts'
-import type { Operation } from '../operation/operation.ts'
+import type { Operation } from '../operation.ts'
 import { asFields, detailOf, loggedIn, nameInPath, type Observed, objectOf } from './request-facts.ts'
 
 declare module 'fastify' {

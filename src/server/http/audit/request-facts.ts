@@ -7,7 +7,7 @@ import { fetchedId } from '../../files/files.ts'
 import { fileFacts, gateFacts, lineFacts, taskFacts } from '../../storage/audit/task-facts.ts'
 import type { Store } from '../../storage/ports/store.ts'
 import { pathNouns } from '../auth.ts'
-import type { Operation } from '../operation/operation.ts'
+import type { Operation } from '../operation.ts'
 
 type Fields = Record<string, unknown>
 

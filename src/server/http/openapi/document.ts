@@ -1,4 +1,4 @@
-import type { Tag } from '../operation/operation.ts'
+import type { Tag } from '../operation.ts'
 import { createComponents } from './components.ts'
 import { errorComponent, errorSchemas, type ResponseErrorCode } from './errors.ts'
 import { describeOperation, type RoutedOperation, templated } from './operations.ts'

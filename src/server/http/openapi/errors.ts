@@ -1,5 +1,5 @@
 import { type ErrorCode, httpStatus, RsmError } from '../../../core/errors.ts'
-import type { Operation } from '../operation/operation.ts'
+import type { Operation } from '../operation.ts'
 import type { Schema } from './components.ts'
 
 export type ResponseErrorCode = Exclude<

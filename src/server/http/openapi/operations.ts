@@ -2,7 +2,7 @@ import { may, rights, roles } from '../../../core/permissions.ts'
 import { Id, OpaqueId } from '../../../core/protocol/http/common.ts'
 import { Type } from '../../../core/protocol/http/schema.ts'
 import type { Allow } from '../auth.ts'
-import type { Media, Operation } from '../operation/operation.ts'
+import type { Media, Operation } from '../operation.ts'
 import { type Components, exampleOf, type Schema } from './components.ts'
 import { errorCodes, errorReferences, type ResponseErrorCode } from './errors.ts'
 

@@ -1,5 +1,5 @@
 import type { CarriedBytes, LogQuery } from '../../../core/protocol/http/logs.ts'
-import { formatEvent } from '../../../core/protocol/output-frame.ts'
+import { formatEvent } from '../../../core/protocol/wire-text.ts'
 import type { TaskResult } from '../../../core/tasks/task.ts'
 import { type Carried, movesFiles } from '../../files/carried.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'

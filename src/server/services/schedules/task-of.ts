@@ -6,7 +6,7 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { checkedCopy, stdinOf } from '../tasks/files-of-task.ts'
 import { checkedRun, hostsOf } from '../tasks/new-task.ts'
-import { adHocScript, type ScriptToRun, storedScript } from '../tasks/script-to-run.ts'
+import { adHocScript, type ScriptToRun, storedScript } from '../tasks/scripts-of-task.ts'
 import type { NewTask } from '../tasks/start-task.ts'
 import { demandUnchangedStored, demandUnchangedTask } from './given-for.ts'
 

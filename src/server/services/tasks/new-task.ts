@@ -9,7 +9,7 @@ import { runInSlices } from '../../hosts/slices.ts'
 import { unknownHosts } from '../clusters.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
-import { askedGates, declaredOf, type ScriptToRun } from './script-to-run.ts'
+import { askedGates, declaredOf, type ScriptToRun } from './scripts-of-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** What would be without effect: somebody relies on it, and the whole fleet would run at once. */

@@ -5,7 +5,7 @@ import { runsScript } from '../../../core/tasks/task.ts'
 import type { TaskRemains } from '../../storage/ports/outputs.ts'
 import type { TaskGates, TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
-import { secretFaults } from './script-to-run.ts'
+import { secretFaults } from './scripts-of-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** The options that a task ran with; secret params are not kept, so they come anew. */

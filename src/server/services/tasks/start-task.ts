@@ -12,7 +12,7 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { ExecutionRecord, InstallOrder, TaskGates, TaskRecord } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { demandRunningRoom } from '../text-quota.ts'
-import { forOlderServers } from './script-to-run.ts'
+import { forOlderServers } from './scripts-of-task.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isoTime } from '../../../disk/clock.ts'
 import { sha256 } from '../../../disk/digest.ts'
-import { serverVersion } from '../../../disk/release-key.ts'
+import { serverVersion } from '../../../disk/own-release.ts'
 import { openReserve } from '../../../disk/reserve.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../keys/key-files.ts'

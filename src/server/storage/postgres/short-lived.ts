@@ -1,6 +1,6 @@
 import type { Rate, ShortLived, ShortLivedKind } from '../ports/short-lived.ts'
 import type { Database } from './connection/database.ts'
-import { milliseconds } from './ownership/join.ts'
+import { milliseconds } from './ownership/lives.ts'
 
 /** Keys of one kind: what guesses can make the servers remember. */
 const mostKept = 10_000

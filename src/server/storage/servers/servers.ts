@@ -1,5 +1,5 @@
 import type { Server } from '../../../core/protocol/http/server.ts'
-import { serverVersion } from '../../../disk/release-key.ts'
+import { serverVersion } from '../../../disk/own-release.ts'
 import type { Member, ServerSeen } from '../ports/cluster.ts'
 import type { Data } from '../ports/data.ts'
 

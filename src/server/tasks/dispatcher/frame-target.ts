@@ -1,4 +1,4 @@
-import { LineBudget } from '../../../core/allowance.ts'
+import { LineBudget } from '../../../core/rates.ts'
 import { hasId } from '../../../core/tasks/id-set.ts'
 import { isFinal } from '../../../core/tasks/task.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'

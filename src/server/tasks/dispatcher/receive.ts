@@ -8,7 +8,7 @@ import type {
 import { isFinal } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../../disk/clock.ts'
 import { fetchedId } from '../../files/files.ts'
-import { signalOf, statusOf, withoutTheRest } from '../../storage/executions/reported-end.ts'
+import { signalOf, statusOf, withoutTheRest } from '../../storage/executions/ends.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { ReportedEnd, RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { rangeOf } from '../../../../src/server/http/unchanging-file.ts'
+import { rangeOf } from '../../../../src/server/http/served-files.ts'
 
 const cases: readonly (readonly [header: string | undefined, wanted: ReturnType<typeof rangeOf>])[] = [
   [undefined, null],

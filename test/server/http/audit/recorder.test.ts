@@ -6,7 +6,7 @@ import { createLog } from '../../../../src/disk/log.ts'
 import { createRefusals } from '../../../../src/server/audit/refusals.ts'
 import { buildApp } from '../../../../src/server/http/app.ts'
 import { recordRequests } from '../../../../src/server/http/audit/recorder.ts'
-import { operation } from '../../../../src/server/http/operation/operation.ts'
+import { operation } from '../../../../src/server/http/operation.ts'
 import type { AuditEvent, AuditLog } from '../../../../src/server/storage/ports/audit-log.ts'
 
 /** An application of one audited and one other operation, on a log whose disk is what the test says. */

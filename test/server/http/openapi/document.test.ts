@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
 import test from 'ava'
-import { serverVersion } from '../../../../src/disk/release-key.ts'
+import { serverVersion } from '../../../../src/disk/own-release.ts'
 import { exampleOf } from '../../../../src/server/http/openapi/components.ts'
 import { apiDocument } from '../../../../src/server/http/openapi/document.ts'
 import { bodyAjv } from '../../../../src/server/http/validation.ts'
@@ -77,7 +77,7 @@ test('each operation shows a success and all that can go wrong by examples that 
 test('bodies and answers have names for a generated client; formats and records speak standard words', (t) => {
   const named = /^#\/components\/schemas\/\w+$/
   const json = 'application/json'
-  // A name is missing where the file of the schema is not listed in src/server/http/openapi/named-schemas.ts.
+  // A name is missing where the file of the schema is not listed in src/server/http/openapi/components.ts.
   for (const [route, { requestBody, responses }] of described) {
     if (requestBody?.content[json]) t.regex(requestBody.content[json].schema.$ref ?? '', named, route)
     const { data } = (responses['200'] ?? responses['201']).content[json]?.schema.properties ?? {}

@@ -17,7 +17,7 @@ import type { Disk } from '../../../../disk/disk.ts'
 import { writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
-import { bounded, parseEntry } from '../../audit/bounded.ts'
+import { bounded, parseEntry } from '../../audit/entry.ts'
 import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
 import { listEntries, marksOf, matcherOf } from './list.ts'
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../../core/audit.ts'
 import { writeWhole } from '../../../../disk/disk.ts'
 import { isDiskFull, syncDirectory } from '../../../../disk/durable.ts'
-import { parseEntry } from '../../audit/bounded.ts'
+import { parseEntry } from '../../audit/entry.ts'
 
 export const auditFileName = 'audit.log'
 

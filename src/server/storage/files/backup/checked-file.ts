@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../../core/errors.ts'
-import { whyUnwritable } from '../../../../disk/bounded-file.ts'
 import { isDiskFull, removeStale, replaceDurably, temporaryName } from '../../../../disk/durable.ts'
+import { whyUnwritable } from '../../../../disk/named-files.ts'
 import { removeOnSignal } from './fill-directory.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 

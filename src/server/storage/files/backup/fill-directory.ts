@@ -3,8 +3,8 @@ import { lchown, lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/pro
 import { constants } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
-import { whyUnwritable } from '../../../../disk/bounded-file.ts'
 import { removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
+import { whyUnwritable } from '../../../../disk/named-files.ts'
 
 const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
 

@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { Mutex } from '../../../../core/mutex.ts'
-import { endedTask, isNews, textsOf } from '../../executions/reported-end.ts'
+import { endedTask, isNews, textsOf } from '../../executions/ends.ts'
 import { resultOf } from '../../executions/shown.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { TaskRecord } from '../../records/task.ts'

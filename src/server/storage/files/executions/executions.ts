@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { isFinal } from '../../../../core/tasks/task.ts'
-import { settled } from '../../executions/reported-end.ts'
+import { settled } from '../../executions/ends.ts'
 import { asBegun, asOwnEnd, asReached, asTruncated } from '../../executions/transitions.ts'
 import { gateOf } from '../../output-line.ts'
 import type { Executions } from '../../ports/executions.ts'

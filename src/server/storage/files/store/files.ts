@@ -4,7 +4,7 @@ import { RsmError } from '../../../../core/errors.ts'
 import { compareVersions } from '../../../../core/release.ts'
 import type { LogFile } from '../../../../disk/append-log.ts'
 import { writeFileDurably } from '../../../../disk/durable.ts'
-import { serverVersion } from '../../../../disk/release-key.ts'
+import { serverVersion } from '../../../../disk/own-release.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { encodeLine } from './line.ts'
 

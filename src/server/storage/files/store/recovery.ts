@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Low } from 'lowdb'
 import type { LogFile } from '../../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../../disk/durable.ts'
-import { serverVersion } from '../../../../disk/release-key.ts'
+import { serverVersion } from '../../../../disk/own-release.ts'
 import { Tables } from '../../tables/tables.ts'
 import {
   checkFormat,

@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { type Counts, emptyCounts, type ResultStatus } from '../../../../core/tasks/task.ts'
-import { endedTask, isNews, textsOf } from '../../executions/reported-end.ts'
+import { endedTask, isNews, textsOf } from '../../executions/ends.ts'
 import type { Execution, Executions } from '../../ports/executions.ts'
 import type { TaskRecord } from '../../records/task.ts'
 import type { Ask } from '../connection/database.ts'

@@ -1,6 +1,6 @@
 import type { LinkClaim, Member } from '../../ports/cluster.ts'
 import type { Database } from '../connection/database.ts'
-import { isLiving } from '../ownership/join.ts'
+import { isLiving } from '../ownership/lives.ts'
 
 /** Replacements within a minute that stand for two agents with one identity, and how long new claims are refused then (P13). */
 const tooMany = 3

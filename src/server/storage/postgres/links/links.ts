@@ -5,7 +5,7 @@ import type { Hints } from '../../ports/hints.ts'
 import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'
 import { unavailable } from '../connection/failure.ts'
-import { isLiving } from '../ownership/join.ts'
+import { isLiving } from '../ownership/lives.ts'
 import type { StoreOwnership } from '../ownership/ownership.ts'
 import { claimAll, type Wanted } from './claim.ts'
 

@@ -1,5 +1,5 @@
 import { RsmError } from '../../../../core/errors.ts'
-import { parseEntry } from '../../audit/bounded.ts'
+import { parseEntry } from '../../audit/entry.ts'
 
 /** A row of rsm.audit: a line that is an entry, or bytes that are none. */
 export interface AuditRow {

@@ -21,7 +21,7 @@ import { phaseAt } from '../outputs/read.ts'
 import { readHeard, readHosts } from '../presence/table.ts'
 import { readChunks, verifyChunks } from '../recordings/recordings.ts'
 import { type Texts, textsIn } from '../results.ts'
-import { createIds } from '../store/open.ts'
+import { createIds } from '../store/open-transaction.ts'
 import { numbered, tableOf } from '../store/tables.ts'
 
 /** Rows of one page: of records, and of pieces of output, which may be large. */

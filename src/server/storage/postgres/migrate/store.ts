@@ -6,7 +6,7 @@ import { refusedStore, type StoreAddress, shownAddress } from '../connection/add
 import { type Ask, askOf, createDatabase, type Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'
 import { refusePooler } from '../connection/session.ts'
-import { isLocked } from '../ownership/join.ts'
+import { isLocked } from '../ownership/lives.ts'
 import { knownSchema, migrate } from '../schema/migrations.ts'
 import { closedOf, closeStore, lockForMove, refuseNoted } from './closed.ts'
 

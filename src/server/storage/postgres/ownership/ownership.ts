@@ -6,7 +6,7 @@ import type { Ask, Database, Statement } from '../connection/database.ts'
 import { openSession } from '../connection/session.ts'
 import { refuseClosed } from '../migrate/closed.ts'
 import { type Present, refuseNewer } from '../schema/migrations.ts'
-import { isLiving, lockLifeAgain, milliseconds, takeName, unlockLife } from './join.ts'
+import { isLiving, lockLifeAgain, milliseconds, takeName, unlockLife } from './lives.ts'
 import { createWatch } from './watch.ts'
 
 export interface StoreOwnership extends Ownership {

@@ -3,7 +3,7 @@ import { repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Hints } from '../../ports/hints.ts'
 import type { Session } from '../connection/session.ts'
-import { isLocked, settleTime } from './join.ts'
+import { isLocked, settleTime } from './lives.ts'
 
 /** Milliseconds. A lock counts as fallen when it was missing in two looks: a connection that broke is back sooner. */
 const lookEvery = 300

@@ -1,6 +1,6 @@
 import type { HostStatus } from '../../../../core/hosts/host.ts'
 import type { Database } from '../connection/database.ts'
-import { isLiving } from '../ownership/join.ts'
+import { isLiving } from '../ownership/lives.ts'
 import type { LinkSign, Signs } from './signs.ts'
 
 /** Milliseconds until what another server published is in the tables: two flushes and a slow statement. */

@@ -1,6 +1,6 @@
 import { type AnyRecord, type Id, indexList, type Key, type Noun, nouns } from '../../records/records.ts'
 import type { Statement } from '../connection/database.ts'
-import type { Open } from './open.ts'
+import type { Open } from './open-transaction.ts'
 import { createReads } from './reads.ts'
 import { idOf, isNumbered, type Table, tableOf, uniqueOf } from './tables.ts'
 

@@ -6,11 +6,11 @@ import type { authors } from '../../records/records.ts'
 import type { Ask, Database, Isolation, Statement } from '../connection/database.ts'
 import { isAway } from '../connection/failure.ts'
 import { Changes } from './changes.ts'
-import { conflictOf, isClash } from './clash.ts'
 import { forgetFormerNumbers, openFeed } from './feed.ts'
-import { createIds, type Open, Seen, type Sent } from './open.ts'
+import { createIds, type Open, Seen, type Sent } from './open-transaction.ts'
 import { createReads } from './reads.ts'
-import { askThrough, type RunOpen, Turns, viewOf } from './turns.ts'
+import { askThrough, type RunOpen, Turns, viewOf } from './transactions.ts'
+import { conflictOf, isClash } from './unique-keys.ts'
 
 /** The store in PostgreSQL, and what is particular to it. */
 export interface PostgresStore extends Store {

@@ -7,7 +7,7 @@ import {
   lockLife,
   lockLifeAgain,
   settleTime,
-} from '../../../../../src/server/storage/postgres/ownership/join.ts'
+} from '../../../../../src/server/storage/postgres/ownership/lives.ts'
 import { createWatch } from '../../../../../src/server/storage/postgres/ownership/watch.ts'
 import { sharedPostgres, postgresTest as test } from '../../../../helpers/servers/postgres.ts'
 import { sharedStore } from '../../../../helpers/servers/shared-store.ts'

@@ -1,0 +1,100 @@
+import { isFailure, type TaskResult } from '../../../core/tasks/task.ts'
+import { silentLines } from '../../task/silent-hosts.ts'
+import { type TaskState, tallyOf } from '../../task/task-state.ts'
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { withOwnMark } from '../../text/screen.ts'
+import { widthOf } from '../../text/width.ts'
+import type { LogReader } from '../log/reader.ts'
+import { partsOf } from '../log/viewport.ts'
+import type { Row, Span, Style } from '../screen/screen.ts'
+import { fit, rowOf, spread } from './drawing.ts'
+import { taskLooks } from './fleet-rows.ts'
+import { type HostRow, shortTime } from './host-row.ts'
+import { progressRow } from './layout.ts'
+import type { LogPane } from './log-pane.ts'
+
+const leastName = 12
+
+export function taskTitle(state: TaskState, cols: number, now: number): Row {
+  const { summary, taskId } = state
+  if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
+  const { scriptName, firstLine, strategy, batchSize, createdBy, status } = summary
+  const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
+  const back: Span[] = [
+    { text: `  ${status}`, style: { ...taskLooks[status].style, bold: true } },
+    { text: `  ${shortTime(state.elapsed(now))} ` },
+  ]
+  // The id is for copying, so that the name gives way to it, and before the name how it runs.
+  const room = cols - widthOf([...back.map(({ text }) => text), ' ', taskId].join(''))
+  const told = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
+  const how = room - widthOf(told) < leastName ? '  ' : told
+  const name = sanitizeLine(scriptName ?? withOwnMark(firstLine ?? 'command'))
+  const shown = fit(name, Math.max(1, Math.min(widthOf(name), room - widthOf(how))))
+  const front: Span[] = [
+    { text: ` ${shown}`, style: { bold: true } },
+    { text: how },
+    { text: taskId, style: { dim: true } },
+  ]
+  return spread(cols, front, back)
+}
+
+export function taskProgress(state: TaskState, cols: number): Row {
+  const counted = state.counts()
+  const { done, failed, running, pending, stopped, success } = tallyOf(counted)
+  const all = state.summary?.hostCount ?? state.results.size
+  const counts: Span[] = [{ text: ` ${done}/${all} done`, style: { bold: true } }]
+  const add = (count: number, what: string, style: Style) => {
+    if (count > 0) counts.push({ text: `  ${count} ${what}`, style })
+  }
+  add(failed, 'failed', { fg: 'red', bold: true })
+  add(running, 'running', { fg: 'cyan' })
+  add(pending, 'pending', { dim: true })
+  add(counted.CANCELLED, 'cancelled', { fg: 'yellow' })
+  add(counted.SKIPPED, 'skipped', { fg: 'yellow' })
+  add(success, 'success', { fg: 'green' })
+  counts.push({ text: ' ' })
+  const parts = [
+    { count: failed, style: { fg: 'red' } },
+    { count: stopped, style: { fg: 'yellow' } },
+    { count: success, style: { fg: 'green' } },
+  ] as const
+  return progressRow(cols, counts, parts, all)
+}
+
+/** Whose log it is, and what of it is shown; without a row that of all hosts. */
+export function logTitle(log: LogPane, row: HostRow | undefined): Span[] {
+  const title: Span[] = [{ text: ` ${row === undefined ? 'all hosts' : row.name} ` }]
+  if (row !== undefined) title.push({ text: `${row.state} `, style: row.style })
+  if (log.isFolded) title.push({ text: 'equal output once ', style: { fg: 'yellow' } })
+  if (log.stream !== null) title.push({ text: `${log.stream} only `, style: { fg: 'yellow' } })
+  if (!log.viewport.wrap) title.push({ text: 'not wrapped ' })
+  if (log.sought !== null) title.push({ text: `/${log.sought} ` })
+  return title
+}
+
+export function logState(log: LogPane, reader: LogReader, isRunning: boolean): Span[] {
+  const { searching } = reader
+  if (searching !== null)
+    return [{ text: ` searching ${Math.round(searching * 100)} %, Esc stops `, style: { fg: 'yellow' } }]
+  if (log.isFolded) return [{ text: ' b goes back ', style: { dim: true } }]
+  if (!reader.isLoaded) return [{ text: ' reading... ' }]
+  if (!log.viewport.isFollowing) return [{ text: ' F follows ', style: { fg: 'yellow' } }]
+  return [{ text: isRunning ? ' following ' : ' end ', style: { dim: true } }]
+}
+
+const mostRows = 3
+
+function errorOf({ error, rollback }: TaskResult): string {
+  const told = error === null ? [] : [sanitizeLine(error)]
+  return [...told, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
+}
+
+/** What a host's result says beside its exit code; without a host, for whom the task waits. */
+export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: number, width: number): Span[][] {
+  const result = results.get(hostId)
+  const lines = result === undefined ? silentLines(results.values()) : [errorOf(result)]
+  const isBad = result !== undefined && isFailure(result.status)
+  const style = { fg: isBad ? 'red' : 'yellow', bold: true } as const
+  const parts = lines.filter((line) => line !== '').flatMap((line) => partsOf(line, Math.max(1, width - 2)))
+  return parts.slice(0, mostRows).map((part) => [{ text: `  ${part}`, style }])
+}

@@ -1,0 +1,72 @@
+import { type UnchangingFile, unchangingFile } from '../../disk/digest.ts'
+import { ownFile } from '../../disk/own-files.ts'
+import { keptFiles } from './served-files.ts'
+
+/** The page that shows the API's document, with Swagger UI. */
+export const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>rsm API</title>
+    <link rel="stylesheet" href="docs/swagger-ui.css">
+    <link rel="icon" type="image/png" href="docs/favicon-32x32.png">
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="docs/swagger-ui-bundle.js"></script>
+    <script src="docs/start.js"></script>
+  </body>
+</html>
+`
+
+/** In a file of its own, because the page's policy admits no script inside the page. A validator would be an outside host. */
+export const startScript = `SwaggerUIBundle({
+  url: 'api/openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  validatorUrl: null,
+  filter: true,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+  displayOperationId: true,
+  displayRequestDuration: true,
+  tryItOutEnabled: false,
+})
+`
+
+/** Nothing but what this server sends. Swagger UI draws its icons from `data:` addresses in its style sheet. */
+export const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const css = 'text/css; charset=utf-8'
+const javascript = 'text/javascript; charset=utf-8'
+
+/** The files of Swagger UI that the page takes: the build copies them from @fastify/swagger-ui to dist/docs. */
+const shipped: Record<string, string> = {
+  'swagger-ui.css': css,
+  'swagger-ui-bundle.js': javascript,
+  'favicon-32x32.png': 'image/png',
+}
+
+export const page: UnchangingFile = unchangingFile('text/html; charset=utf-8', Buffer.from(html))
+const start: UnchangingFile = unchangingFile(javascript, Buffer.from(startScript))
+
+async function readShipped(name: string, mediaType: string): Promise<UnchangingFile> {
+  return unchangingFile(mediaType, ownFile(`dist/docs/${name}`))
+}
+
+const shippedFile = keptFiles(shipped, readShipped)
+
+/** A file of the page by its name; undefined for one that the page does not take. */
+export async function docsFile(name: string): Promise<UnchangingFile | undefined> {
+  return name === 'start.js' ? start : shippedFile(name)
+}

@@ -1,0 +1,189 @@
+import { RsmError } from '../../../../core/errors.ts'
+import type { Query, Reads, Transaction } from '../../ports/store.ts'
+import type { AnyRecord, Id, IndexOf, Key, Noun, Records } from '../../records/records.ts'
+import { freeze } from '../../tables/tables.ts'
+import type { Ask } from '../connection/database.ts'
+import { isAway } from '../connection/failure.ts'
+import { Changes } from './changes.ts'
+import type { Open } from './open-transaction.ts'
+import { createReads } from './reads.ts'
+import { tableOf } from './tables.ts'
+import { areApart, conflictOf, isClash } from './unique-keys.ts'
+
+/** Work that shares one transaction of PostgreSQL, and so one commit. More would be done anew together where others came in its way. */
+const mostTogether = 64
+/** More than this wait for their turn only when PostgreSQL hangs: then it is kinder to refuse than to pile up. */
+const mostWaiting = 20_000
+
+type Work = (tx: Transaction) => unknown
+type Outcome = { value: unknown } | { error: unknown }
+
+interface Waiting {
+  readonly work: Work
+  readonly settle: (outcome: Outcome) => void
+}
+
+/** Runs work in one transaction, from the beginning as often as it has to, and tells of what it changed. */
+export type RunOpen = <T>(work: (open: Open) => Promise<T>) => Promise<T>
+
+/** Each of the works has to be done by itself, as what one did can't be told from what others did together with it. */
+class Entangled extends Error {}
+
+/**
+ * The transactions of one process, each after those before it, and many in one of PostgreSQL: a herd of agents that register
+ * with one token would else come in the way of each other.
+ */
+export class Turns {
+  readonly #run: RunOpen
+  readonly #reads: Reads
+  readonly #queue: Waiting[] = []
+  #running: Promise<void> | null = null
+  #isClosed = false
+
+  constructor(run: RunOpen, reads: Reads) {
+    this.#run = run
+    this.#reads = reads
+  }
+
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  take<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new RsmError('unavailable', 'the store is closed'))
+    if (this.#queue.length >= mostWaiting)
+      return Promise.reject(new RsmError('unavailable', 'too many writes wait for the store'))
+    return new Promise<T>((resolve, reject) => {
+      const settle = (outcome: Outcome) =>
+        'error' in outcome ? reject(outcome.error) : resolve(outcome.value as T)
+      this.#queue.push({ work, settle })
+      this.#running ??= this.#drain()
+    })
+  }
+
+  /** Resolves when all that was taken is done. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#running
+  }
+
+  async #drain(): Promise<void> {
+    // What comes in the same turn goes along.
+    await Promise.resolve()
+    while (this.#queue.length > 0) await this.#together(this.#queue.splice(0, mostTogether))
+    this.#running = null
+  }
+
+  /** Never rejects. */
+  async #together(all: readonly Waiting[], isAgain = false): Promise<void> {
+    const [only] = all
+    if (!only) return
+    let changes = new Changes()
+    try {
+      const outcomes = await this.#run((open) => {
+        changes = new Changes()
+        return all.length === 1 ? alone(open, only, changes) : inTurn(open, all, changes)
+      })
+      for (const [at, { settle }] of all.entries()) settle(outcomes[at] as Outcome)
+    } catch (error) {
+      if (all.length > 1 && !isAway(error)) for (const one of all) await this.#together([one])
+      // It may have clashed with what it did not see yet, and decide otherwise when it does.
+      else if (isClash(error) && !isAgain) await this.#together(all, true)
+      else await this.#refuse(all, error, changes)
+    }
+  }
+
+  async #refuse(all: readonly Waiting[], fault: unknown, changes: Changes): Promise<void> {
+    const error = isClash(fault)
+      ? await conflictOf(fault, changes, this.#reads).catch((other: unknown) => other)
+      : fault
+    for (const { settle } of all) settle({ error })
+  }
+}
+
+async function alone(open: Open, { work }: Waiting, changes: Changes): Promise<Outcome[]> {
+  const value = await work(viewOf(open, changes))
+  await changes.send(open)
+  return [{ value }]
+}
+
+async function inTurn(open: Open, all: readonly Waiting[], changes: Changes): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  const done: Changes[] = []
+  for (const { work } of all) {
+    const own = new Changes(changes)
+    try {
+      outcomes.push({ value: await work(viewOf(open, own)) })
+      own.merge()
+      done.push(own)
+    } catch (error) {
+      if (own.isSent) throw new Entangled()
+      outcomes.push({ error })
+    }
+  }
+  await changes.see(open)
+  if (!areApart(done, open.seen)) throw new Entangled()
+  await changes.send(open)
+  return outcomes
+}
+
+/** Of the advisory locks that stand for names. */
+const nameLocks = 7_263_005
+
+/**
+ * What a transaction does by `tx`: what it puts and removes waits in `changes` until PostgreSQL has to see it. `isLocking`: it is
+ * READ COMMITTED, and locks what it reads by its id.
+ */
+export function viewOf(open: Open, changes: Changes, isLocking = false): Transaction {
+  const { ask, ids, seen } = open
+  const reads = createReads(ask, isLocking)
+
+  async function getMany<N extends Noun>(noun: N, wanted: readonly Id[]) {
+    const held = wanted.map((id) => changes.held(noun, id))
+    const missing = wanted.filter((_, at) => held[at] === undefined)
+    const read = missing.length === 0 ? [] : await reads.getMany(noun, missing)
+    for (const [at, id] of missing.entries()) seen.note(noun, id, read[at] as AnyRecord | undefined)
+    let next = 0
+    return held.map((record) =>
+      record === undefined ? read[next++] : ((record as Records[N] | null) ?? undefined),
+    )
+  }
+
+  return {
+    getMany,
+    get: async (noun, id) => (await getMany(noun, [id]))[0],
+    async find<N extends Noun>(noun: N, index: IndexOf<N>, key: Key) {
+      const found = (await reads.find(noun, index, key)) as Records[N][]
+      for (const record of found)
+        if (changes.held(noun, record.id) === undefined) seen.note(noun, record.id, record)
+      return changes.through(noun, index, key, found) as Records[N][]
+    },
+    async query<N extends Noun>(noun: N, query?: Query<N>) {
+      await changes.send(open, noun)
+      return reads.query(noun, query)
+    },
+    async nextId(noun) {
+      const id = await ids.next(ask, noun)
+      seen.note(noun, id, undefined)
+      return id
+    },
+    lastId: (noun) => ids.last(ask, noun),
+    async lock(name) {
+      // SERIALIZABLE runs anew what others came in the way of.
+      if (isLocking) await ask('select pg_advisory_xact_lock(hashtextextended($1, $2))', [name, nameLocks])
+    },
+    put(noun, record) {
+      tableOf(noun)
+      changes.set(noun, record.id, freeze(record))
+    },
+    remove: (noun, id) => changes.set(tableOf(noun).noun, id, null),
+  }
+}
+
+/** Statements of other ports in the same transaction: they see what it has put and removed. */
+export const askThrough =
+  (open: Open, changes: Changes): Ask =>
+  async (statement, values) => {
+    await changes.send(open)
+    return open.ask(statement, values)
+  }

@@ -1,0 +1,108 @@
+import pg from 'pg'
+import { RsmError } from '../../../../core/errors.ts'
+import type { Reads } from '../../ports/store.ts'
+import {
+  type AnyRecord,
+  type Id,
+  type Index,
+  indexList,
+  type Key,
+  type Noun,
+  nouns,
+} from '../../records/records.ts'
+import type { Changes } from './changes.ts'
+import type { Seen } from './open-transaction.ts'
+import { uniqueOf } from './tables.ts'
+
+const uniqueViolation = '23505'
+
+/** Whether a unique index forbids what a transaction wrote. */
+export const isClash = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && error.code === uniqueViolation
+
+/** The index that a clash is about; null for one that is of no noun. */
+function indexOf({ table, constraint }: pg.DatabaseError): { noun: Noun; index: Index } | null {
+  for (const noun of nouns)
+    for (const index of indexList[noun])
+      if (table === noun && constraint === `${noun}_${index.name}_key`) return { noun, index }
+  return null
+}
+
+/** The record that has the key of one of these changes, after their transaction has been undone. */
+async function otherOf(noun: Noun, index: Index, changes: Changes, reads: Reads): Promise<Id | null> {
+  const changed = changes.of(noun)
+  const records = [...changed.values()].filter((record) => record !== null)
+  for (const { id, key } of records.map((record) => ({ id: record.id, key: index.key(record) }))) {
+    if (key === null) continue
+    const own = records.find((record) => record.id !== id && index.key(record) === key)
+    if (own) return own.id
+    const found = await reads.find(noun, index.name as never, key)
+    const other = found.find((record) => !changed.has(record.id))
+    if (other) return other.id
+  }
+  return null
+}
+
+/** The `conflict` that a caller hears; another error where the clash is not of an index of storage/records/records.ts. */
+export async function conflictOf(error: pg.DatabaseError, changes: Changes, reads: Reads): Promise<unknown> {
+  const at = indexOf(error)
+  if (!at) return error
+  const { noun, index } = at
+  const other = await otherOf(noun, index, changes, reads)
+  const which = other === null ? '' : ` (id ${other})`
+  return new RsmError('conflict', `another of the ${noun} has this ${index.name} already${which}`, {
+    cause: error,
+  })
+}
+
+type ById = ReadonlyMap<Id, AnyRecord | null>
+
+/**
+ * Whether each of these works, which follow each other in one transaction, has unique keys that none before it has taken. PostgreSQL
+ * looks at them when the transaction commits: by then a later work may have freed a key that an earlier one should not have had.
+ * `seen` has each record that they have changed, as it was before all of them.
+ */
+export function areApart(works: readonly Changes[], seen: Seen): boolean {
+  return nouns.every((noun) => {
+    const unique = uniqueOf(noun)
+    if (unique.length === 0) return true
+    const now = new Map<Id, AnyRecord | null>()
+    const taken = unique.map((index) => ({ index, ids: new Map<Key, Id>() }))
+    return works.every((work) => {
+      const changed = work.own(noun)
+      const former = (id: Id) => now.get(id) ?? (now.has(id) ? null : (seen.get(noun, id) ?? null))
+      const isFree = taken.every(
+        ({ index, ids }) => frees(index, ids, changed, former) && takes(index, ids, changed),
+      )
+      for (const [id, record] of changed) now.set(id, record)
+      return isFree
+    })
+  })
+}
+
+/** False where another record has taken a key while one of these had it. */
+function frees(
+  index: Index,
+  ids: Map<Key, Id>,
+  changed: ById,
+  former: (id: Id) => AnyRecord | null,
+): boolean {
+  for (const id of changed.keys()) {
+    const record = former(id)
+    const key = record && index.key(record)
+    if (key === null) continue
+    if ((ids.get(key) ?? id) !== id) return false
+    ids.delete(key)
+  }
+  return true
+}
+
+function takes(index: Index, ids: Map<Key, Id>, changed: ById): boolean {
+  for (const [id, record] of changed) {
+    const key = record && index.key(record)
+    if (key === null) continue
+    if ((ids.get(key) ?? id) !== id) return false
+    ids.set(key, id)
+  }
+  return true
+}

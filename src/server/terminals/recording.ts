@@ -1,0 +1,268 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Log } from '../../disk/log.ts'
+import type { Recordings, RecordingWriter } from '../storage/ports/recordings.ts'
+import type { TerminalRecord } from '../storage/records/terminal.ts'
+
+/** No recording grows beyond this. */
+const largestRecording = 256 * 1024 * 1024
+/** The part of it at which its user is warned. */
+const nearlyFull = 0.9
+const fullNotice = (continuesUnrecorded: boolean) =>
+  `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
+
+export interface RecordingEvents {
+  /** More of it is stored. */
+  written(): void
+  /** It can't be written any more; called once. */
+  failed(error: unknown): void
+  /** It comes near its bound, or to it; each called once. */
+  nearsBound(): void
+  full(): void
+}
+
+export interface RecordingBound {
+  /** Bytes; 256 MiB by default. */
+  maxBytes?: number | undefined
+  /** Whether a session continues beyond the bound, unrecorded. */
+  continuesUnrecorded?: boolean | undefined
+}
+
+export interface RecordingOptions extends RecordingBound {
+  events: RecordingEvents
+}
+
+interface Pending {
+  line: readonly Uint8Array[]
+  bytes: number
+  sequence: number
+}
+
+const lineEnd = Buffer.from(']\n')
+
+/** The asciicast of one terminal (asciicast v2), appended as it happens: at any moment it is whole lines, and one torn at most. */
+export class Recording {
+  /** The last output that is stored; what came after the bound counts as if it were. */
+  written: number
+  /** Whole lines that are stored, in bytes. */
+  bytes: number
+  #seconds: number
+  #last: number
+  #planned: number
+  #isFull: boolean
+  #isWarned = false
+  #hasFailed = false
+  #waiting: Pending[] = []
+  #writing: Promise<void> | null = null
+  readonly #options: RecordingOptions
+  readonly #opened: Promise<RecordingWriter>
+
+  private constructor(
+    state: Recorded['state'],
+    options: RecordingOptions,
+    open: (failed: (error: unknown) => void) => Promise<RecordingWriter>,
+  ) {
+    this.bytes = state.bytes
+    this.written = state.sequence
+    this.#last = state.sequence
+    this.#planned = state.bytes
+    this.#seconds = state.seconds
+    this.#isFull = state.isFull
+    this.#options = options
+    this.#opened = open((error) => this.#fail(error))
+  }
+
+  /** A new one; its header is durable when this resolves. */
+  static async create(
+    recordings: Pick<Recordings, 'create'>,
+    id: string,
+    header: object,
+    options: RecordingOptions,
+  ): Promise<Recording> {
+    const line = Buffer.from(`${JSON.stringify(header)}\n`)
+    const state = { bytes: line.length, seconds: 0, sequence: -1, isFull: false }
+    const recording = new Recording(state, options, (failed) => recordings.create(id, line, failed))
+    await recording.#opened
+    return recording
+  }
+
+  /** Goes on with one that a former process left open, after its last whole event; `output` hears all outputs in it. */
+  static async takeUp(
+    recordings: Pick<Recordings, 'content' | 'reopen'>,
+    id: string,
+    options: RecordingOptions,
+    output: (sequence: number, json: string) => void,
+  ): Promise<{ recording: Recording; size: Recorded['size'] }> {
+    const { state, size } = await readRecorded(recordings.content(id), output)
+    const recording = new Recording(state, options, (failed) => recordings.reopen(id, state.bytes, failed))
+    await recording.#opened
+    return { recording, size }
+  }
+
+  /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the terminal's start. */
+  output(seconds: number, sequence: number, json: Uint8Array): void {
+    // The place of an output among the others is its sequence; only where some are missing it has to be said.
+    if (sequence !== this.#last + 1)
+      this.#event(seconds, 'm', Buffer.from(JSON.stringify(`sequence ${sequence}`)), this.#last)
+    this.#last = sequence
+    this.#event(seconds, 'o', json, sequence)
+  }
+
+  resize(seconds: number, cols: number, rows: number): void {
+    this.#event(seconds, 'r', Buffer.from(JSON.stringify(`${cols}x${rows}`)), this.#last)
+  }
+
+  /** Whether its session has to end: what comes now would be shown and not recorded. */
+  get endsSession(): boolean {
+    return this.#isFull && this.#options.continuesUnrecorded !== true
+  }
+
+  /** Writes all that is waiting, and makes it last. */
+  async end(): Promise<void> {
+    await this.#writing
+    await (await this.#opened).end()
+  }
+
+  #event(seconds: number, code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): void {
+    if (this.#hasFailed) return
+    // Time never goes back in a recording, whatever the clock did over a restart.
+    this.#seconds = Math.max(this.#seconds, seconds)
+    if (this.#isFull) {
+      this.written = sequence
+      return
+    }
+    const pending = this.#lineOf(code, json, sequence)
+    this.#planned += pending.bytes
+    const { maxBytes = largestRecording, continuesUnrecorded = false, events } = this.#options
+    this.#isFull = this.#planned > maxBytes
+    if (this.#isFull)
+      this.#waiting.push(
+        this.#lineOf('m', Buffer.from(fullMark), sequence),
+        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice(continuesUnrecorded))), sequence),
+      )
+    else this.#waiting.push(pending)
+    this.#writing ??= this.#writeAll()
+    if (this.#isFull) return events.full()
+    if (this.#isWarned || this.#planned <= nearlyFull * maxBytes) return
+    this.#isWarned = true
+    events.nearsBound()
+  }
+
+  #lineOf(code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): Pending {
+    const begin = Buffer.from(`[${this.#seconds.toFixed(6)}, "${code}", `)
+    return {
+      line: [begin, json, lineEnd],
+      bytes: begin.length + json.length + lineEnd.length,
+      sequence,
+    }
+  }
+
+  async #writeAll(): Promise<void> {
+    const writer = await this.#opened
+    while (this.#waiting.length > 0 && !this.#hasFailed) {
+      const batch = this.#waiting
+      this.#waiting = []
+      try {
+        await writer.append(batch.flatMap(({ line }) => line))
+      } catch (error) {
+        this.#fail(error)
+        break
+      }
+      this.bytes += batch.reduce((sum, { bytes }) => sum + bytes, 0)
+      this.written = Math.max(this.written, batch.at(-1)?.sequence ?? -1)
+      this.#options.events.written()
+    }
+    this.#writing = null
+  }
+
+  #fail(error: unknown): void {
+    if (this.#hasFailed) return
+    this.#hasFailed = true
+    this.#waiting = []
+    this.#options.events.failed(error)
+  }
+}
+
+/** Begins the recording of a terminal. Errors: `unavailable` where it can't be written. */
+export async function beginRecording(
+  recordings: Recordings,
+  record: TerminalRecord,
+  options: RecordingOptions,
+  log: Log,
+): Promise<Recording> {
+  const { id, user, hostname, cols, rows, startedAt, term, shell } = record
+  const header = {
+    version: 2,
+    width: cols,
+    height: rows,
+    timestamp: Math.floor(Date.parse(startedAt) / 1000),
+    title: `${user}@${hostname}`,
+    env: { TERM: term ?? 'xterm-256color', ...(shell === null ? {} : { SHELL: shell }) },
+  }
+  try {
+    return await Recording.create(recordings, id, header, options)
+  } catch (cause) {
+    log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
+    throw new RsmError(
+      'unavailable',
+      'The recording of the session cannot be written, and none is opened unrecorded',
+      { cause, retryAfter: 30 },
+    )
+  }
+}
+
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the terminal. */
+const fullMark: string = JSON.stringify('full')
+
+/** What a recording that was not ended tells of its terminal. */
+interface Recorded {
+  /** Where it goes on: bytes of its whole lines, seconds of its last event, and the last output's sequence. */
+  state: { bytes: number; seconds: number; sequence: number; isFull: boolean }
+  /** The last size, where one was recorded. */
+  size: { cols: number; rows: number } | null
+}
+
+const eventLine = /^\[(?<seconds>\d+\.\d+), "(?<code>[orm])", (?<json>".*")\]$/
+const sizeText = /^"(\d+)x(\d+)"$/
+const sequenceText = /^"sequence (\d+)"$/
+const newline = 10
+
+/** Lines that a newline ends, with the offset after it. */
+async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<{ line: Buffer; end: number }> {
+  let rest: Buffer = Buffer.alloc(0)
+  let offset = 0
+  for await (const chunk of content) {
+    const bytes = Buffer.concat([rest, chunk])
+    let from = 0
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, from)) {
+      yield { line: bytes.subarray(from, end), end: offset + end + 1 }
+      from = end + 1
+    }
+    rest = bytes.subarray(from)
+    offset += from
+  }
+}
+
+/** Reads a recording as a crash may have left it, and tells `output` of each output in it. The first line is the header. */
+export async function readRecorded(
+  content: AsyncIterable<Buffer>,
+  output: (sequence: number, json: string) => void,
+): Promise<Recorded> {
+  const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
+  let size: Recorded['size'] = null
+  for await (const { line, end } of linesOf(content)) {
+    const isHeader = line.length + 1 === end
+    const event = eventLine.exec(line.toString('utf8'))?.groups
+    if (!isHeader && !event) continue
+    state.bytes = end
+    if (!event) continue
+    const { seconds, code, json = '' } = event
+    state.seconds = Number(seconds)
+    const resized = code === 'r' ? sizeText.exec(json) : null
+    if (resized) size = { cols: Number(resized[1]), rows: Number(resized[2]) }
+    const missing = code === 'm' ? sequenceText.exec(json) : null
+    if (missing) state.sequence = Number(missing[1]) - 1
+    if (code === 'm' && json === fullMark) state.isFull = true
+    if (code === 'o' && !state.isFull) output(++state.sequence, json)
+  }
+  return { state, size }
+}

@@ -1,0 +1,99 @@
+import { counted, showBytes } from '../../cli/text/amounts.ts'
+import { showTime } from '../../cli/text/time.ts'
+import { actionOf, type Timed, targetOf, timeIn, timingOf } from '../../cli/views/schedules.ts'
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
+import type { File } from '../../core/protocol/http/files.ts'
+import type { Schedule, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
+import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
+import type { Target } from '../../core/protocol/http/tasks.ts'
+import { zoneOf } from '../../core/schedules/zone.ts'
+import { call } from '../api.ts'
+import { LongName, Time } from '../parts/shown.tsx'
+import { allowed, session } from '../session.ts'
+
+/** When a schedule runs: a cron expression with its zone, an interval, or a time. */
+export function When({ schedule }: { schedule: Timed }) {
+  const { cron, at, timezone } = schedule
+  if (at !== null)
+    return (
+      <>
+        {'at '}
+        <Time at={at} />
+      </>
+    )
+  if (cron === null) return timingOf(schedule, false)
+  return (
+    <>
+      <span class="code">{cron}</span>
+      <small class="under">
+        <LongName text={timezone} />
+      </small>
+    </>
+  )
+}
+
+interface SlotTimesProps {
+  title: string
+  zone: string
+  times: readonly string[]
+}
+
+/** Times as clocks in a zone show them, and those here where they differ. */
+export function SlotTimes({ title, zone, times }: SlotTimesProps) {
+  // A server may know zones that this browser does not.
+  const known = zoneOf(zone) === null ? 'UTC' : zone
+  const rows = times.map((time) => [time, timeIn(known, time), showTime(time, false)] as const)
+  const isElsewhere = rows.some(([, there, here]) => there.slice(0, 19) !== here.slice(0, 19))
+  return (
+    <table class="slot-times">
+      <caption>{title}</caption>
+      <thead>
+        <tr>
+          <th>{known}</th>
+          {isElsewhere && <th>Here</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([time, there, here]) => (
+          <tr key={time}>
+            <td>
+              <time dateTime={time}>{there}</time>
+            </td>
+            {isElsewhere && <td>{here}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** What a schedule copies, or its script reads; undefined where it names no file, and of other users' files, which nobody else is shown. */
+export async function keptFile({ copy, stdin, owner }: Schedule): Promise<File | undefined> {
+  const fileId = copy?.fileId ?? stdin?.fileId
+  if (fileId === undefined || !allowed('execute') || session.get()?.user.username !== owner) return undefined
+  return call<File>('GET', `api/files/${encodeURIComponent(fileId)}`).catch(() => undefined)
+}
+
+/** `12.3 kB, SHA-256 0123456789ab…` */
+export function keptSaid(file: File | undefined): string {
+  if (file?.size == null || file.sha256 === null) return 'A file that the server keeps'
+  return `${showBytes(file.size)}, SHA-256 ${file.sha256.slice(0, 12)}…`
+}
+
+/** The name of what it runs. */
+export function ranSaid(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
+  return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
+}
+
+/** Its targets in a few words. */
+export function targetSaid(schedule: Pick<ScheduleSummary, 'target'>): string {
+  const { hostIds } = schedule.target
+  return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')
+}
+
+/** Its targets as a selector. */
+export async function selectorOf({ selector, clusterId, hostIds = [] }: Target): Promise<string> {
+  if (selector !== undefined) return selector
+  if (clusterId === undefined) return hostIds.map((id) => `@id:${id}`).join(',')
+  return `@${(await call<Cluster>('GET', `api/clusters/${clusterId}`)).name}`
+}

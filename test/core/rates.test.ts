@@ -1,0 +1,21 @@
+import test from 'ava'
+import { Allowance } from '../../src/core/rates.ts'
+
+test('so many at once, then one for each period; each key by itself, and an unused allowance does not pile up', (t) => {
+  const allowance = new Allowance(3, 10)
+  const taken = (now: number, key = 'a') => allowance.take(key, now)
+  t.deepEqual([taken(0), taken(0), taken(0), taken(0)], [0, 0, 0, 10])
+  t.is(taken(0, 'b'), 0)
+  t.deepEqual([taken(4), taken(10), taken(10)], [6, 0, 10])
+  t.deepEqual([taken(1000), taken(1000), taken(1000), taken(1000)], [0, 0, 0, 10])
+})
+
+test('what is spent beyond the allowance is owed', (t) => {
+  const allowance = new Allowance(3, 10)
+  t.deepEqual(
+    [allowance.spend('a', 3, 0), allowance.spend('a', 2, 0), allowance.spend('a', 1, 100)],
+    [0, 20, 0],
+  )
+  t.is(allowance.spend('b', 1, 0), 0)
+  t.is(allowance.wait('a', 100), 0)
+})
