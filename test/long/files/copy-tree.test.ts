@@ -65,8 +65,8 @@ const bad: [string, TarEntry[] | Buffer, RegExp][] = [
   ['a FIFO', [good, { name: 'pipe', type: 'fifo' }], /holds "pipe": fifo/],
   ['a symlink to nothing', rawHeader('link', '2', 0), /holds "link": a symlink to nothing/],
   ['the root as a file', [good, { name: './', type: 'symlink', linkname: '/etc' }], /holds "\.\/": no name/],
-  ['no tar', Buffer.alloc(2048, 'no tar '), /no tar, or a damaged one/],
-  ['less than it says', rawHeader('bomb', '0', 8 ** 11 - 1), /no tar, or a damaged one: Unexpected end/],
+  ['no tar', Buffer.alloc(2048, 'no tar '), /a damaged tar: Invalid tar header/],
+  ['less than it says', rawHeader('bomb', '0', 8 ** 11 - 1), /a damaged tar: Unexpected end/],
   [
     'a name of many MiB',
     Buffer.concat([rawHeader('PaxHeader', 'x', 64 * 1024 ** 2), Buffer.alloc(64 * 1024 ** 2, 'x')]),
