@@ -80,13 +80,8 @@ export function createEngine(deps: EngineDependencies): Engine {
 
   return {
     ...reads,
+    ...dispatcher,
     create: (task, executions, also) => scheduler.create(task, executions, also),
-    linked: (link, ready) => dispatcher.linked(link, ready),
-    unlinked: (link) => dispatcher.unlinked(link),
-    received: (link, frameId, received) => dispatcher.received(link, frameId, received),
-    phase: (link, frameId, reached) => dispatcher.phase(link, frameId, reached),
-    output: (link, frameId, output, json) => dispatcher.output(link, frameId, output, json),
-    complete: (link, frameId, complete) => dispatcher.complete(link, frameId, complete),
     async recover() {
       await held.load()
       await scheduler.takeOver()
