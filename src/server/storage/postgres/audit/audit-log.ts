@@ -45,23 +45,6 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return createAuditLog(options)
 }
 
-/** `isFirst`: nothing where there are entries. */
-async function appendTo(
-  database: Database,
-  facts: readonly AuditFacts[],
-  isFirst: boolean,
-): Promise<AuditEntry[]> {
-  const rests = facts.map(textBehindId).join('\n')
-  const rows = await database
-    .ask<{ before: number; hashes: string[] }>('api', statement, [rests, isFirst])
-    .catch((error: unknown) => {
-      throw unavailable(error)
-    })
-  return rows.flatMap(({ before, hashes }) =>
-    hashes.map((hash, at) => ({ id: before + at + 1, ...(facts[at] as AuditFacts), hash })),
-  )
-}
-
 function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
   let waiting = 0
   let refused = 0
@@ -116,6 +99,23 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
       await last
     },
   }
+}
+
+/** `isFirst`: nothing where there are entries. */
+async function appendTo(
+  database: Database,
+  facts: readonly AuditFacts[],
+  isFirst: boolean,
+): Promise<AuditEntry[]> {
+  const rests = facts.map(textBehindId).join('\n')
+  const rows = await database
+    .ask<{ before: number; hashes: string[] }>('api', statement, [rests, isFirst])
+    .catch((error: unknown) => {
+      throw unavailable(error)
+    })
+  return rows.flatMap(({ before, hashes }) =>
+    hashes.map((hash, at) => ({ id: before + at + 1, ...(facts[at] as AuditFacts), hash })),
+  )
 }
 
 interface Found extends AuditHead {

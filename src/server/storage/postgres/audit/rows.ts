@@ -15,17 +15,14 @@ interface Row {
   damaged: Buffer | null
 }
 
-const columns = 'id, line, damaged'
-const newline = Buffer.from('\n')
-
-const bytesOf = ({ line, damaged }: Row): Buffer => damaged ?? Buffer.from(line ?? '')
-
-function entryOf(row: Row): AuditEntry {
-  const entry = row.line === null ? null : parseEntry(row.line)
-  return entry ?? unreadableEntry(row.id, { row: row.id, bytes: bytesOf(row).length })
+/** Conditions on rows of the log, and the values that they refer to by number. */
+interface Where {
+  readonly conditions: string[]
+  readonly values: unknown[]
 }
 
-const whereOf = ({ conditions }: Where) => conditions.join(' and ')
+const columns = 'id, line, damaged'
+const newline = Buffer.from('\n')
 
 /** A page, newest first. After a cursor (`before`) it counts no further than one past the page. */
 export async function listRows(
@@ -91,16 +88,10 @@ export async function* rawRows(
   }
 }
 
-/** Conditions on rows of the log, and the values that they refer to by number. */
-interface Where {
-  readonly conditions: string[]
-  readonly values: unknown[]
-}
-
-const isUnreadable = 'not rsm.audit_is_entry(id, line, at, action)'
-
 /** Whether a filter lets everything through. */
 const isEmpty = (filter: AuditFilter): boolean => Object.values(filter).every((value) => value === undefined)
+
+const isUnreadable = 'not rsm.audit_is_entry(id, line, at, action)'
 
 /** Adds what lets the entries of a filter through. */
 function addFilter(where: Where, filter: AuditFilter): void {
@@ -124,3 +115,12 @@ function addFilter(where: Where, filter: AuditFilter): void {
   add('at', '>=', time(from))
   add('at', '<=', time(to))
 }
+
+const whereOf = ({ conditions }: Where) => conditions.join(' and ')
+
+function entryOf(row: Row): AuditEntry {
+  const entry = row.line === null ? null : parseEntry(row.line)
+  return entry ?? unreadableEntry(row.id, { row: row.id, bytes: bytesOf(row).length })
+}
+
+const bytesOf = ({ line, damaged }: Row): Buffer => damaged ?? Buffer.from(line ?? '')

@@ -42,8 +42,6 @@ const defaultConnectTimeout = '5'
 export const tlsHint =
   'enable TLS in PostgreSQL and omit sslmode, so that the certificate is checked (sslrootcert=FILE for a CA of your own); or allow plain text with --insecure-store'
 
-const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
-
 /**
  * Reads `postgres://USER@HOST[:PORT][,HOST[:PORT]…]/DATABASE[?sslmode=…&sslrootcert=FILE&connect_timeout=SECONDS]`. `passwordFile`: its
  * first line is the password, which never stands in the URL, as `ps` shows that. `insecure` allows plain text beyond this machine.
@@ -73,6 +71,8 @@ export function readStoreAddress(
   const [tls, connectTimeout] = [tlsOf(parameters, places, insecure), timeoutOf(parameters)]
   return { places, user: decode(login), database: decode(database), password, tls, connectTimeout }
 }
+
+const refuse = (message: string) => new RsmError('usage', message, { hint: `it looks like ${example}` })
 
 function decode(text: string): string {
   try {

@@ -41,19 +41,6 @@ const types: pg.CustomTypesConfig = {
   },
 }
 
-const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
-  mode === 'disable'
-    ? false
-    : {
-        // SNI has no addresses; a certificate may still name one.
-        ...(isIP(host) === 0 ? { servername: host } : { host }),
-        rejectUnauthorized: mode === 'verify-full',
-        // Checked at the start; if the file was replaced since, its valid certificates count.
-        ...(rootCert === undefined
-          ? {}
-          : { ca: readCertificates(rootCert, () => {}), allowPartialTrustChain: true }),
-      }
-
 /**
  * What a connection to this place is made with. `name`: of the server, as pg_stat_activity shows it; `isPatient`: statements
  * take as long as they take.
@@ -82,6 +69,19 @@ export function clientOptions(
     types,
   }
 }
+
+const tlsOptions = ({ mode, rootCert }: StoreTls, { host }: Place) =>
+  mode === 'disable'
+    ? false
+    : {
+        // SNI has no addresses; a certificate may still name one.
+        ...(isIP(host) === 0 ? { servername: host } : { host }),
+        rejectUnauthorized: mode === 'verify-full',
+        // Checked at the start; if the file was replaced since, its valid certificates count.
+        ...(rootCert === undefined
+          ? {}
+          : { ca: readCertificates(rootCert, () => {}), allowPartialTrustChain: true }),
+      }
 
 /**
  * Calls `late` after so many milliseconds, once what has arrived until then is read: where this process has stood still, that may be

@@ -17,6 +17,9 @@ const mostRepeats = 50
 /** Milliseconds, at most, between two of them. */
 const longestPause = 20
 
+/** Milliseconds: pg_dump holds its locks for as long as it runs, and who waits for a table keeps off all who come later. */
+const patience = 1_000
+
 type Values = readonly unknown[]
 
 /** A statement, prepared once on each connection under its name, which no other text may have. */
@@ -248,9 +251,6 @@ function noting(ask: Ask): { ask: Ask; fault: () => unknown } {
   }
   return { ask: noted, fault: () => first }
 }
-
-/** Milliseconds: pg_dump holds its locks for as long as it runs, and who waits for a table keeps off all who come later. */
-const patience = 1_000
 
 /** A transaction that locks whole tables; undefined where another one holds one of them for longer: nothing is done then. */
 export async function withBriefLocks<T>(

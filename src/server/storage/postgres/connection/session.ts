@@ -40,36 +40,6 @@ interface Connection {
   gone: Promise<void>
 }
 
-/** One statement after the other, each with so much patience. */
-function patient(client: pg.Client, patience: number): Ask {
-  const statements = new Mutex()
-
-  async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
-    const endWaiting = afterReading(patience, () => cut(client))
-    try {
-      return await askOf(client)<R>(...asked)
-    } catch (error) {
-      throw isAway(error) ? unavailable(error) : error
-    } finally {
-      endWaiting()
-    }
-  }
-  return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
-}
-
-async function connect({ database, clock, patience, begin }: SessionOptions): Promise<Connection> {
-  const client = await database.connect()
-  const gone = new Promise<void>((resolve) => client.once('end', resolve))
-  const ask = patient(client, patience)
-  try {
-    await begin(ask, client)
-  } catch (error) {
-    cut(client)
-    throw error
-  }
-  return { client, ask, since: clock.monotonic(), gone }
-}
-
 /** Rejects where the first connection can't be made. */
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { clock, log } = options
@@ -112,6 +82,36 @@ export async function openSession(options: SessionOptions): Promise<Session> {
       await kept
     },
   }
+}
+
+async function connect({ database, clock, patience, begin }: SessionOptions): Promise<Connection> {
+  const client = await database.connect()
+  const gone = new Promise<void>((resolve) => client.once('end', resolve))
+  const ask = patient(client, patience)
+  try {
+    await begin(ask, client)
+  } catch (error) {
+    cut(client)
+    throw error
+  }
+  return { client, ask, since: clock.monotonic(), gone }
+}
+
+/** One statement after the other, each with so much patience. */
+function patient(client: pg.Client, patience: number): Ask {
+  const statements = new Mutex()
+
+  async function ask<R extends object>(...asked: Parameters<Ask>): Promise<R[]> {
+    const endWaiting = afterReading(patience, () => cut(client))
+    try {
+      return await askOf(client)<R>(...asked)
+    } catch (error) {
+      throw isAway(error) ? unavailable(error) : error
+    } finally {
+      endWaiting()
+    }
+  }
+  return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
 }
 
 /** Milliseconds. */

@@ -14,12 +14,6 @@ import type { Own } from './in-hand.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** What came over a link that is no longer the one of its host: it comes again over the newer one. */
-const elsewhere = (id: string) =>
-  new RsmError('unavailable', `another link has execution ${id} now, on this server or on another one`, {
-    retryAfter: 1,
-  })
-
 /** What comes from agents: output and ends. */
 export function createReceiving(
   steps: Steps,
@@ -138,6 +132,12 @@ export function createReceiving(
     },
   }
 }
+
+/** What came over a link that is no longer the one of its host: it comes again over the newer one. */
+const elsewhere = (id: string) =>
+  new RsmError('unavailable', `another link has execution ${id} now, on this server or on another one`, {
+    retryAfter: 1,
+  })
 
 /** Tasks whose bounds are remembered. */
 const mostKnown = 4096

@@ -82,36 +82,9 @@ const takeOver = {
   text: `select ${columns} from rsm.executions_take_over($1::jsonb) e`,
 }
 
-const byTurn = (one: Execution, other: Execution) =>
-  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
-
 interface TakeOver {
   readonly claim: LinkClaim
   readonly except: ReadonlySet<string>
-}
-
-/** Of several for one host the newest. */
-function newestOf<T extends { claim: LinkClaim }>(all: readonly T[]): T[] {
-  const byHost = new Map<number, T>()
-  for (const one of all) {
-    const other = byHost.get(one.claim.hostId)
-    if (!other || other.claim.epoch <= one.claim.epoch) byHost.set(one.claim.hostId, one)
-  }
-  return [...byHost.values()].sort((a, b) => a.claim.hostId - b.claim.hostId)
-}
-
-/** The rows of each host go to the first who has asked for it. */
-function share<T>(
-  asked: readonly (readonly number[])[],
-  all: readonly T[],
-  hostOf: (one: T) => number,
-): T[][] {
-  const places = new Map<number, number>()
-  for (const [place, hostIds] of asked.entries())
-    for (const hostId of hostIds) if (!places.has(hostId)) places.set(hostId, place)
-  const shares = asked.map((): T[] => [])
-  for (const one of all) shares[places.get(hostOf(one)) ?? 0]?.push(one)
-  return shares
 }
 
 /** Takes executions for the links of this server, and takes them over, by the rules of docs/inside/sent-once.md. */
@@ -191,6 +164,33 @@ function createTaking(steps: Steps) {
     takeOver: batched(takeOverAll, mostHosts),
   }
 }
+
+/** Of several for one host the newest. */
+function newestOf<T extends { claim: LinkClaim }>(all: readonly T[]): T[] {
+  const byHost = new Map<number, T>()
+  for (const one of all) {
+    const other = byHost.get(one.claim.hostId)
+    if (!other || other.claim.epoch <= one.claim.epoch) byHost.set(one.claim.hostId, one)
+  }
+  return [...byHost.values()].sort((a, b) => a.claim.hostId - b.claim.hostId)
+}
+
+/** The rows of each host go to the first who has asked for it. */
+function share<T>(
+  asked: readonly (readonly number[])[],
+  all: readonly T[],
+  hostOf: (one: T) => number,
+): T[][] {
+  const places = new Map<number, number>()
+  for (const [place, hostIds] of asked.entries())
+    for (const hostId of hostIds) if (!places.has(hostId)) places.set(hostId, place)
+  const shares = asked.map((): T[] => [])
+  for (const one of all) shares[places.get(hostOf(one)) ?? 0]?.push(one)
+  return shares
+}
+
+const byTurn = (one: Execution, other: Execution) =>
+  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
 /** Milliseconds from the first look on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
 const longest = 30_000

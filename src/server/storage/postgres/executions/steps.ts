@@ -27,16 +27,21 @@ export interface Condition {
   unlessHeld?: boolean
 }
 
-type Decided = { readonly change: Change; readonly written: Written | null }
-
-/** Whether the record is another one than that which was decided on. */
-function isOther(now: Stored, { current }: Change): boolean {
-  return (
-    now.rev !== current.rev ||
-    now.epoch !== current.epoch ||
-    now.progress.lastSequence !== current.progress.lastSequence
-  )
+export interface ExecutionsDependencies {
+  database: Database
+  store: Pick<Store, 'get'> & {
+    /** As `transact`, with statements of other ports in the same transaction. */
+    transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
+    /** The same, where all that is decided on is locked. */
+    transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
+  }
+  outputs: Pick<PostgresOutputs, 'appendGuarded'>
+  hints: Hints
+  clock: Clock
+  log: Log
 }
+
+type Decided = { readonly change: Change; readonly written: Written | null }
 
 /** The durable steps of executions: what is stored decides, and a step on what has changed since is decided anew. */
 export class Steps {
@@ -139,18 +144,13 @@ export class Steps {
   }
 }
 
-export interface ExecutionsDependencies {
-  database: Database
-  store: Pick<Store, 'get'> & {
-    /** As `transact`, with statements of other ports in the same transaction. */
-    transactAsk<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
-    /** The same, where all that is decided on is locked. */
-    transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
-  }
-  outputs: Pick<PostgresOutputs, 'appendGuarded'>
-  hints: Hints
-  clock: Clock
-  log: Log
+/** Whether the record is another one than that which was decided on. */
+function isOther(now: Stored, { current }: Change): boolean {
+  return (
+    now.rev !== current.rev ||
+    now.epoch !== current.epoch ||
+    now.progress.lastSequence !== current.progress.lastSequence
+  )
 }
 
 /** Hints at what this server has written. */
@@ -162,8 +162,6 @@ interface Tell {
   /** Whether what is heard now is told by this server itself. */
   readonly isTelling: boolean
 }
-
-const isDue = ({ status, dueAt, overSsh }: Execution) => status === 'PENDING' && dueAt !== null && !overSsh
 
 function createTell(hints: Hints): Tell {
   let isTelling = false
@@ -205,3 +203,5 @@ function createTell(hints: Hints): Tell {
     due: (executions) => publish(() => queues(executions.filter(isDue).map(({ hostId }) => hostId))),
   }
 }
+
+const isDue = ({ status, dueAt, overSsh }: Execution) => status === 'PENDING' && dueAt !== null && !overSsh

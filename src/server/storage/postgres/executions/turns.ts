@@ -12,17 +12,6 @@ import { holdsTask } from './write.ts'
 /** Executions that one statement writes. */
 const rowsAtOnce = 5000
 
-const insertText = `insert into rsm.executions(task_id, host_id, position, over_ssh, rec)
-  select rec->>'taskId', (rec->>'hostId')::bigint, (rec->>'position')::int, coalesce((rec->>'overSsh')::bool, false), rec
-  from jsonb_array_elements($1::jsonb) as rec`
-
-async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise<void> {
-  for (let at = 0; at < executions.length; at += rowsAtOnce)
-    await ask({ name: 'executions insert', text: insertText }, [
-      jsonbSafe(executions.slice(at, at + rowsAtOnce)),
-    ])
-}
-
 /** Tasks that begin, whose hosts have their turns, and which users end. */
 export function createTurns(
   steps: Steps,
@@ -98,6 +87,17 @@ export function createTurns(
       return steps.change(null, { stored: rows.map(storedOf) }, partings[parting](steps.now()))
     },
   }
+}
+
+const insertText = `insert into rsm.executions(task_id, host_id, position, over_ssh, rec)
+  select rec->>'taskId', (rec->>'hostId')::bigint, (rec->>'position')::int, coalesce((rec->>'overSsh')::bool, false), rec
+  from jsonb_array_elements($1::jsonb) as rec`
+
+async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise<void> {
+  for (let at = 0; at < executions.length; at += rowsAtOnce)
+    await ask({ name: 'executions insert', text: insertText }, [
+      jsonbSafe(executions.slice(at, at + rowsAtOnce)),
+    ])
 }
 
 /** Seconds after which a cancel that is still noted was left by its server. */

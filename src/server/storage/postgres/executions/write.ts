@@ -35,7 +35,80 @@ const mostRows = 2000
 
 type Kind = 'free' | 'owner' | 'link'
 
+/** Writes records, those that come meanwhile together; answers null for one that is no longer what was decided on, or is fenced. */
+export function createWrite(database: Database): (change: Change) => Promise<Written | null> {
+  async function writeAll(kind: Kind, changes: readonly Change[]): Promise<Map<Change, Written>> {
+    const { now, later } = split(changes)
+    // Whoever locks rows in the same order waits for nobody who waits for them.
+    const input = now.sort(inOrder).map(inputOf)
+    const rows = await database.ask<{ task_id: string; host_id: number; has_more: boolean }>(
+      'write',
+      { name: `executions write ${kind}`, text: textOf(kind) },
+      [jsonbSafe(input)],
+    )
+    const more = new Map(rows.map(({ task_id, host_id, has_more }) => [idOf(task_id, host_id), has_more]))
+    const written = later.length > 0 ? await writeAll(kind, later) : new Map<Change, Written>()
+    for (const change of now) {
+      const hasMore = more.get(change.next.id)
+      if (hasMore !== undefined) written.set(change, writtenOf(change, hasMore))
+    }
+    return written
+  }
+
+  const writerOf = (kind: Kind) =>
+    batched(async (changes: readonly Change[]) => {
+      const written = await writeAll(kind, changes)
+      return changes.map((change) => written.get(change) ?? null)
+    }, mostRows)
+  const writers = { free: writerOf('free'), owner: writerOf('owner'), link: writerOf('link') }
+  return (change) => writers[kindOf(change.fence)](change)
+}
+
 const kindOf = (fence: Fence): Kind => (fence === null ? 'free' : 'hostId' in fence ? 'link' : 'owner')
+
+/** The first change of each record, and those that have to wait for it. */
+function split(changes: readonly Change[]): { now: Change[]; later: Change[] } {
+  const ids = new Set<string>()
+  const now: Change[] = []
+  const later: Change[] = []
+  for (const change of changes) {
+    const list = ids.has(change.next.id) ? later : now
+    ids.add(change.next.id)
+    list.push(change)
+  }
+  return { now, later }
+}
+
+const inOrder = (a: Change, b: Change) =>
+  a.next.taskId === b.next.taskId ? a.next.hostId - b.next.hostId : a.next.taskId < b.next.taskId ? -1 : 1
+
+function inputOf({ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }: Change) {
+  const { taskId, hostId } = next
+  return {
+    t: taskId,
+    h: hostId,
+    r: current.rev,
+    e: epoch,
+    n: nextEpoch,
+    s: lastSequence,
+    u: unlessHeld,
+    z: isFinal(next.status),
+    p: patchOf(current.execution, next),
+    w: fence !== null && 'name' in fence ? fence.name : null,
+    f: fence?.epoch ?? null,
+  }
+}
+
+/** The fields that differ. */
+function patchOf(current: Execution, next: Execution): Partial<Execution> {
+  const fields = Object.entries(next) as [keyof Execution, unknown][]
+  return Object.fromEntries(fields.filter(([field, value]) => current[field] !== value))
+}
+
+function writtenOf({ current, next, nextEpoch }: Change, hasMore: boolean): Written {
+  const { rev, epoch, progress } = current
+  return { stored: { execution: next, rev: rev + 1, epoch: nextEpoch ?? epoch, progress }, hasMore }
+}
 
 /** Rows of these fences that are theirs, locked until the commit: whoever would take one away waits, or has done so before. */
 const fences = {
@@ -65,79 +138,6 @@ const textOf = (kind: Kind) => `with input as materialized (
     and not (i.u and e.task_id = any (array(select task_id from rsm.held)))
   returning e.task_id, e.host_id, case when i.z
     then e.host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more`
-
-/** The fields that differ. */
-function patchOf(current: Execution, next: Execution): Partial<Execution> {
-  const fields = Object.entries(next) as [keyof Execution, unknown][]
-  return Object.fromEntries(fields.filter(([field, value]) => current[field] !== value))
-}
-
-function inputOf({ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }: Change) {
-  const { taskId, hostId } = next
-  return {
-    t: taskId,
-    h: hostId,
-    r: current.rev,
-    e: epoch,
-    n: nextEpoch,
-    s: lastSequence,
-    u: unlessHeld,
-    z: isFinal(next.status),
-    p: patchOf(current.execution, next),
-    w: fence !== null && 'name' in fence ? fence.name : null,
-    f: fence?.epoch ?? null,
-  }
-}
-
-const inOrder = (a: Change, b: Change) =>
-  a.next.taskId === b.next.taskId ? a.next.hostId - b.next.hostId : a.next.taskId < b.next.taskId ? -1 : 1
-
-/** The first change of each record, and those that have to wait for it. */
-function split(changes: readonly Change[]): { now: Change[]; later: Change[] } {
-  const ids = new Set<string>()
-  const now: Change[] = []
-  const later: Change[] = []
-  for (const change of changes) {
-    const list = ids.has(change.next.id) ? later : now
-    ids.add(change.next.id)
-    list.push(change)
-  }
-  return { now, later }
-}
-
-function writtenOf({ current, next, nextEpoch }: Change, hasMore: boolean): Written {
-  const { rev, epoch, progress } = current
-  return { stored: { execution: next, rev: rev + 1, epoch: nextEpoch ?? epoch, progress }, hasMore }
-}
-
-/** Writes records, those that come meanwhile together; answers null for one that is no longer what was decided on, or is fenced. */
-export function createWrite(database: Database): (change: Change) => Promise<Written | null> {
-  async function writeAll(kind: Kind, changes: readonly Change[]): Promise<Map<Change, Written>> {
-    const { now, later } = split(changes)
-    // Whoever locks rows in the same order waits for nobody who waits for them.
-    const input = now.sort(inOrder).map(inputOf)
-    const rows = await database.ask<{ task_id: string; host_id: number; has_more: boolean }>(
-      'write',
-      { name: `executions write ${kind}`, text: textOf(kind) },
-      [jsonbSafe(input)],
-    )
-    const more = new Map(rows.map(({ task_id, host_id, has_more }) => [idOf(task_id, host_id), has_more]))
-    const written = later.length > 0 ? await writeAll(kind, later) : new Map<Change, Written>()
-    for (const change of now) {
-      const hasMore = more.get(change.next.id)
-      if (hasMore !== undefined) written.set(change, writtenOf(change, hasMore))
-    }
-    return written
-  }
-
-  const writerOf = (kind: Kind) =>
-    batched(async (changes: readonly Change[]) => {
-      const written = await writeAll(kind, changes)
-      return changes.map((change) => written.get(change) ?? null)
-    }, mostRows)
-  const writers = { free: writerOf('free'), owner: writerOf('owner'), link: writerOf('link') }
-  return (change) => writers[kindOf(change.fence)](change)
-}
 
 /** Whether the member owns the task, which it keeps until the end of the transaction. */
 export async function holdsTask(ask: Ask, { name, epoch }: Member, taskId: string): Promise<boolean> {

@@ -1,5 +1,8 @@
 import type { HintTopics } from '../../ports/hints.ts'
 
+/** Bytes of the ids in one text: with base64 and all around them it fits into a notification. */
+const mostBytes = 5_000
+
 type Topic = keyof HintTopics
 /** A hint and what it is about. */
 export type Told = { [T in Topic]: { topic: T; hint: HintTopics[T] } }[Topic]
@@ -97,9 +100,6 @@ export const readers: Readonly<Record<Topic | 'taskHost', Read>> = {
     return [{ topic: 'link', hint: { id, epoch } }]
   },
 }
-
-/** Bytes of the ids in one text: with base64 and all around them it fits into a notification. */
-const mostBytes = 5_000
 
 /** Appends a number from 0 to 2^53 in groups of seven bits, the lowest first. */
 function pushVarint(bytes: number[], value: number): void {

@@ -24,6 +24,10 @@ const largestBatch = 5000
 /** Milliseconds between looks whether an hour is to be packed. */
 const packEvery = 10 * 60_000
 
+/** Five a second, of reports that come each minute by default: what one agent sends can not fill the disk of all. */
+const mostInHour = 18_000
+const hour = 3600_000
+
 /** Metrics of hosts in rows (schema/contents.ts): collected for some seconds, and packed by the hour. */
 export function createHistory(options: HistoryOptions): History {
   return new PostgresHistory(options)
@@ -127,10 +131,6 @@ class PostgresHistory implements History {
     }
   }
 }
-
-/** Five a second, of reports that come each minute by default: what one agent sends can not fill the disk of all. */
-const mostInHour = 18_000
-const hour = 3600_000
 
 /** How many samples each host may bring in an hour. */
 class Allowance {

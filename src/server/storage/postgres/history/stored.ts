@@ -41,11 +41,6 @@ export async function appendSamples(database: Database, samples: readonly Waitin
   ])
 }
 
-async function samplesOf({ line, data }: Stored): Promise<Sample[]> {
-  const rows = data ? await unpackSamples(data) : [parseSample(line ?? '')]
-  return rows.flatMap((row) => (row ? [sampleOf(row)] : []))
-}
-
 /** Day by day, so that no host's history has to be in memory at once. Both times are included. */
 export async function* readSamples(
   database: Database,
@@ -62,13 +57,15 @@ export async function* readSamples(
   }
 }
 
+async function samplesOf({ line, data }: Stored): Promise<Sample[]> {
+  const rows = data ? await unpackSamples(data) : [parseSample(line ?? '')]
+  return rows.flatMap((row) => (row ? [sampleOf(row)] : []))
+}
+
 export async function removeHost(database: Database, hostId: number): Promise<void> {
   for (const table of ['metrics_fresh', 'metrics_packed'])
     await database.ask('write', `delete from rsm.${table} where host_id = $1`, [hostId])
 }
-
-/** A clock that was behind may have written into it at any hour of its day. */
-const isOver = (age: Age, start: number) => age(start, start + dayLength) >= keptFor
 
 /** Removes days that ended more than `keptFor` ago. */
 export async function removeDays(database: Database, age: Age): Promise<void> {
@@ -90,6 +87,9 @@ function endOfLastOver(age: Age): number | null {
     if (isOver(age, day * dayLength)) return (day + 1) * dayLength
   return null
 }
+
+/** A clock that was behind may have written into it at any hour of its day. */
+const isOver = (age: Age, start: number) => age(start, start + dayLength) >= keptFor
 
 /** Any number that nothing else in this database locks. */
 const packingLock = 7_263_003

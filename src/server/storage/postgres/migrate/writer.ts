@@ -20,6 +20,79 @@ const mostBytes = 2 * 1024 * 1024
 /** Bytes of a chunk of a recording. */
 const chunkBytes = 256 * 1024
 
+/** Fills the empty tables of a store; `ask` waits for nothing but its statement. */
+export function createPostgresWriter(database: Database, ask: Ask): Writer {
+  /** Days of output, or of samples, that have a table. */
+  const days = new Set<string>()
+  const once = async (day: string, make: () => Promise<unknown>) => {
+    if (days.has(day)) return
+    await make()
+    days.add(day)
+  }
+  return {
+    async identity(items) {
+      for await (const item of items) await writeIdentity(ask, item)
+    },
+    async records(items) {
+      for await (const group of grouped(items, mostRows)) await writeRecords(ask, group)
+    },
+    async executions(items) {
+      for await (const group of grouped(items, mostRows)) await writeExecutions(ask, group)
+    },
+    async results(items) {
+      const groups = grouped(items, mostRows, ({ results }) => results.length + 1)
+      for await (const group of groups) await writeResults(ask, group)
+    },
+    async versions(items) {
+      for await (const group of grouped(items, mostRows / 10)) await writeVersions(ask, group)
+    },
+    async output(items) {
+      for await (const group of grouped(items, mostBytes, ({ json }) => json.length + pieceBytes)) {
+        for (const { taskId } of group) await once(outputTableOf(taskId), () => makeTable(database, taskId))
+        await writePieces(ask, group)
+      }
+    },
+    recordings: (items) => writeRecordings(ask, items),
+    files: (items) => writeFiles(createFiles(database), items),
+    async audit(items) {
+      for await (const group of grouped(auditRows(items), mostRows)) await writeAudit(ask, group)
+    },
+    async heads(items) {
+      for await (const item of items) await writeHeads(ask, item)
+    },
+    async presence(items) {
+      for await (const group of grouped(items, mostRows)) await writePresence(ask, group)
+    },
+    async metrics(items) {
+      for await (const group of grouped(items, mostRows * 10, ({ lines }) => lines.length)) {
+        for (const { day } of group) await once(day, () => ask('select rsm.metrics_day($1)', [day]))
+        await writeSamples(ask, group)
+      }
+    },
+  }
+}
+
+/** Items in groups that weigh `most` together; a heavier one is alone. */
+async function* grouped<T>(
+  items: AsyncIterable<T>,
+  most: number,
+  weigh: (item: T) => number = () => 1,
+): AsyncGenerator<T[]> {
+  let group: T[] = []
+  let weight = 0
+  for await (const item of items) {
+    const more = weigh(item)
+    if (group.length > 0 && weight + more > most) {
+      yield group
+      group = []
+      weight = 0
+    }
+    group.push(item)
+    weight += more
+  }
+  if (group.length > 0) yield group
+}
+
 async function writeIdentity(ask: Ask, { storeId, lastIds }: Items['identity']): Promise<void> {
   await ask('update rsm.cluster set store_id = $1', [storeId])
   for (const [noun, last] of Object.entries(lastIds))
@@ -213,77 +286,4 @@ async function writeSamples(ask: Ask, group: readonly Items['metrics'][]): Promi
       packed.map(({ data }) => data),
     ],
   )
-}
-
-/** Fills the empty tables of a store; `ask` waits for nothing but its statement. */
-export function createPostgresWriter(database: Database, ask: Ask): Writer {
-  /** Days of output, or of samples, that have a table. */
-  const days = new Set<string>()
-  const once = async (day: string, make: () => Promise<unknown>) => {
-    if (days.has(day)) return
-    await make()
-    days.add(day)
-  }
-  return {
-    async identity(items) {
-      for await (const item of items) await writeIdentity(ask, item)
-    },
-    async records(items) {
-      for await (const group of grouped(items, mostRows)) await writeRecords(ask, group)
-    },
-    async executions(items) {
-      for await (const group of grouped(items, mostRows)) await writeExecutions(ask, group)
-    },
-    async results(items) {
-      const groups = grouped(items, mostRows, ({ results }) => results.length + 1)
-      for await (const group of groups) await writeResults(ask, group)
-    },
-    async versions(items) {
-      for await (const group of grouped(items, mostRows / 10)) await writeVersions(ask, group)
-    },
-    async output(items) {
-      for await (const group of grouped(items, mostBytes, ({ json }) => json.length + pieceBytes)) {
-        for (const { taskId } of group) await once(outputTableOf(taskId), () => makeTable(database, taskId))
-        await writePieces(ask, group)
-      }
-    },
-    recordings: (items) => writeRecordings(ask, items),
-    files: (items) => writeFiles(createFiles(database), items),
-    async audit(items) {
-      for await (const group of grouped(auditRows(items), mostRows)) await writeAudit(ask, group)
-    },
-    async heads(items) {
-      for await (const item of items) await writeHeads(ask, item)
-    },
-    async presence(items) {
-      for await (const group of grouped(items, mostRows)) await writePresence(ask, group)
-    },
-    async metrics(items) {
-      for await (const group of grouped(items, mostRows * 10, ({ lines }) => lines.length)) {
-        for (const { day } of group) await once(day, () => ask('select rsm.metrics_day($1)', [day]))
-        await writeSamples(ask, group)
-      }
-    },
-  }
-}
-
-/** Items in groups that weigh `most` together; a heavier one is alone. */
-async function* grouped<T>(
-  items: AsyncIterable<T>,
-  most: number,
-  weigh: (item: T) => number = () => 1,
-): AsyncGenerator<T[]> {
-  let group: T[] = []
-  let weight = 0
-  for await (const item of items) {
-    const more = weigh(item)
-    if (group.length > 0 && weight + more > most) {
-      yield group
-      group = []
-      weight = 0
-    }
-    group.push(item)
-    weight += more
-  }
-  if (group.length > 0) yield group
 }

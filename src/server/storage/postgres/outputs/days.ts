@@ -8,15 +8,18 @@ export const dayLength = 24 * 3600_000
 /** The last millisecond of the year 9999. */
 const latest = 253_402_300_799_999
 
+/** Where what is no id of a task has its output, as only tests have it. */
+const otherTable = 'rsm.outputs_other'
+
+/** SQLSTATEs of a table that exists already: `if not exists` checks before it waits for the other server. */
+const made = new Set(['42P07', '23505', '42710'])
+
 /** A table with the output of the tasks whose ids were made on one day (UTC): those from `from` on, below `to`. */
 export interface Day {
   readonly table: string
   readonly from: string
   readonly to: string
 }
-
-/** Where what is no id of a task has its output, as only tests have it. */
-const otherTable = 'rsm.outputs_other'
 
 /** The day whose table has a task's output; null where it is that of no day. */
 export function dayOf(taskId: string): Day | null {
@@ -38,9 +41,6 @@ export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(n
 
 /** The day has no table: it has none yet, or it is gone. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
-
-/** SQLSTATEs of a table that exists already: `if not exists` checks before it waits for the other server. */
-const made = new Set(['42P07', '23505', '42710'])
 
 // None of the three comes from elsewhere.
 export const textOfTable = ({ table, from, to }: Day): string =>

@@ -13,6 +13,11 @@ import type { Database } from '../connection/database.ts'
 import { pieceBytes } from './append.ts'
 import { isWithoutTable, tableOf } from './days.ts'
 
+/** A read stops at about so many bytes, so that no reader makes the server hold more. */
+const readBudget = 256 * 1024
+/** One statement looks at so many entries: one host's few among a million others' take several short ones. */
+const entriesAtOnce = 65_536
+
 /** An entry; all null where the statement found none. */
 interface Row {
   id: number | null
@@ -27,42 +32,6 @@ interface Row {
 type Entry = Row & { id: number }
 
 type Selection = Pick<ReadQuery, 'hostId' | 'stream'>
-
-const selectionOf = ({ hostId, stream }: Selection) => [
-  hostId ?? null,
-  stream === undefined ? null : stream === 'stderr',
-]
-
-const entriesOf = (rows: readonly Row[]) => rows.filter((row): row is Entry => row.id !== null)
-
-/** Whether a statement has left out entries that it would have answered but for its bounds. */
-function isCut(entries: readonly Entry[], limit: number): boolean {
-  const bytes = entries.reduce((sum, { data }) => sum + data.length + pieceBytes, 0)
-  return entries.length >= limit || bytes >= readBudget
-}
-
-const headOf = ({ host_id: hostId, is_stderr, sequence, at, phase }: Entry) => ({
-  hostId,
-  stream: is_stderr ? ('stderr' as const) : ('stdout' as const),
-  sequence,
-  timestamp: isoTime(at),
-  ...phaseAt(phase),
-})
-
-/** As an entry has it. */
-export function phaseAt(place: number): Pick<NewEntry, 'phase'> {
-  const phase = gateOf(phases[place])
-  return phase === undefined ? {} : { phase }
-}
-
-function lineOf(row: Entry): StoredLine {
-  const begin = Buffer.from(lineBegin(headOf(row)))
-  return { id: row.id, hostId: row.host_id, json: Buffer.concat([begin, row.data, Buffer.from('}')]) }
-}
-
-function decoded(row: Entry): StoredEntry {
-  return { id: row.id, ...headOf(row), data: JSON.parse(row.data.toString('utf8')) as NewEntry['data'] }
-}
 
 /** Reads what is stored; of a task without output, or of a day that is gone, there is nothing. */
 export function createReads(
@@ -176,10 +145,41 @@ export function createReads(
   }
 }
 
-/** A read stops at about so many bytes, so that no reader makes the server hold more. */
-const readBudget = 256 * 1024
-/** One statement looks at so many entries: one host's few among a million others' take several short ones. */
-const entriesAtOnce = 65_536
+const selectionOf = ({ hostId, stream }: Selection) => [
+  hostId ?? null,
+  stream === undefined ? null : stream === 'stderr',
+]
+
+const entriesOf = (rows: readonly Row[]) => rows.filter((row): row is Entry => row.id !== null)
+
+/** Whether a statement has left out entries that it would have answered but for its bounds. */
+function isCut(entries: readonly Entry[], limit: number): boolean {
+  const bytes = entries.reduce((sum, { data }) => sum + data.length + pieceBytes, 0)
+  return entries.length >= limit || bytes >= readBudget
+}
+
+const headOf = ({ host_id: hostId, is_stderr, sequence, at, phase }: Entry) => ({
+  hostId,
+  stream: is_stderr ? ('stderr' as const) : ('stdout' as const),
+  sequence,
+  timestamp: isoTime(at),
+  ...phaseAt(phase),
+})
+
+/** As an entry has it. */
+export function phaseAt(place: number): Pick<NewEntry, 'phase'> {
+  const phase = gateOf(phases[place])
+  return phase === undefined ? {} : { phase }
+}
+
+function lineOf(row: Entry): StoredLine {
+  const begin = Buffer.from(lineBegin(headOf(row)))
+  return { id: row.id, hostId: row.host_id, json: Buffer.concat([begin, row.data, Buffer.from('}')]) }
+}
+
+function decoded(row: Entry): StoredEntry {
+  return { id: row.id, ...headOf(row), data: JSON.parse(row.data.toString('utf8')) as NewEntry['data'] }
+}
 
 // $1: the task, $2: the cursor, $3: of this host or null, $4: whether of stderr, or null.
 const selected = 'and ($3::bigint is null or host_id = $3) and ($4::bool is null or is_stderr = $4)'

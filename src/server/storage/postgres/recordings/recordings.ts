@@ -12,16 +12,15 @@ import { appendAll, createWriter, type Held, type Shared } from './writer.ts'
 const largestBatch = 64
 const day = 24 * 3600_000
 
+/** Bytes of one question; chunks are read whole, so that an answer may be somewhat larger. */
+const readBytes = 1024 * 1024
+const checkBytes = 16 * 1024 * 1024
+
 const makeStatement = `with made as (
     insert into rsm.recordings(id, writer, bytes, changed_at)
     values ($1, nextval('rsm.epochs'), length($2::bytea), rsm.now()) on conflict do nothing returning key, writer, packed),
   header as (insert into rsm.recording_chunks(recording, start, data) select key, 0, $2::bytea from made)
   select * from made`
-
-const gone = (id: string) =>
-  new RsmError('gone', `The recording of terminal session ${id} is no longer kept`, {
-    hint: 'the server keeps recordings for --recording-retention days',
-  })
 
 /** Recordings as rows: durable with each append, for several servers, of which the last that has reopened one writes it. */
 export function createRecordings(database: Database): Recordings {
@@ -83,6 +82,11 @@ export function createRecordings(database: Database): Recordings {
   }
 }
 
+const gone = (id: string) =>
+  new RsmError('gone', `The recording of terminal session ${id} is no longer kept`, {
+    hint: 'the server keeps recordings for --recording-retention days',
+  })
+
 function createOrphans(database: Database): Pick<Orphans, 'sweep'> {
   return {
     async sweep(days, age) {
@@ -103,10 +107,6 @@ async function remove(database: Database, which: string, value: string): Promise
     [value],
   )
 }
-
-/** Bytes of one question; chunks are read whole, so that an answer may be somewhat larger. */
-const readBytes = 1024 * 1024
-const checkBytes = 16 * 1024 * 1024
 
 const damaged = (session: string, place: string) =>
   new RsmError('gone', `the recording of terminal session ${session} is damaged: ${place}`, {

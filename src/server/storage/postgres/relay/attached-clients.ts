@@ -8,6 +8,48 @@ const writtenDelay = 10
 
 export type SendToSite = (message: ToSite, taken?: () => void) => void
 
+/** The clients of this server that are attached to terminals of others. */
+export class AttachedClients {
+  readonly #clients = new Map<number, AttachedClient>()
+  #last = 0
+
+  attach(
+    at: { peer: number; site: number; sessionId: string },
+    client: TerminalClient,
+    { after, watch }: AttachOptions,
+    send: SendToSite,
+  ): Attachment {
+    const id = ++this.#last
+    const { peer, site, sessionId } = at
+    const attached = new AttachedClient(peer, id, client, watch, send)
+    this.#clients.set(id, attached)
+    const { ip, acknowledges } = client
+    const caller = sentCaller(client.caller)
+    send({ t: 'attach', id, site, sessionId, caller, ip, acknowledges, after, watch })
+    return attached.attachment()
+  }
+
+  heard(peer: number, message: ToClient, body: Buffer): void {
+    const client = this.#clients.get(message.id)
+    if (client?.peer !== peer) return
+    if (message.t === 'done' || message.t === 'refused') this.#clients.delete(message.id)
+    client.heard(message, body)
+  }
+
+  /** Null: all of them are. */
+  lost(peer: number | null): void {
+    for (const [id, client] of this.#clients) {
+      if (peer !== null && client.peer !== peer) continue
+      this.#clients.delete(id)
+      client.lost()
+    }
+  }
+
+  get peers(): number[] {
+    return [...this.#clients.values()].map(({ peer }) => peer)
+  }
+}
+
 /** A client of this server, attached to a terminal of another. */
 class AttachedClient {
   readonly peer: number
@@ -99,48 +141,6 @@ class AttachedClient {
     const is = this.#holding.size > 0
     if (is && !was) this.#client.hold()
     else if (was && !is) this.#client.release()
-  }
-}
-
-/** The clients of this server that are attached to terminals of others. */
-export class AttachedClients {
-  readonly #clients = new Map<number, AttachedClient>()
-  #last = 0
-
-  attach(
-    at: { peer: number; site: number; sessionId: string },
-    client: TerminalClient,
-    { after, watch }: AttachOptions,
-    send: SendToSite,
-  ): Attachment {
-    const id = ++this.#last
-    const { peer, site, sessionId } = at
-    const attached = new AttachedClient(peer, id, client, watch, send)
-    this.#clients.set(id, attached)
-    const { ip, acknowledges } = client
-    const caller = sentCaller(client.caller)
-    send({ t: 'attach', id, site, sessionId, caller, ip, acknowledges, after, watch })
-    return attached.attachment()
-  }
-
-  heard(peer: number, message: ToClient, body: Buffer): void {
-    const client = this.#clients.get(message.id)
-    if (client?.peer !== peer) return
-    if (message.t === 'done' || message.t === 'refused') this.#clients.delete(message.id)
-    client.heard(message, body)
-  }
-
-  /** Null: all of them are. */
-  lost(peer: number | null): void {
-    for (const [id, client] of this.#clients) {
-      if (peer !== null && client.peer !== peer) continue
-      this.#clients.delete(id)
-      client.lost()
-    }
-  }
-
-  get peers(): number[] {
-    return [...this.#clients.values()].map(({ peer }) => peer)
   }
 }
 

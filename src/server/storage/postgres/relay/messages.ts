@@ -7,6 +7,11 @@ import type {
 import type { UserCaller } from '../../ports/caller.ts'
 import type { InputPlace } from '../../ports/terminal-client.ts'
 
+/** Of one message; what claims to be longer is none of ours. */
+const longestMessage = 16 * 1024 * 1024
+const headBytes = 8
+const nothing = Buffer.alloc(0)
+
 /** What a site of another server is asked; each method of `TerminalSite` but `attach`. */
 export const methods = ['open', 'has', 'isAttachable', 'expect', 'end', 'live', 'handOver'] as const
 export type Method = (typeof methods)[number]
@@ -96,11 +101,6 @@ export function errorOf({ code, message, fields, hint, retryAfter }: SentError):
 /** The way to the server of a session is lost, or nobody answers there. */
 export const wayLost = (message = 'The server of the session cannot be reached just now'): RsmError =>
   new RsmError('unavailable', message, { retryAfter: 1 })
-
-/** Of one message; what claims to be longer is none of ours. */
-const longestMessage = 16 * 1024 * 1024
-const headBytes = 8
-const nothing = Buffer.alloc(0)
 
 /** A message as bytes: their number, that of its JSON text, the text, and what follows it as it is. */
 export function encodeMessage(message: RelayMessage, body: Uint8Array = nothing): Buffer {

@@ -168,6 +168,8 @@ class NotifyRelay implements PostgresRelay {
   }
 }
 
+const notFound = new Error('not there')
+
 /** The first that is not null, as soon as it is there. */
 async function firstOf<T>(ones: readonly Promise<T | null>[]): Promise<T | null> {
   const found = ones.map(async (one) => (await one) ?? Promise.reject(notFound))
@@ -179,8 +181,6 @@ async function firstOf<T>(ones: readonly Promise<T | null>[]): Promise<T | null>
     throw fault
   }
 }
-
-const notFound = new Error('not there')
 
 /** Where the terminal sessions of a server are reached. */
 interface SiteAddress {

@@ -2,18 +2,18 @@ import type { AnyRecord, Id, Noun } from '../../records/records.ts'
 import type { Ask } from '../connection/database.ts'
 import type { Numbered, StoredNoun } from './tables.ts'
 
-/** Records that a transaction has changed in PostgreSQL, and the number that it has there. */
-export interface Sent {
-  xid: string | null
-  readonly changed: { noun: StoredNoun; id: Id }[]
-}
-
 /** One transaction of PostgreSQL, while it runs. */
 export interface Open {
   readonly ask: Ask
   readonly ids: Ids
   readonly sent: Sent
   readonly seen: Seen
+}
+
+/** Records that a transaction has changed in PostgreSQL, and the number that it has there. */
+export interface Sent {
+  xid: string | null
+  readonly changed: { noun: StoredNoun; id: Id }[]
 }
 
 /** Records as they were before a transaction changed anything, as far as it has read them. */
@@ -41,9 +41,6 @@ interface Ids {
   /** No id up to this one is given out again. */
   raise(ask: Ask, noun: Numbered, id: number): Promise<void>
 }
-
-const lastOf = (noun: Numbered) =>
-  `(select case when is_called then last_value else 0 end from rsm.${noun}_ids)`
 
 export function createIds(): Ids {
   /** The highest that is known to be given out. */
@@ -73,3 +70,6 @@ export function createIds(): Ids {
     },
   }
 }
+
+const lastOf = (noun: Numbered) =>
+  `(select case when is_called then last_value else 0 end from rsm.${noun}_ids)`

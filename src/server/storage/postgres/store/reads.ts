@@ -56,6 +56,19 @@ export function createReads(ask: Ask, isLocking = false): Reads {
   }
 }
 
+/** The condition for a key of an index; null for one that no record has. */
+function keyOf(noun: Noun, index: string, key: string | number): { type: string; value: unknown } | null {
+  const column = tableOf(noun).columns.find(({ name }) => name === index)
+  if (!column || !indexList[noun].some(({ name }) => name === index))
+    throw new Error(`${noun} have no index ${index}`)
+  const value = parameterOf(column.type, key)
+  return value === undefined ? null : { type: column.type, value }
+}
+
+/** Those of the ids that records of the noun can have. */
+const knownIds = (table: Table, ids: readonly Id[]): unknown[] =>
+  ids.map((id) => idOf(table, id)).filter((id) => id !== undefined)
+
 /** A query, seen without the type of its noun. */
 export type AnyQuery = Omit<Query<Noun>, 'where' | 'order'> & { where?: Where<never>; order?: string }
 type Member = string | number | readonly [string, string]
@@ -67,6 +80,28 @@ interface Sql {
 }
 
 const nothing = 'false'
+
+/** Rows with the records of a query, and how many there are without its window; one without a record where it shows none. */
+export function statementOf(noun: Noun, query: AnyQuery): Sql {
+  const table = tableOf(noun)
+  const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
+  const values: unknown[] = []
+  const from = `from rsm.${noun} where ${conditionsOf(table, where, values)}`
+  const { columns, way } = orderOf(table, order)
+  const by = (prefix: string) => `order by ${columns.map((column) => `${prefix}${column}${way}`).join(', ')}`
+  if (limit === undefined && offset === 0)
+    return { text: `select null::bigint as total, rec ${from} ${by('')}`, values }
+  const window = `limit ${limit === undefined ? 'all' : `$${values.push(limit)}`} offset $${values.push(offset)}`
+  const place = (over: string) => (limitText === undefined ? '' : `, row_number() over (${over}) as place`)
+  const text = isSearch(where as Where<Noun>)
+    ? `with found as materialized (select ${columns.join(', ')} ${from}),
+        page as (select * from found ${by('')} ${window})
+      select (select count(*) from found) as total, rec${place(by('page.'))}
+      from (values (1)) one(row) left join (page join rsm.${noun} using (id)) on true ${by('page.')}`
+    : `select (select count(*) ${from}) as total, rec${place('')}
+      from (values (1)) one(row) left join lateral (select rec ${from} ${by('')} ${window}) page on true`
+  return { text: limitText === undefined ? text : cut(text, values.push(limitText)), values }
+}
 
 /** The conditions of a `where`, with `and` between them; `values` takes their parameters. */
 function conditionsOf(table: Table, where: Where<never>, values: unknown[]): string {
@@ -125,44 +160,9 @@ function orderOf(table: Table, order: string): { columns: string[]; way: string 
 const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
   Boolean(contains?.text) || Object.values<unknown>(has).some((members) => members !== undefined)
 
-/** Rows with the records of a query, and how many there are without its window; one without a record where it shows none. */
-export function statementOf(noun: Noun, query: AnyQuery): Sql {
-  const table = tableOf(noun)
-  const { where = {}, order = 'asc', offset = 0, limit, limitText } = query
-  const values: unknown[] = []
-  const from = `from rsm.${noun} where ${conditionsOf(table, where, values)}`
-  const { columns, way } = orderOf(table, order)
-  const by = (prefix: string) => `order by ${columns.map((column) => `${prefix}${column}${way}`).join(', ')}`
-  if (limit === undefined && offset === 0)
-    return { text: `select null::bigint as total, rec ${from} ${by('')}`, values }
-  const window = `limit ${limit === undefined ? 'all' : `$${values.push(limit)}`} offset $${values.push(offset)}`
-  const place = (over: string) => (limitText === undefined ? '' : `, row_number() over (${over}) as place`)
-  const text = isSearch(where as Where<Noun>)
-    ? `with found as materialized (select ${columns.join(', ')} ${from}),
-        page as (select * from found ${by('')} ${window})
-      select (select count(*) from found) as total, rec${place(by('page.'))}
-      from (values (1)) one(row) left join (page join rsm.${noun} using (id)) on true ${by('page.')}`
-    : `select (select count(*) ${from}) as total, rec${place('')}
-      from (values (1)) one(row) left join lateral (select rec ${from} ${by('')} ${window}) page on true`
-  return { text: limitText === undefined ? text : cut(text, values.push(limitText)), values }
-}
-
 /** The rows before the one whose record goes beyond as many characters; the first one always. */
 function cut(rows: string, parameter: number): string {
   return `select total, rec from (
       select *, sum(length(rec::text)) over (order by place) as characters from (${rows}) numbered) measured
     where place = 1 or characters <= $${parameter} order by place`
 }
-
-/** The condition for a key of an index; null for one that no record has. */
-function keyOf(noun: Noun, index: string, key: string | number): { type: string; value: unknown } | null {
-  const column = tableOf(noun).columns.find(({ name }) => name === index)
-  if (!column || !indexList[noun].some(({ name }) => name === index))
-    throw new Error(`${noun} have no index ${index}`)
-  const value = parameterOf(column.type, key)
-  return value === undefined ? null : { type: column.type, value }
-}
-
-/** Those of the ids that records of the noun can have. */
-const knownIds = (table: Table, ids: readonly Id[]): unknown[] =>
-  ids.map((id) => idOf(table, id)).filter((id) => id !== undefined)

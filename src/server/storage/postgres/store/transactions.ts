@@ -15,6 +15,9 @@ const mostTogether = 64
 /** More than this wait for their turn only when PostgreSQL hangs: then it is kinder to refuse than to pile up. */
 const mostWaiting = 20_000
 
+/** Of the advisory locks that stand for names. */
+const nameLocks = 7_263_005
+
 type Work = (tx: Transaction) => unknown
 type Outcome = { value: unknown } | { error: unknown }
 
@@ -126,9 +129,6 @@ async function inTurn(open: Open, all: readonly Waiting[], changes: Changes): Pr
   await changes.send(open)
   return outcomes
 }
-
-/** Of the advisory locks that stand for names. */
-const nameLocks = 7_263_005
 
 /**
  * What a transaction does by `tx`: what it puts and removes waits in `changes` until PostgreSQL has to see it. `isLocking`: it is

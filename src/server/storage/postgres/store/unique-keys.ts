@@ -20,6 +20,18 @@ const uniqueViolation = '23505'
 export const isClash = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === uniqueViolation
 
+/** The `conflict` that a caller hears; another error where the clash is not of an index of storage/records/records.ts. */
+export async function conflictOf(error: pg.DatabaseError, changes: Changes, reads: Reads): Promise<unknown> {
+  const at = indexOf(error)
+  if (!at) return error
+  const { noun, index } = at
+  const other = await otherOf(noun, index, changes, reads)
+  const which = other === null ? '' : ` (id ${other})`
+  return new RsmError('conflict', `another of the ${noun} has this ${index.name} already${which}`, {
+    cause: error,
+  })
+}
+
 /** The index that a clash is about; null for one that is of no noun. */
 function indexOf({ table, constraint }: pg.DatabaseError): { noun: Noun; index: Index } | null {
   for (const noun of nouns)
@@ -41,18 +53,6 @@ async function otherOf(noun: Noun, index: Index, changes: Changes, reads: Reads)
     if (other) return other.id
   }
   return null
-}
-
-/** The `conflict` that a caller hears; another error where the clash is not of an index of storage/records/records.ts. */
-export async function conflictOf(error: pg.DatabaseError, changes: Changes, reads: Reads): Promise<unknown> {
-  const at = indexOf(error)
-  if (!at) return error
-  const { noun, index } = at
-  const other = await otherOf(noun, index, changes, reads)
-  const which = other === null ? '' : ` (id ${other})`
-  return new RsmError('conflict', `another of the ${noun} has this ${index.name} already${which}`, {
-    cause: error,
-  })
 }
 
 type ById = ReadonlyMap<Id, AnyRecord | null>
