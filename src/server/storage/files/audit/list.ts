@@ -6,10 +6,6 @@ import { pageOf, windowOf } from '../../paging.ts'
 import type { ListQuery } from '../../ports/audit-log.ts'
 import { type Line, offsetAfter, readBackward } from './log-file.ts'
 
-/** Its id is not known. */
-const entryOf = ({ bytes, offset }: Line): AuditEntry =>
-  parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
-
 /**
  * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no
  * further than it takes to know whether there is more, so that all pages together read the log once.
@@ -55,6 +51,10 @@ async function lastEntries(file: FileHandle, end: number, count: number): Promis
     }
   return entries
 }
+
+/** Its id is not known. */
+const entryOf = ({ bytes, offset }: Line): AuditEntry =>
+  parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
 
 /** Whether an entry is one of those. */
 export function matcherOf({ action, actor, objectType, objectId, outcome, from, to }: AuditFilter) {

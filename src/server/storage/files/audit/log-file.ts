@@ -8,6 +8,11 @@ import { parseEntry } from '../../audit/entry.ts'
 
 export const auditFileName = 'audit.log'
 
+/** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
+const chunkBytes = 64 * 1024
+/** The log writes no longer line; a longer one is cut into pieces of this size, none of them an entry. */
+export const longestLine = 256 * 1024
+
 /** The log as a start finds it. */
 export interface OpenedLog {
   file: FileHandle
@@ -82,11 +87,6 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
   }
 }
 
-/** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
-const chunkBytes = 64 * 1024
-/** The log writes no longer line; a longer one is cut into pieces of this size, none of them an entry. */
-export const longestLine = 256 * 1024
-
 /** A line as it stands in the file, without its newline. */
 export interface Line {
   bytes: Buffer
@@ -125,6 +125,11 @@ export async function* readBackward(file: FileHandle, end: number): AsyncGenerat
   }
 }
 
+/** `lastIndexOf` from -1 would begin at the end again. */
+function before(text: Buffer, at: number): number {
+  return at === 0 ? -1 : text.lastIndexOf(10, at - 1)
+}
+
 /** The whole lines from `from` to `end`, in batches between which the event loop is free; longer ones than the log writes are left out. */
 export async function* readForward(file: FileHandle, from: number, end: number): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
@@ -144,11 +149,6 @@ export async function* readForward(file: FileHandle, from: number, end: number):
     rest = text.length - start > longestLine ? Buffer.alloc(0) : text.subarray(start)
     yield lines
   }
-}
-
-/** `lastIndexOf` from -1 would begin at the end again. */
-function before(text: Buffer, at: number): number {
-  return at === 0 ? -1 : text.lastIndexOf(10, at - 1)
 }
 
 /** Where the entry after `id` begins (or the end), by bisection: ids ascend through the file. */

@@ -8,37 +8,7 @@ import { whyUnwritable } from '../../../../disk/named-files.ts'
 
 const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
 
-/** Whether the directory is there; it is empty then. @throws RsmError `conflict` */
-async function isThereAndEmpty(directory: string): Promise<boolean> {
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    const why = error.code === 'ENOTDIR' ? 'is not a directory' : `cannot be read: ${error.message}`
-    throw new RsmError('conflict', `${directory} ${why}`, { hint: inUse, cause: error })
-  })
-  if (names === null || names.length === 0) return names !== null
-  const what = names.includes('store')
-    ? 'is the data directory of a server'
-    : `is not empty: it holds ${names[0]}`
-  throw new RsmError('conflict', `${directory} ${what}`, { hint: inUse })
-}
-
-/** Who has the directory keeps it, where root restores for the user of a service. */
-async function giveTo(owner: { uid: number; gid: number }, path: string): Promise<void> {
-  await lchown(path, owner.uid, owner.gid)
-  if ((await lstat(path)).isDirectory())
-    for (const name of await readdir(path)) await giveTo(owner, join(path, name))
-}
-
-/** An error of the file system in plain words. */
-export function explain(error: unknown, directory: string, what: string): unknown {
-  if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
-  const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'
-  const why = isMount ? 'it is a mount point' : whyUnwritable(error)
-  return new RsmError('unavailable', `${directory} cannot be ${what}: ${why}`, {
-    hint: isMount ? 'name a new directory below it' : 'nothing was changed; change that, then try again',
-    cause: error,
-  })
-}
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 interface Filling<T> {
   /** What becomes of the directory, as in "can not be restored". */
@@ -83,7 +53,37 @@ export async function fillDirectory<T>(
   }
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/** Whether the directory is there; it is empty then. @throws RsmError `conflict` */
+async function isThereAndEmpty(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    const why = error.code === 'ENOTDIR' ? 'is not a directory' : `cannot be read: ${error.message}`
+    throw new RsmError('conflict', `${directory} ${why}`, { hint: inUse, cause: error })
+  })
+  if (names === null || names.length === 0) return names !== null
+  const what = names.includes('store')
+    ? 'is the data directory of a server'
+    : `is not empty: it holds ${names[0]}`
+  throw new RsmError('conflict', `${directory} ${what}`, { hint: inUse })
+}
+
+/** Who has the directory keeps it, where root restores for the user of a service. */
+async function giveTo(owner: { uid: number; gid: number }, path: string): Promise<void> {
+  await lchown(path, owner.uid, owner.gid)
+  if ((await lstat(path)).isDirectory())
+    for (const name of await readdir(path)) await giveTo(owner, join(path, name))
+}
+
+/** An error of the file system in plain words. */
+export function explain(error: unknown, directory: string, what: string): unknown {
+  if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
+  const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'
+  const why = isMount ? 'it is a mount point' : whyUnwritable(error)
+  return new RsmError('unavailable', `${directory} cannot be ${what}: ${why}`, {
+    hint: isMount ? 'name a new directory below it' : 'nothing was changed; change that, then try again',
+    cause: error,
+  })
+}
 
 /** Ends the process with a signal's exit code, once `remove` has removed what it would leave half written; answers how to stop that. */
 export function removeOnSignal(remove: () => void): () => void {

@@ -50,14 +50,6 @@ export function judgeRunning(status: ProcessStatus, version: string): Look {
   return findings.length > 0 ? findings : `it runs (pid ${status.pid}, ${status.version})`
 }
 
-function listenError(host: string, port: number): Promise<NodeJS.ErrnoException | null> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', resolve)
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)))
-  })
-}
-
 /** Whether a server could listen there. */
 export async function lookAtPort(host: string, port: number): Promise<Look> {
   const error = await listenError(host, port)
@@ -74,6 +66,44 @@ export async function lookAtPort(host: string, port: number): Promise<Look> {
   const by = (await holderOfPort(port)) ?? 'another process'
   const todo = `stop it, or choose another port: \`rsm server start --port PORT\`; \`ss -ltnp 'sport = :${port}'\` shows it`
   return [finding('port', 'error', `port ${port} of ${host} is in use by ${by}`, todo)]
+}
+
+function listenError(host: string, port: number): Promise<NodeJS.ErrnoException | null> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', resolve)
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)))
+  })
+}
+
+/** Who listens there, as `nginx (pid 812)`; null where that can't be seen: other users' processes show root only. */
+async function holderOfPort(port: number): Promise<string | null> {
+  const wanted = new Set((await socketsOn(port)).map((inode) => `socket:[${inode}]`))
+  if (wanted.size === 0) return null
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)))
+    for (const descriptor of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')
+      if (!wanted.has(target)) continue
+      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
+      return `${name.trim()} (pid ${pid})`
+    }
+  return null
+}
+
+const listening = '0A'
+
+/** Inodes of the sockets that listen on a port of this machine (proc(5)). */
+async function socketsOn(port: number): Promise<string[]> {
+  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const found: string[] = []
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const text = await readFile(table, 'utf8').catch(() => '')
+    for (const line of text.split('\n').slice(1)) {
+      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
+      if (state === listening && local.endsWith(`:${wanted}`)) found.push(inode)
+    }
+  }
+  return found
 }
 
 /** `newest`: when the data was last written, in milliseconds since 1970, as `now`. */
@@ -97,34 +127,4 @@ export function judgeNode(version: string, oldest: readonly [number, number]): L
       'install a newer Node',
     ),
   ]
-}
-
-const listening = '0A'
-
-/** Inodes of the sockets that listen on a port of this machine (proc(5)). */
-async function socketsOn(port: number): Promise<string[]> {
-  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
-  const found: string[] = []
-  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    const text = await readFile(table, 'utf8').catch(() => '')
-    for (const line of text.split('\n').slice(1)) {
-      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
-      if (state === listening && local.endsWith(`:${wanted}`)) found.push(inode)
-    }
-  }
-  return found
-}
-
-/** Who listens there, as `nginx (pid 812)`; null where that can't be seen: other users' processes show root only. */
-async function holderOfPort(port: number): Promise<string | null> {
-  const wanted = new Set((await socketsOn(port)).map((inode) => `socket:[${inode}]`))
-  if (wanted.size === 0) return null
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)))
-    for (const descriptor of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
-      const target = await readlink(`/proc/${pid}/fd/${descriptor}`).catch(() => '')
-      if (!wanted.has(target)) continue
-      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
-      return `${name.trim()} (pid ${pid})`
-    }
-  return null
 }

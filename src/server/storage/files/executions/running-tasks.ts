@@ -108,11 +108,6 @@ export class RunningTasks {
   }
 }
 
-const byTurn = (one: Execution, other: Execution) =>
-  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
-
-const isDue = ({ status, dueAt }: Execution) => status === 'PENDING' && dueAt !== null
-
 /**
  * The executions of one host that are RUNNING, or due and PENDING, as they are on disk. Thousands may wait for a host that
  * runs a few at a time: what is next is found without a look at the others.
@@ -195,3 +190,8 @@ class OpenOnHost {
     return low
   }
 }
+
+const isDue = ({ status, dueAt }: Execution) => status === 'PENDING' && dueAt !== null
+
+const byTurn = (one: Execution, other: Execution) =>
+  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1

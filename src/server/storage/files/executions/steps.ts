@@ -26,6 +26,17 @@ export type Point =
   | 'cancelled'
 type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (string | Execution | undefined)[]>)
 
+export interface ExecutionsDependencies {
+  store: Store
+  outputs: Outputs
+  results: Results
+  hints: Hints
+  links: Pick<MemoryCluster['links'], 'isCurrentNow'>
+  ownership: Pick<MemoryCluster['ownership'], 'holdsNow'>
+  clock: Clock
+  log: Log
+}
+
 /** The durable steps of executions, and what follows from their records in memory. */
 export class Steps {
   readonly deps: ExecutionsDependencies
@@ -115,15 +126,4 @@ export class Steps {
       ownership.holdsNow(by, current.taskId) ? decide(current, output) : null,
     )
   }
-}
-
-export interface ExecutionsDependencies {
-  store: Store
-  outputs: Outputs
-  results: Results
-  hints: Hints
-  links: Pick<MemoryCluster['links'], 'isCurrentNow'>
-  ownership: Pick<MemoryCluster['ownership'], 'holdsNow'>
-  clock: Clock
-  log: Log
 }

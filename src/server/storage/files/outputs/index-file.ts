@@ -22,13 +22,9 @@ const recordsPerRead = 2048
 const low = 2 ** 48
 const checkAt = 26
 
-/** Of all else in a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
-function checkOf(buffer: Buffer, offset: number): number {
-  let check = 1
-  for (let at = 0; at < recordBytes; at += 2)
-    if (at !== checkAt) check = (check * 31 + buffer.readUInt16BE(offset + at)) & 0xffff
-  return check || 0xffff
-}
+/** A read backwards looks at so many entries: one host's few among a million others' hold no request up for long. */
+const recordsPerReadBack = 65_536
+const recordsPerStep = 2048
 
 export function encodeRecord(record: IndexRecord): Buffer {
   const buffer = Buffer.alloc(recordBytes)
@@ -55,6 +51,14 @@ function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
     stream: buffer.readUInt8(offset + 24) === 1 ? 'stdout' : 'stderr',
     bytes: buffer.readUInt32BE(offset + 28),
   }
+}
+
+/** Of all else in a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
+function checkOf(buffer: Buffer, offset: number): number {
+  let check = 1
+  for (let at = 0; at < recordBytes; at += 2)
+    if (at !== checkAt) check = (check * 31 + buffer.readUInt16BE(offset + at)) & 0xffff
+  return check || 0xffff
 }
 
 /** Up to 2,048 records from number `from`; fewer than asked for at the end, null for those that are damaged. */
@@ -108,19 +112,6 @@ export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | '
   )
 }
 
-/** A read backwards looks at so many entries: one host's few among a million others' hold no request up for long. */
-const recordsPerReadBack = 65_536
-const recordsPerStep = 2048
-
-/** The records below number `end` in pieces, the last one first. */
-async function* backwards(index: FileHandle, end: number, lowest = 0): AsyncGenerator<IndexRecord[]> {
-  for (let at = end; at > lowest; ) {
-    const from = Math.max(lowest, at - recordsPerStep)
-    yield (await readRecords(index, from, at - from)).reverse()
-    at = from
-  }
-}
-
 /** Where entries stand that are the last before a cursor, and the cursors beside them. */
 interface Before {
   readonly wanted: IndexRecord[]
@@ -169,4 +160,13 @@ export async function cursorBeforeLast(
       if (left === 0) return record.end - record.length
     }
   return 0
+}
+
+/** The records below number `end` in pieces, the last one first. */
+async function* backwards(index: FileHandle, end: number, lowest = 0): AsyncGenerator<IndexRecord[]> {
+  for (let at = end; at > lowest; ) {
+    const from = Math.max(lowest, at - recordsPerStep)
+    yield (await readRecords(index, from, at - from)).reverse()
+    at = from
+  }
 }

@@ -29,6 +29,9 @@ import {
 } from './index-file.ts'
 import { recoverLog } from './recovery.ts'
 
+/** Of one task, in its folder. */
+export const logFiles = ['output.log', 'output.idx'] as const
+
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 256 * 1024
 
@@ -266,9 +269,6 @@ function refuse(line: StoredLine | undefined): never {
 function decoded({ id, json }: StoredLine): StoredEntry {
   return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
 }
-
-/** Of one task, in its folder. */
-export const logFiles = ['output.log', 'output.idx'] as const
 
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {

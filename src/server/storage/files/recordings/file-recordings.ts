@@ -14,6 +14,8 @@ import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } fro
 
 export const recordingSuffix = '.cast'
 
+const syncInterval = 5000
+
 /** One asciicast file a recording, in a directory of its own. */
 export async function openFileRecordings(directory: string, disk?: Disk): Promise<Recordings> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -67,8 +69,6 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
     orphans,
   }
 }
-
-const syncInterval = 5000
 
 interface Options {
   /** Shared by all recordings: one fsync at a time. */

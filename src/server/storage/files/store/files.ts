@@ -119,6 +119,10 @@ export async function readManifest(directory: string): Promise<Manifest | null> 
   return manifest
 }
 
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
   const written: Manifest = { ...manifest, version: serverVersion() }
   await writeFileDurably(join(directory, manifestName), `${JSON.stringify(written)}\n`)
@@ -138,10 +142,6 @@ export async function createJournal(directory: string, storeId: string, first: n
 export async function openJournal(directory: string, first: number, size: number): Promise<LogFile> {
   const path = join(directory, journalName(first))
   return { path, size, handle: await open(path, 'r+') }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 /** An open file: its first `size` bytes stay as they are, whatever becomes of its name. */

@@ -8,15 +8,15 @@ const checkLength = 16
 const bodyStart = prefix.length + checkLength + 2
 const newline = 10
 
-/** The first 64 bits of SHA-256: as fast as others here with the processor's help, and no accident passes it. */
-function checksum(body: string | Uint8Array): string {
-  return hash('sha256', body, 'hex').slice(0, checkLength)
-}
-
 /** One line of journal or snapshot, from the JSON text of an object: its first field is the checksum of the rest. */
 export function encodeLine(json: string): string {
   const body = json.slice(1)
   return `${prefix}${checksum(body)}",${body}\n`
+}
+
+/** The first 64 bits of SHA-256: as fast as others here with the processor's help, and no accident passes it. */
+function checksum(body: string | Uint8Array): string {
+  return hash('sha256', body, 'hex').slice(0, checkLength)
 }
 
 /** What stands in a file at one place: a line that proves itself, or bytes up to the next newline that do not. */
