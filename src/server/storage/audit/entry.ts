@@ -10,17 +10,6 @@ const mostFields = 64
 const mostItems = 64
 const longestDetail = 32 * 1024
 
-const short = (text: string) => (text.length <= longestText ? text : `${text.slice(0, longestText)}…`)
-const shortOrNull = <T extends string | number | null>(value: T) =>
-  typeof value === 'string' ? (short(value) as T) : value
-
-/** The event without commands and first lines of scripts (`--no-audit-commands`). */
-export function withoutCommands(event: AuditEvent): AuditEvent {
-  const detail = { ...event.detail }
-  for (const field of commandFields) delete detail[field]
-  return { ...event, detail }
-}
-
 /** The event with every text and list cut to its bound. */
 export function bounded({ at = '', actor, ip, action, object, outcome, detail }: AuditEvent): AuditFacts {
   return {
@@ -47,6 +36,17 @@ function boundedDetail(detail: AuditDetail): AuditDetail {
     ]),
   )
   return JSON.stringify(kept).length > longestDetail ? { tooLong: true, fields: Object.keys(kept) } : kept
+}
+
+const short = (text: string) => (text.length <= longestText ? text : `${text.slice(0, longestText)}…`)
+const shortOrNull = <T extends string | number | null>(value: T) =>
+  typeof value === 'string' ? (short(value) as T) : value
+
+/** The event without commands and first lines of scripts (`--no-audit-commands`). */
+export function withoutCommands(event: AuditEvent): AuditEvent {
+  const detail = { ...event.detail }
+  for (const field of commandFields) delete detail[field]
+  return { ...event, detail }
 }
 
 /** The entry of a stored line, or null where it is none. */

@@ -19,9 +19,36 @@ const clockTolerance = 5000
 const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
-export function signalOf(complete: ScriptComplete): string | null {
-  if (complete.signal !== undefined) return complete.signal
-  return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
+/** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
+export function settled(
+  { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
+  output: OutputSoFar,
+  current: Execution,
+  now: number,
+): Execution {
+  const { status, doubt } = statusOf(complete, current.cancelRequested, refuted)
+  const { verify, rollback } = complete
+  const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
+  const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
+  // What was waited for in vain is told by its pieces already.
+  const sizes = incomplete ? null : lacks
+  return {
+    ...current,
+    ...times(complete, current, now),
+    status,
+    exitCode: isUnknown ? null : complete.exitCode,
+    signal: signalOf(complete),
+    stdoutBytes: complete.stdoutBytes ?? output.stdoutBytes,
+    stderrBytes: complete.stderrBytes ?? output.stderrBytes,
+    truncated: complete.truncated === true || output.truncated,
+    outputComplete: status !== 'LOST' && lacks === null,
+    error: sentence([complete.error, status === 'CANCELLED' ? null : timeoutHint, doubt, sizes]),
+    containment: levels.find((level) => level === complete.containment) ?? null,
+    survivors: survivorsOf(complete),
+    ...(complete.changed !== undefined && { changed: complete.changed }),
+    ...(verify && { verify }),
+    ...(rollback && { rollback }),
+  }
 }
 
 /**
@@ -46,6 +73,11 @@ export function statusOf(
       : { status: meant, doubt: null }
   const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', although it was not cancelled' : ''}`
   return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }
+}
+
+export function signalOf(complete: ScriptComplete): string | null {
+  if (complete.signal !== undefined) return complete.signal
+  return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
 }
 
 /** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
@@ -79,47 +111,15 @@ function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
   return `output is missing: how much cannot be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
 }
 
-function sentence(parts: readonly (string | null | undefined)[]): string | null {
-  const said = parts.filter((part) => part)
-  return said.length === 0 ? null : printable(said.join('; '))
-}
-
 /** Who tells what held the processes, but not what is left of them, does not know that. */
 function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | null {
   if (survivors === undefined) return containment ? null : []
   return survivors.map(({ pid, command }) => ({ pid, command: printable(command) }))
 }
 
-/** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
-export function settled(
-  { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
-  output: OutputSoFar,
-  current: Execution,
-  now: number,
-): Execution {
-  const { status, doubt } = statusOf(complete, current.cancelRequested, refuted)
-  const { verify, rollback } = complete
-  const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
-  const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
-  // What was waited for in vain is told by its pieces already.
-  const sizes = incomplete ? null : lacks
-  return {
-    ...current,
-    ...times(complete, current, now),
-    status,
-    exitCode: isUnknown ? null : complete.exitCode,
-    signal: signalOf(complete),
-    stdoutBytes: complete.stdoutBytes ?? output.stdoutBytes,
-    stderrBytes: complete.stderrBytes ?? output.stderrBytes,
-    truncated: complete.truncated === true || output.truncated,
-    outputComplete: status !== 'LOST' && lacks === null,
-    error: sentence([complete.error, status === 'CANCELLED' ? null : timeoutHint, doubt, sizes]),
-    containment: levels.find((level) => level === complete.containment) ?? null,
-    survivors: survivorsOf(complete),
-    ...(complete.changed !== undefined && { changed: complete.changed }),
-    ...(verify && { verify }),
-    ...(rollback && { rollback }),
-  }
+function sentence(parts: readonly (string | null | undefined)[]): string | null {
+  const said = parts.filter((part) => part)
+  return said.length === 0 ? null : printable(said.join('; '))
 }
 
 /** An end whose output has not all come, as far as it has. */

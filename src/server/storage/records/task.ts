@@ -14,41 +14,6 @@ import type {
 } from '../../../core/tasks/task.ts'
 import type { Sealed } from '../ports/keys.ts'
 
-/** How a task of type INSTALL installs the agent (contract §10). */
-export interface InstallOrder {
-  sudo: boolean
-  forgetCredentials: boolean
-  /** Of the server, for its agents; `--public-url` goes before it. */
-  url: string
-  fingerprint: string | null
-}
-
-/** A script that runs after that of the task. */
-export interface GateScript {
-  scriptId: number | null
-  scriptVersion: number | null
-  scriptName: string | null
-  /** As of the task. */
-  firstLine: string | null
-  type: ScriptType
-  /** Null when the task is final, as that of the task. */
-  content: string | null
-  timeout: number
-  /** As of the task. */
-  hasDefaultTimeout?: true
-}
-
-/** What follows on the script of a task on each host (contract §15). Times in seconds. */
-export interface TaskGates {
-  /**
-   * The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run
-   * nothing.
-   */
-  script: string | null
-  verify: (GateScript & { retries: number; intervalSeconds: number }) | null
-  rollback: GateScript | null
-}
-
 /** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
 export interface TaskRecord {
   id: string
@@ -126,6 +91,41 @@ export interface TaskRecord {
   cancelRequestedAt: string | null
   /** When the next batch may start, while the strategy pauses; survives a restart. */
   pauseUntil: string | null
+}
+
+/** How a task of type INSTALL installs the agent (contract §10). */
+export interface InstallOrder {
+  sudo: boolean
+  forgetCredentials: boolean
+  /** Of the server, for its agents; `--public-url` goes before it. */
+  url: string
+  fingerprint: string | null
+}
+
+/** A script that runs after that of the task. */
+export interface GateScript {
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  /** As of the task. */
+  firstLine: string | null
+  type: ScriptType
+  /** Null when the task is final, as that of the task. */
+  content: string | null
+  timeout: number
+  /** As of the task. */
+  hasDefaultTimeout?: true
+}
+
+/** What follows on the script of a task on each host (contract §15). Times in seconds. */
+export interface TaskGates {
+  /**
+   * The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run
+   * nothing.
+   */
+  script: string | null
+  verify: (GateScript & { retries: number; intervalSeconds: number }) | null
+  rollback: GateScript | null
 }
 
 /** An Idempotency-Key of a user, for 24 h; id is `userId/key`. */

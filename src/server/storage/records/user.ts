@@ -1,17 +1,5 @@
 import type { Right, Role } from '../../../core/permissions.ts'
 
-/** Codes of an authenticator app beside the password (contract §2). */
-export interface Totp {
-  /** Sealed base32. */
-  secret: string
-  /** Not before a code of it was confirmed. */
-  isOn: boolean
-  /** The newest step whose code was used, and none before it is taken any more (RFC 6238 §5.2). */
-  lastStep: number
-  /** Digests of the recovery codes that are left. */
-  recovery: string[]
-}
-
 export interface UserRecord {
   id: number
   username: string
@@ -27,6 +15,18 @@ export interface UserRecord {
   lastLoginAt: string | null
   createdAt: string
   updatedAt: string
+}
+
+/** Codes of an authenticator app beside the password (contract §2). */
+export interface Totp {
+  /** Sealed base32. */
+  secret: string
+  /** Not before a code of it was confirmed. */
+  isOn: boolean
+  /** The newest step whose code was used, and none before it is taken any more (RFC 6238 §5.2). */
+  lastStep: number
+  /** Digests of the recovery codes that are left. */
+  recovery: string[]
 }
 
 /** A login session or a personal access token: opaque to its holder, a hash to us. */

@@ -82,7 +82,23 @@ interface Parts {
   readonly isAccepting: boolean
 }
 
-const seconds = (milliseconds: number) => Math.round(milliseconds) / 1000
+/** Anybody may ask: it names no paths and addresses, which `rsm server status` shows on the machine. */
+export function readinessOf({ data: { store, audit, shared }, membership, isAccepting }: Parts): Readiness {
+  const isAway = (shared?.fault ?? null) !== null
+  const against = {
+    'it is starting or stopping': !isAccepting,
+    'PostgreSQL cannot be reached': isAway,
+    // Neither can they without PostgreSQL, which says it all.
+    'its store takes no writes': !isAway && store.readOnlyReason !== null,
+    'its audit log takes no entries': !isAway && audit.refusal !== null,
+    'its lease is over: others may take over its tasks and links': shared !== null && !membership.holds(),
+  }
+  return {
+    reasons: Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : [])),
+    keepsConnections: isAccepting,
+    server: shared && standingOf(shared, membership),
+  }
+}
 
 /** How this server stands among those of its store. */
 export function standingOf(
@@ -102,20 +118,4 @@ export function standingOf(
   }
 }
 
-/** Anybody may ask: it names no paths and addresses, which `rsm server status` shows on the machine. */
-export function readinessOf({ data: { store, audit, shared }, membership, isAccepting }: Parts): Readiness {
-  const isAway = (shared?.fault ?? null) !== null
-  const against = {
-    'it is starting or stopping': !isAccepting,
-    'PostgreSQL cannot be reached': isAway,
-    // Neither can they without PostgreSQL, which says it all.
-    'its store takes no writes': !isAway && store.readOnlyReason !== null,
-    'its audit log takes no entries': !isAway && audit.refusal !== null,
-    'its lease is over: others may take over its tasks and links': shared !== null && !membership.holds(),
-  }
-  return {
-    reasons: Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : [])),
-    keepsConnections: isAccepting,
-    server: shared && standingOf(shared, membership),
-  }
-}
+const seconds = (milliseconds: number) => Math.round(milliseconds) / 1000

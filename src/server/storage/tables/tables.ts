@@ -17,6 +17,49 @@ export interface Change {
   readonly record: AnyRecord | null
 }
 
+/** All records in memory: the model that lowdb holds, and exactly what the disk holds up to `sequence`. */
+export class Tables {
+  /** The last transaction that is in here. */
+  sequence = 0
+  /** The highest id ever given out, by noun. */
+  readonly lastIds: Partial<Record<Noun, number>> = {}
+  private readonly tables = Object.fromEntries(nouns.map((noun) => [noun, new Table(noun)])) as Record<
+    Noun,
+    Table
+  >
+
+  apply({ noun, id, record }: Change): void {
+    this.tables[noun].apply(id, record)
+    if (typeof id === 'number') this.raiseId(noun, id)
+  }
+
+  /** No id at or below this one is given out again. */
+  raiseId(noun: Noun, id: number): void {
+    this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
+  }
+
+  get(noun: Noun, id: Id): AnyRecord | undefined {
+    return this.tables[noun].records.get(id)
+  }
+
+  find(noun: Noun, index: string, key: Key): AnyRecord[] {
+    const found = this.tables[noun].buckets.get(index)?.get(key)
+    return found instanceof OrderedRecords ? found.slice() : found === undefined ? [] : [found]
+  }
+
+  query(noun: Noun, query: AnyQuery): AnyFound {
+    return this.tables[noun].query(query)
+  }
+
+  count(noun: Noun): number {
+    return this.tables[noun].records.size
+  }
+
+  slice(noun: Noun): AnyRecord[] {
+    return this.tables[noun].ordered.slice()
+  }
+}
+
 class Table {
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()
@@ -155,49 +198,6 @@ function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): A
   if (sets.length > 1) read.sort(byId)
   const { items } = windowOf(read, { ...query, offset: offset - skipped })
   return { items, total: sizeOf(sets) }
-}
-
-/** All records in memory: the model that lowdb holds, and exactly what the disk holds up to `sequence`. */
-export class Tables {
-  /** The last transaction that is in here. */
-  sequence = 0
-  /** The highest id ever given out, by noun. */
-  readonly lastIds: Partial<Record<Noun, number>> = {}
-  private readonly tables = Object.fromEntries(nouns.map((noun) => [noun, new Table(noun)])) as Record<
-    Noun,
-    Table
-  >
-
-  apply({ noun, id, record }: Change): void {
-    this.tables[noun].apply(id, record)
-    if (typeof id === 'number') this.raiseId(noun, id)
-  }
-
-  /** No id at or below this one is given out again. */
-  raiseId(noun: Noun, id: number): void {
-    this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
-  }
-
-  get(noun: Noun, id: Id): AnyRecord | undefined {
-    return this.tables[noun].records.get(id)
-  }
-
-  find(noun: Noun, index: string, key: Key): AnyRecord[] {
-    const found = this.tables[noun].buckets.get(index)?.get(key)
-    return found instanceof OrderedRecords ? found.slice() : found === undefined ? [] : [found]
-  }
-
-  query(noun: Noun, query: AnyQuery): AnyFound {
-    return this.tables[noun].query(query)
-  }
-
-  count(noun: Noun): number {
-    return this.tables[noun].records.size
-  }
-
-  slice(noun: Noun): AnyRecord[] {
-    return this.tables[noun].ordered.slice()
-  }
 }
 
 /**
