@@ -205,12 +205,6 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   return app
 }
 
-/** What Node refuses before there is a request. */
-const clientFaults: Record<string, [number, string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
-}
-
 /** Whose body it is. */
 function nameOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'anyone'
@@ -231,6 +225,12 @@ const isReport = ({ agent, enrollment }: Allow) => agent === true && enrollment 
 const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
   reply.code(201)
   done()
+}
+
+/** What Node refuses before there is a request. */
+const clientFaults: Record<string, [number, string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
 
 function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders>) {
@@ -272,11 +272,6 @@ export type AppInstance = ReturnType<typeof newApp>
 
 type Level = 'debug' | 'info' | 'warn'
 
-const ready = '/api/ready'
-
-/** Whether agents call it: every few seconds, from every host. */
-const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')
-
 /**
  * Log level of each request: refusals and failures are for the operator; the audit log has what changes something. A check of
  * readiness is logged only when its answer changes.
@@ -294,3 +289,8 @@ export function createRequestLevel(): (route: string, status: number) => Level {
     return status < 400 || isOfAgents(route) ? 'debug' : 'info'
   }
 }
+
+const ready = '/api/ready'
+
+/** Whether agents call it: every few seconds, from every host. */
+const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')

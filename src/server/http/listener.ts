@@ -120,9 +120,6 @@ export function limitSockets(
   })
 }
 
-/** The same for a socket and for the TLS over it. */
-const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
-
 /**
  * Connections over which nothing has been asked yet, as browsers and HTTP pools open them in advance. Node counts them
  * as busy, so without this a stopping server would wait for them as long as it waits for requests under way.
@@ -158,6 +155,9 @@ export function trackUnusedConnections(server: Server): { close(): void } {
     },
   }
 }
+
+/** The same for a socket and for the TLS over it. */
+const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
 /** The certificate that the listener shows, over renewals. */
 export interface Serving {

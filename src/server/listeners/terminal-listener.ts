@@ -42,8 +42,6 @@ const prefix = '/ws/terminal/'
 /** Of an id; what is longer is none. */
 const longestId = 64
 
-export const isTerminalPath = (url = ''): boolean => url.startsWith(prefix)
-
 interface Entry {
   caller: UserCaller
   record: TerminalRecord
@@ -143,6 +141,8 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
     },
   }
 }
+
+export const isTerminalPath = (url = ''): boolean => url.startsWith(prefix)
 
 function afterOf(text: string | null): number | null {
   if (text === null) return null

@@ -31,6 +31,11 @@ export interface Counted {
   shared(): SharedLoad | null
 }
 
+/** A server on a store that several share. */
+interface SharedLoad extends Standing {
+  hasFault: boolean
+}
+
 /** Registers what is looked at when a scrape asks for it. */
 export function registerGauges(registry: Registry, counted: Counted): void {
   const { gauge, gauges } = lookedAt(registry)
@@ -80,11 +85,6 @@ export function registerGauges(registry: Registry, counted: Counted): void {
     () => counted.deliveries(),
   )
   registerShared(registry, () => counted.shared())
-}
-
-/** A server on a store that several share. */
-interface SharedLoad extends Standing {
-  hasFault: boolean
 }
 
 /** Registers what there is to see of one server among several; `look` answers null where it has its store to itself. */
@@ -138,19 +138,6 @@ type Series = Readonly<Record<string, number>>
 /** Milliseconds to wait for a gauge: half of Prometheus' default `scrape_timeout`. */
 const longestLook = 5_000
 
-/** Answers null if the store is away or slow, so that the scrape can report that. */
-async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
-  const looked = new AbortController()
-  try {
-    return await Promise.race([look(), delay(patience, null, { signal: looked.signal })])
-  } catch (error) {
-    if (error instanceof RsmError && error.code === 'unavailable') return null
-    throw error
-  } finally {
-    looked.abort()
-  }
-}
-
 /** Gauges of a registry that are looked at when a scrape asks for them. */
 export function lookedAt(registry: Registry, patience = longestLook) {
   const registers = [registry]
@@ -179,5 +166,18 @@ export function lookedAt(registry: Registry, patience = longestLook) {
           for (const [series, value] of Object.entries(all ?? {})) this.set({ [label]: series }, value)
         },
       }),
+  }
+}
+
+/** Answers null if the store is away or slow, so that the scrape can report that. */
+async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
+  const looked = new AbortController()
+  try {
+    return await Promise.race([look(), delay(patience, null, { signal: looked.signal })])
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'unavailable') return null
+    throw error
+  } finally {
+    looked.abort()
   }
 }

@@ -14,6 +14,17 @@ const pieceBytes = 256 * 1024
 /** Milliseconds after which an answer whose reader takes nothing is ended. */
 const stalledAfter = 120_000
 
+/** The body of a request for an operation with `bytes`, to be read as it comes. @throws RsmError `media_type` */
+export function bodyOf(request: FastifyRequest): Body {
+  const { body, headers } = request
+  if (body instanceof Readable) {
+    const told = headers['content-length']
+    return { bytes: whole(body), length: told === undefined ? null : Number(told) }
+  }
+  if (headers['content-type'] !== undefined) throw new RsmError('media_type', notBytes)
+  return { bytes: Readable.from([]), length: 0 }
+}
+
 /** What comes of a body; an end before its end is its sender's fault. */
 async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
@@ -26,17 +37,6 @@ async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arra
   }
 }
 
-/** The body of a request for an operation with `bytes`, to be read as it comes. @throws RsmError `media_type` */
-export function bodyOf(request: FastifyRequest): Body {
-  const { body, headers } = request
-  if (body instanceof Readable) {
-    const told = headers['content-length']
-    return { bytes: whole(body), length: told === undefined ? null : Number(told) }
-  }
-  if (headers['content-type'] !== undefined) throw new RsmError('media_type', notBytes)
-  return { bytes: Readable.from([]), length: 0 }
-}
-
 interface Sendable {
   readonly size: number
   readonly sha256: string
@@ -45,6 +45,47 @@ interface Sendable {
   /** Is told up to where it has gone. */
   readonly sent?: (bytes: number) => void
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
+}
+
+/** Sends a file, or the part of it that Range names (RFC 9110 §14), no faster than it is read. Rejects as `read` does at its first piece. */
+export async function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { size, sha256, type, rate, sent, read }: Sendable,
+): Promise<FastifyReply> {
+  const etag = `"${sha256}"`
+  const condition = request.headers['if-range']
+  const range = condition === undefined || condition === etag ? rangeOf(request.headers.range, size) : null
+  const { first, last } = range === 'unsatisfiable' || range === null ? { first: 0, last: size - 1 } : range
+  const isWhole = request.method !== 'HEAD' && range !== 'unsatisfiable'
+  const leave = new AbortController()
+  reply.raw.once('close', () => leave.abort())
+  let at = first
+  const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal, (bytes) => {
+    at += bytes
+    sent?.(at)
+  })
+  const head = await begun.next().catch((error: unknown) => {
+    if (leave.signal.aborted) return null
+    throw error
+  })
+  // A reader that has gone while it waited needs no answer.
+  if (head === null) return reply.hijack()
+  const bytes = resumed(head, begun)
+  reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-store', etag }).type(type)
+  if (range === 'unsatisfiable')
+    return reply.code(416).header('content-range', `bytes */${size}`).send(Readable.from([]))
+  if (range !== null) reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`)
+  reply.header('content-length', last - first + 1)
+  if (!isWhole) return reply.send(Readable.from([]))
+  reply.raw.setTimeout(stalledAfter, () => reply.raw.destroy())
+  // What is audited goes through the hooks that write the entry.
+  if (request.routeOptions.config.operation?.audit)
+    return reply.send(Readable.from(copies(bytes), { objectMode: false, highWaterMark: pieceBytes }))
+  reply.hijack()
+  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+  void writeAll(reply.raw, bytes)
+  return reply
 }
 
 async function* even(
@@ -91,47 +132,6 @@ async function writeAll(raw: ServerResponse, bytes: AsyncIterable<Uint8Array>): 
     // A reader that has gone needs no answer; one whose answer is cut here asks for the rest, and is told why there is none.
     raw.destroy()
   }
-}
-
-/** Sends a file, or the part of it that Range names (RFC 9110 §14), no faster than it is read. Rejects as `read` does at its first piece. */
-export async function sendBytes(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { size, sha256, type, rate, sent, read }: Sendable,
-): Promise<FastifyReply> {
-  const etag = `"${sha256}"`
-  const condition = request.headers['if-range']
-  const range = condition === undefined || condition === etag ? rangeOf(request.headers.range, size) : null
-  const { first, last } = range === 'unsatisfiable' || range === null ? { first: 0, last: size - 1 } : range
-  const isWhole = request.method !== 'HEAD' && range !== 'unsatisfiable'
-  const leave = new AbortController()
-  reply.raw.once('close', () => leave.abort())
-  let at = first
-  const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal, (bytes) => {
-    at += bytes
-    sent?.(at)
-  })
-  const head = await begun.next().catch((error: unknown) => {
-    if (leave.signal.aborted) return null
-    throw error
-  })
-  // A reader that has gone while it waited needs no answer.
-  if (head === null) return reply.hijack()
-  const bytes = resumed(head, begun)
-  reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-store', etag }).type(type)
-  if (range === 'unsatisfiable')
-    return reply.code(416).header('content-range', `bytes */${size}`).send(Readable.from([]))
-  if (range !== null) reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`)
-  reply.header('content-length', last - first + 1)
-  if (!isWhole) return reply.send(Readable.from([]))
-  reply.raw.setTimeout(stalledAfter, () => reply.raw.destroy())
-  // What is audited goes through the hooks that write the entry.
-  if (request.routeOptions.config.operation?.audit)
-    return reply.send(Readable.from(copies(bytes), { objectMode: false, highWaterMark: pieceBytes }))
-  reply.hijack()
-  reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
-  void writeAll(reply.raw, bytes)
-  return reply
 }
 
 /** Bytes of bodies after which the memory of those that have passed is freed; V8 would let four times as many wait. */

@@ -20,6 +20,31 @@ import * as totp from '../../../core/protocol/http/users.ts'
 import * as users from '../../../core/protocol/http/users.ts'
 import * as webhooks from '../../../core/protocol/http/webhooks.ts'
 
+/** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
+const modules: readonly object[] = [
+  agent,
+  audit,
+  clusters,
+  common,
+  enrollments,
+  events,
+  files,
+  hostAgent,
+  hosts,
+  logs,
+  schedules,
+  scripts,
+  server,
+  servers,
+  tasks,
+  terminals,
+  sessions,
+  tokens,
+  totp,
+  users,
+  webhooks,
+]
+
 /** The schemas of the document that have a name, and how the others refer to them. */
 export interface Components {
   /** As the document says it; what has a name becomes a reference and is kept in `schemas`. */
@@ -27,23 +52,23 @@ export interface Components {
   schemas: Record<string, Schema>
 }
 
-/** What other tools do not know, in words that they do: formats of ours, and objects whose names follow a pattern. */
-function inStandardWords(schema: Schema): Schema {
-  const { format, pattern, patternProperties, additionalProperties, ...rest } = schema
-  const words: Record<string, unknown> = { ...rest }
-  if (schema.enum?.every((value) => typeof value === 'string')) words['type'] = 'string'
-  if (format === 'ip') words['description'] = schema.description ?? 'An IPv4 or IPv6 address.'
-  else if (format !== undefined && format !== 'not-blank') words['format'] = format
-  if (format === 'not-blank') words['pattern'] = pattern?.replace(/^\^/, '^(?=[\\s\\S]*\\S)') ?? '\\S'
-  else if (pattern !== undefined) words['pattern'] = pattern
-  const [names, values] = Object.entries(patternProperties ?? {})[0] ?? []
-  if (names === undefined || values === undefined) {
-    if (additionalProperties !== undefined) words['additionalProperties'] = additionalProperties
-    return words
-  }
-  words['additionalProperties'] = values
-  if (names !== '^.*$') words['propertyNames'] = { pattern: names }
-  return words
+/** A JSON Schema of draft 2020-12, as far as the schemas of ours use it. */
+export interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly description?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly examples?: readonly unknown[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly patternProperties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: boolean | Schema
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly propertyNames?: Schema
 }
 
 export function createComponents(): Components {
@@ -75,30 +100,24 @@ export function createComponents(): Components {
   return { refer, schemas }
 }
 
-/** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
-const modules: readonly object[] = [
-  agent,
-  audit,
-  clusters,
-  common,
-  enrollments,
-  events,
-  files,
-  hostAgent,
-  hosts,
-  logs,
-  schedules,
-  scripts,
-  server,
-  servers,
-  tasks,
-  terminals,
-  sessions,
-  tokens,
-  totp,
-  users,
-  webhooks,
-]
+/** What other tools do not know, in words that they do: formats of ours, and objects whose names follow a pattern. */
+function inStandardWords(schema: Schema): Schema {
+  const { format, pattern, patternProperties, additionalProperties, ...rest } = schema
+  const words: Record<string, unknown> = { ...rest }
+  if (schema.enum?.every((value) => typeof value === 'string')) words['type'] = 'string'
+  if (format === 'ip') words['description'] = schema.description ?? 'An IPv4 or IPv6 address.'
+  else if (format !== undefined && format !== 'not-blank') words['format'] = format
+  if (format === 'not-blank') words['pattern'] = pattern?.replace(/^\^/, '^(?=[\\s\\S]*\\S)') ?? '\\S'
+  else if (pattern !== undefined) words['pattern'] = pattern
+  const [names, values] = Object.entries(patternProperties ?? {})[0] ?? []
+  if (names === undefined || values === undefined) {
+    if (additionalProperties !== undefined) words['additionalProperties'] = additionalProperties
+    return words
+  }
+  words['additionalProperties'] = values
+  if (names !== '^.*$') words['propertyNames'] = { pattern: names }
+  return words
+}
 
 /** Objects, enumerations and alternatives deserve a name in a client; a text with a bound, or null, does not. */
 const worthNaming = ({ type, anyOf = [] }: Schema): boolean =>
@@ -128,25 +147,6 @@ function pageName({ properties }: Schema, names: ReadonlyMap<Schema, string>): s
   const item = properties?.['totalElements'] === undefined ? undefined : properties['content']?.items
   const name = item === undefined ? undefined : names.get(item)
   return name === undefined ? undefined : `${name}Page`
-}
-
-/** A JSON Schema of draft 2020-12, as far as the schemas of ours use it. */
-export interface Schema {
-  readonly $ref?: string
-  readonly type?: string
-  readonly format?: string
-  readonly pattern?: string
-  readonly description?: string
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
-  readonly examples?: readonly unknown[]
-  readonly required?: readonly string[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly patternProperties?: Readonly<Record<string, Schema>>
-  readonly additionalProperties?: boolean | Schema
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
-  readonly propertyNames?: Schema
 }
 
 function isSchema(value: unknown): value is Schema {

@@ -25,8 +25,39 @@ const pathParameters: Record<string, { schema: Schema; description: string }> = 
   file: { schema: Type.String(), description: 'The name of a file of the page' },
 }
 
-/** `/api/hosts/:id` as OpenAPI writes it. */
-export const templated = (url: string): string => url.replaceAll(/:(\w+)/g, '{$1}')
+/** Bytes as they are, read as they come. */
+const bytesBody = {
+  required: false,
+  content: {
+    'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } },
+  },
+}
+
+const entityTag = { ETag: { description: 'Names these bytes (RFC 9110 §8.8.3)', schema: { type: 'string' } } }
+
+/** What the document says of one operation, and which errors it can answer. */
+export function describeOperation(
+  routed: RoutedOperation,
+  components: Components,
+): { description: object; errors: ResponseErrorCode[] } {
+  const { url, operation } = routed
+  const { id, tag, summary, allow, body, bytes, audit } = operation
+  const errors = errorCodes(url, operation)
+  const parameters = parametersOf(routed, components)
+  const audited = audit ? ` Leaves \`${audit.action}\` in the audit log.` : ''
+  const description = {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description: callers(allow) + audited,
+    security: allow.open ? [] : [{ token: [] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: requestBody(body, components) }),
+    ...(bytes && { requestBody: bytesBody }),
+    responses: { ...success(operation, components), ...errorReferences(errors) },
+  }
+  return { description, errors }
+}
 
 function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperation, { refer }: Components) {
   const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name = '']) => {
@@ -54,21 +85,6 @@ function parametersOf({ url, operation: { query, headers = {} } }: RoutedOperati
   return [...inPath, ...inQuery, ...inHeader]
 }
 
-function requestBody(body: Schema, { refer }: Components): object {
-  return {
-    required: (body.required ?? []).length > 0,
-    content: { 'application/json': { schema: refer(body), example: exampleOf(body) } },
-  }
-}
-
-/** Bytes as they are, read as they come. */
-const bytesBody = {
-  required: false,
-  content: {
-    'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } },
-  },
-}
-
 /** Who may call, in words (contract §2). */
 function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
   if (open) return 'Open to all: takes no token.'
@@ -87,38 +103,10 @@ function callers({ open, users, anyUser, session, lasting, agent, enrollment }: 
   return `For ${who.join('; ')}.`
 }
 
-/** What the document says of one operation, and which errors it can answer. */
-export function describeOperation(
-  routed: RoutedOperation,
-  components: Components,
-): { description: object; errors: ResponseErrorCode[] } {
-  const { url, operation } = routed
-  const { id, tag, summary, allow, body, bytes, audit } = operation
-  const errors = errorCodes(url, operation)
-  const parameters = parametersOf(routed, components)
-  const audited = audit ? ` Leaves \`${audit.action}\` in the audit log.` : ''
-  const description = {
-    operationId: id,
-    tags: [tag],
-    summary,
-    description: callers(allow) + audited,
-    security: allow.open ? [] : [{ token: [] }],
-    ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: requestBody(body, components) }),
-    ...(bytes && { requestBody: bytesBody }),
-    responses: { ...success(operation, components), ...errorReferences(errors) },
-  }
-  return { description, errors }
-}
-
-const entityTag = { ETag: { description: 'Names these bytes (RFC 9110 §8.8.3)', schema: { type: 'string' } } }
-
-function eventsSchema(events: Readonly<Record<string, Schema>>, { refer }: Components): object {
-  const properties = Object.entries(events).map(([name, data]) => [name, refer(data)] as const)
+function requestBody(body: Schema, { refer }: Components): object {
   return {
-    type: 'object',
-    description: 'Of one event: its name, and its `data`.',
-    properties: Object.fromEntries(properties),
+    required: (body.required ?? []).length > 0,
+    content: { 'application/json': { schema: refer(body), example: exampleOf(body) } },
   }
 }
 
@@ -159,3 +147,15 @@ function success(declared: Operation, components: Components): Record<string, ob
     }),
   }
 }
+
+function eventsSchema(events: Readonly<Record<string, Schema>>, { refer }: Components): object {
+  const properties = Object.entries(events).map(([name, data]) => [name, refer(data)] as const)
+  return {
+    type: 'object',
+    description: 'Of one event: its name, and its `data`.',
+    properties: Object.fromEntries(properties),
+  }
+}
+
+/** `/api/hosts/:id` as OpenAPI writes it. */
+export const templated = (url: string): string => url.replaceAll(/:(\w+)/g, '{$1}')
