@@ -11,60 +11,6 @@ import { ended, isCutShort } from './terminal-end.ts'
 /** Milliseconds between looks for sessions that nobody has: most are taken up by the server that their agent links to. */
 const lookEvery = 30_000
 
-const isNamedBy = (link: AgentLink, id: string): boolean =>
-  link.hello?.terminals?.some(({ sessionId }) => sessionId === id) === true
-
-/** A terminal of this server and the agent of its host, which has linked: either goes on with what the other one has. */
-export function meet(terminal: LiveTerminal, link: AgentLink): void {
-  if (isNamedBy(link, terminal.record.id)) terminal.linked(link)
-  else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))
-}
-
-/**
- * The terminal as this server has it. Null where it has none, or has it no more: another server has taken it up while this
- * one was away past its lease, so that it is let go here. Throws where the store can't be asked.
- */
-export async function kept(state: TerminalsState, id: string): Promise<LiveTerminal | null> {
-  const { terminals, openings, saving, ownership, member, log } = state
-  const terminal = terminals.get(id)
-  if (!terminal || terminal.end || openings.has(id)) return terminal ?? null
-  if (await ownership.holds(member, id)) return terminals.get(id) ?? null
-  // Two may have asked at once.
-  if (terminals.get(id) === terminal) {
-    log.info({ sessionId: id }, 'a terminal session continues on another server')
-    terminals.delete(id)
-    saving.forget(terminal)
-    terminal.suspend('the session continues on another server')
-    // What it has not written yet the agent sends again.
-    void terminal.recording?.end().catch(() => undefined)
-  }
-  return null
-}
-
-/** It may be on its way from one server to another. */
-export const elsewhere = (id: string): RsmError =>
-  new RsmError('unavailable', `The server of terminal session ${id} cannot be reached just now`, {
-    retryAfter: 1,
-  })
-
-/** Goes on with a session that no server has, where the agent of its host is linked here too. */
-async function goOn(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
-  const { id, hostId } = record
-  if (state.leaving.has(id) || (await state.ownership.claim(state.member, [id])).length === 0)
-    throw elsewhere(id)
-  const terminal = await takeUp(state, record)
-  const link = state.agents.get(hostId)
-  if (link && !terminal.end) meet(terminal, link)
-  return terminal
-}
-
-/** Whether its program has ended so lately that a client which lost its connection may still come back (contract §7). */
-export function isAwaited({ clock, letGo }: TerminalsState, record: TerminalRecord): boolean {
-  const { id, status, endedAt, recorded } = record
-  if (status === 'OPEN' || isCutShort(record) || !recorded || letGo.has(id)) return false
-  return clock.now() - Date.parse(endedAt ?? '') <= reattachWindow
-}
-
 /**
  * Goes on with an open session, as `find` finds it, or tells the rest of one that is awaited; null where there is none.
  * Whoever asks meanwhile waits for the same.
@@ -112,26 +58,48 @@ export const adoptRegularly = (state: TerminalsState): Repeated =>
   )
 
 /**
- * Has what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
- * its recording is whole. Null where the recording is not, as it came to its bound or can't be read. Errors: `unavailable` while
- * the store can't be reached: the client asks again.
+ * The terminal as this server has it. Null where it has none, or has it no more: another server has taken it up while this
+ * one was away past its lease, so that it is let go here. Throws where the store can't be asked.
  */
-async function recallEnded(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal | null> {
-  const { clock, events, log, recordings, terminals } = state
-  const { id, exitCode, signal, reason } = record
-  const terminal = new LiveTerminal(record, null, clock, events)
-  const recall = (sequence: number, json: string) => terminal.recall(sequence, json)
-  try {
-    const { state: recorded } = await readRecorded(recordings.content(id), recall)
-    if (recorded.isFull) return null
-  } catch (error) {
-    if (mendable(error)) throw error
-    log.warn({ err: error, sessionId: id }, 'the rest of a terminal session could not be read')
-    return null
+export async function kept(state: TerminalsState, id: string): Promise<LiveTerminal | null> {
+  const { terminals, openings, saving, ownership, member, log } = state
+  const terminal = terminals.get(id)
+  if (!terminal || terminal.end || openings.has(id)) return terminal ?? null
+  if (await ownership.holds(member, id)) return terminals.get(id) ?? null
+  // Two may have asked at once.
+  if (terminals.get(id) === terminal) {
+    log.info({ sessionId: id }, 'a terminal session continues on another server')
+    terminals.delete(id)
+    saving.forget(terminal)
+    terminal.suspend('the session continues on another server')
+    // What it has not written yet the agent sends again.
+    void terminal.recording?.end().catch(() => undefined)
   }
-  terminal.hadEnded({ exitCode, signal, reason })
-  terminals.set(id, terminal)
+  return null
+}
+
+/** It may be on its way from one server to another. */
+export const elsewhere = (id: string): RsmError =>
+  new RsmError('unavailable', `The server of terminal session ${id} cannot be reached just now`, {
+    retryAfter: 1,
+  })
+
+/** Goes on with a session that no server has, where the agent of its host is linked here too. */
+async function goOn(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
+  const { id, hostId } = record
+  if (state.leaving.has(id) || (await state.ownership.claim(state.member, [id])).length === 0)
+    throw elsewhere(id)
+  const terminal = await takeUp(state, record)
+  const link = state.agents.get(hostId)
+  if (link && !terminal.end) meet(terminal, link)
   return terminal
+}
+
+/** Whether its program has ended so lately that a client which lost its connection may still come back (contract §7). */
+export function isAwaited({ clock, letGo }: TerminalsState, record: TerminalRecord): boolean {
+  const { id, status, endedAt, recorded } = record
+  if (status === 'OPEN' || isCutShort(record) || !recorded || letGo.has(id)) return false
+  return clock.now() - Date.parse(endedAt ?? '') <= reattachWindow
 }
 
 /**
@@ -158,3 +126,35 @@ async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<Li
   terminals.set(id, terminal)
   return terminal
 }
+
+/**
+ * Has what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
+ * its recording is whole. Null where the recording is not, as it came to its bound or can't be read. Errors: `unavailable` while
+ * the store can't be reached: the client asks again.
+ */
+async function recallEnded(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal | null> {
+  const { clock, events, log, recordings, terminals } = state
+  const { id, exitCode, signal, reason } = record
+  const terminal = new LiveTerminal(record, null, clock, events)
+  const recall = (sequence: number, json: string) => terminal.recall(sequence, json)
+  try {
+    const { state: recorded } = await readRecorded(recordings.content(id), recall)
+    if (recorded.isFull) return null
+  } catch (error) {
+    if (mendable(error)) throw error
+    log.warn({ err: error, sessionId: id }, 'the rest of a terminal session could not be read')
+    return null
+  }
+  terminal.hadEnded({ exitCode, signal, reason })
+  terminals.set(id, terminal)
+  return terminal
+}
+
+/** A terminal of this server and the agent of its host, which has linked: either goes on with what the other one has. */
+export function meet(terminal: LiveTerminal, link: AgentLink): void {
+  if (isNamedBy(link, terminal.record.id)) terminal.linked(link)
+  else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))
+}
+
+const isNamedBy = (link: AgentLink, id: string): boolean =>
+  link.hello?.terminals?.some(({ sessionId }) => sessionId === id) === true

@@ -15,35 +15,8 @@ import { LiveTerminal } from './terminal.ts'
 /** How long an agent may take to open a terminal. */
 const openWait = 15_000
 
-/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a terminal that lives. */
-export function sendOpen(
-  { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
-  link: AgentLink,
-  { record, host: { input } }: LiveTerminal,
-  after?: number,
-): boolean {
-  const { id: sessionId, cols, rows, runAs, shell, term, trueColor, command, noStdin } = record
-  const linkId = link.hello?.linkId
-  const payload: Omit<TerminalOpen, 'expiry' | 'signature' | 'keyId'> = {
-    sessionId,
-    cols,
-    rows,
-    ...(runAs === null ? {} : { runAs }),
-    ...(shell === null ? {} : { shell }),
-    ...(term === null ? {} : { term }),
-    ...(trueColor ? { trueColor } : {}),
-    ...(command === null ? {} : { command }),
-    ...(noStdin ? { noStdin } : {}),
-    ...(after === undefined ? {} : { after }),
-    inputKey: input.offer(),
-    ...(linkId === undefined ? {} : { linkId }),
-  }
-  const expiry = isoTime(clock.now() + signatureLife)
-  return link.send('TERMINAL_OPEN', keys.sign('TERMINAL_OPEN', link.agentId, payload, expiry))
-}
-
-export const lostLink = (hostname: string): RsmError =>
-  new RsmError('conflict', `${hostname} lost its link while it was to open a terminal; try again`)
+/** Terminals that are open at once: of one user, on one host, on this server. */
+const most = { user: 50, host: 64, server: 1000 } as const
 
 /** Opens terminals: recording and record first, then the host. What its host does not open leaves nothing behind. */
 export function createOpener(state: TerminalsState) {
@@ -118,8 +91,35 @@ export function createOpener(state: TerminalsState) {
   }
 }
 
-/** Terminals that are open at once: of one user, on one host, on this server. */
-const most = { user: 50, host: 64, server: 1000 } as const
+/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a terminal that lives. */
+export function sendOpen(
+  { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
+  link: AgentLink,
+  { record, host: { input } }: LiveTerminal,
+  after?: number,
+): boolean {
+  const { id: sessionId, cols, rows, runAs, shell, term, trueColor, command, noStdin } = record
+  const linkId = link.hello?.linkId
+  const payload: Omit<TerminalOpen, 'expiry' | 'signature' | 'keyId'> = {
+    sessionId,
+    cols,
+    rows,
+    ...(runAs === null ? {} : { runAs }),
+    ...(shell === null ? {} : { shell }),
+    ...(term === null ? {} : { term }),
+    ...(trueColor ? { trueColor } : {}),
+    ...(command === null ? {} : { command }),
+    ...(noStdin ? { noStdin } : {}),
+    ...(after === undefined ? {} : { after }),
+    inputKey: input.offer(),
+    ...(linkId === undefined ? {} : { linkId }),
+  }
+  const expiry = isoTime(clock.now() + signatureLife)
+  return link.send('TERMINAL_OPEN', keys.sign('TERMINAL_OPEN', link.agentId, payload, expiry))
+}
+
+export const lostLink = (hostname: string): RsmError =>
+  new RsmError('conflict', `${hostname} lost its link while it was to open a terminal; try again`)
 
 /** The host and agent that a terminal is opened on; `conflict` says why it can't be. */
 function refuseWithout(

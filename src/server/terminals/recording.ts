@@ -10,6 +10,9 @@ const nearlyFull = 0.9
 const fullNotice = (continuesUnrecorded: boolean) =>
   `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
 
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the terminal. */
+const fullMark: string = JSON.stringify('full')
+
 export interface RecordingEvents {
   /** More of it is stored. */
   written(): void
@@ -210,9 +213,6 @@ export async function beginRecording(
   }
 }
 
-/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the terminal. */
-const fullMark: string = JSON.stringify('full')
-
 /** What a recording that was not ended tells of its terminal. */
 interface Recorded {
   /** Where it goes on: bytes of its whole lines, seconds of its last event, and the last output's sequence. */
@@ -225,22 +225,6 @@ const eventLine = /^\[(?<seconds>\d+\.\d+), "(?<code>[orm])", (?<json>".*")\]$/
 const sizeText = /^"(\d+)x(\d+)"$/
 const sequenceText = /^"sequence (\d+)"$/
 const newline = 10
-
-/** Lines that a newline ends, with the offset after it. */
-async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<{ line: Buffer; end: number }> {
-  let rest: Buffer = Buffer.alloc(0)
-  let offset = 0
-  for await (const chunk of content) {
-    const bytes = Buffer.concat([rest, chunk])
-    let from = 0
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, from)) {
-      yield { line: bytes.subarray(from, end), end: offset + end + 1 }
-      from = end + 1
-    }
-    rest = bytes.subarray(from)
-    offset += from
-  }
-}
 
 /** Reads a recording as a crash may have left it, and tells `output` of each output in it. The first line is the header. */
 export async function readRecorded(
@@ -265,4 +249,20 @@ export async function readRecorded(
     if (code === 'o' && !state.isFull) output(++state.sequence, json)
   }
   return { state, size }
+}
+
+/** Lines that a newline ends, with the offset after it. */
+async function* linesOf(content: AsyncIterable<Buffer>): AsyncGenerator<{ line: Buffer; end: number }> {
+  let rest: Buffer = Buffer.alloc(0)
+  let offset = 0
+  for await (const chunk of content) {
+    const bytes = Buffer.concat([rest, chunk])
+    let from = 0
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, from)) {
+      yield { line: bytes.subarray(from, end), end: offset + end + 1 }
+      from = end + 1
+    }
+    rest = bytes.subarray(from)
+    offset += from
+  }
 }

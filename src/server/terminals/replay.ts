@@ -15,12 +15,6 @@ const mostCharacters = 4 * 1024 * 1024
 /** … nor does one that sends more frames than there are bytes in that. */
 const mostFrames = 512 * 1024
 
-export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
-
-/** A short part of what a socket has read would keep all of that in memory. */
-const compact = (json: Uint8Array): Uint8Array =>
-  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
-
 /** The last output of a terminal, in order: what a client that returns has missed, and what a new one begins with. */
 export class Replay {
   /** The last sequence that came; -1 before any. */
@@ -83,6 +77,12 @@ export class Replay {
     this.#head = 0
   }
 }
+
+export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
+
+/** A short part of what a socket has read would keep all of that in memory. */
+const compact = (json: Uint8Array): Uint8Array =>
+  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024

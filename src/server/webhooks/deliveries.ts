@@ -27,6 +27,9 @@ const retryAfter = 5_000
 /** Milliseconds between looks at which hosts are offline, at most. */
 const hostsEvery = 5_000
 
+/** Milliseconds from the beginning of one try to that of the next, of all webhooks: a storm of events leaves the loop to tasks. */
+const between = 5
+
 interface Parts {
   readonly store: Store
   readonly webhookEvents: WebhookEvents
@@ -206,9 +209,6 @@ export function createDeliveries(parts: Parts): Deliveries {
     },
   }
 }
-
-/** Milliseconds from the beginning of one try to that of the next, of all webhooks: a storm of events leaves the loop to tasks. */
-const between = 5
 
 /** Answers what resolves when the next try may begin. */
 function createPace(): () => Promise<void> {

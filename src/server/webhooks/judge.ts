@@ -32,40 +32,6 @@ const wrapping = [ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), ipaddr.IPv6.parseCIDR(
 /** All that is given out for global unicast (RFC 4291 §2.4, IANA). */
 const globalSix = ipaddr.IPv6.parseCIDR('2000::/3')
 
-function unwrapped(address: Address): Address {
-  if (!(address instanceof ipaddr.IPv6) || !wrapping.some((range) => address.match(range))) return address
-  return new ipaddr.IPv4(address.toByteArray().slice(-4))
-}
-
-const isIn = (address: Address, [network, bits]: Network): boolean =>
-  address.kind() === network.kind() && (address as ipaddr.IPv4).match([network, bits])
-
-const isGlobal = (address: Address): boolean =>
-  address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(globalSix))
-
-/** @throws RsmError `usage` for what is neither an address nor a network. */
-function networkOf(text: string): Network {
-  const trimmed = text.trim()
-  try {
-    if (trimmed.includes('/')) return ipaddr.parseCIDR(trimmed)
-    // The library reads 10 as 0.0.0.10.
-    if (isIP(trimmed) === 0) throw new Error('no address')
-    return [ipaddr.parse(trimmed), isIP(trimmed) === 4 ? 32 : 128]
-  } catch (cause) {
-    throw new RsmError('usage', `--webhook-allow takes an address or a network, not ${text}`, {
-      hint: 'as 10.0.0.5, 10.0.0.0/24 or 2001:db8::/64',
-      cause,
-    })
-  }
-}
-
-/** Addresses of this machine as it is now. */
-const ownAddresses = (): string[] =>
-  Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
-
-/** The host of a URL without the brackets of IPv6. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
-
 /** Errors: `usage` for an allowance that can't be read. */
 export function createJudge({ allow = [], insecure = false }: WebhookAllowance): Judge {
   const allowed = allow.map(networkOf)
@@ -101,6 +67,40 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
   }
 }
 
+/** @throws RsmError `usage` for what is neither an address nor a network. */
+function networkOf(text: string): Network {
+  const trimmed = text.trim()
+  try {
+    if (trimmed.includes('/')) return ipaddr.parseCIDR(trimmed)
+    // The library reads 10 as 0.0.0.10.
+    if (isIP(trimmed) === 0) throw new Error('no address')
+    return [ipaddr.parse(trimmed), isIP(trimmed) === 4 ? 32 : 128]
+  } catch (cause) {
+    throw new RsmError('usage', `--webhook-allow takes an address or a network, not ${text}`, {
+      hint: 'as 10.0.0.5, 10.0.0.0/24 or 2001:db8::/64',
+      cause,
+    })
+  }
+}
+
+function unwrapped(address: Address): Address {
+  if (!(address instanceof ipaddr.IPv6) || !wrapping.some((range) => address.match(range))) return address
+  return new ipaddr.IPv4(address.toByteArray().slice(-4))
+}
+
+const isIn = (address: Address, [network, bits]: Network): boolean =>
+  address.kind() === network.kind() && (address as ipaddr.IPv4).match([network, bits])
+
+const isGlobal = (address: Address): boolean =>
+  address.range() === 'unicast' && (address instanceof ipaddr.IPv4 || address.match(globalSix))
+
+/** Addresses of this machine as it is now. */
+const ownAddresses = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
+
+/** The host of a URL without the brackets of IPv6. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
+
 /** An address that was judged: the socket goes there, whatever the name says a moment later. */
 export interface JudgedAddress {
   readonly address: string
@@ -125,11 +125,6 @@ const mostWaiting = 200
 
 export const lookups = new Semaphore(mostAtOnce)
 
-async function resolved(resolve: Resolve, host: string, signal: AbortSignal): ReturnType<Resolve> {
-  if (lookups.queueLength >= mostWaiting) throw new Error(`${mostWaiting} others wait for the same`)
-  return lookups.run(() => resolve(host), signal)
-}
-
 /**
  * The addresses that a URL leads to, all of them judged. One that is refused refuses them all: which of them a client gets
  * is not for us to say. Throws an Error that says which, or that there is none. What waits to be looked up ends with `signal`.
@@ -151,4 +146,9 @@ export async function judgedAddresses(
   }
   if (found.length === 0) throw new Error(`${host} has no address`)
   return found as readonly JudgedAddress[]
+}
+
+async function resolved(resolve: Resolve, host: string, signal: AbortSignal): ReturnType<Resolve> {
+  if (lookups.queueLength >= mostWaiting) throw new Error(`${mostWaiting} others wait for the same`)
+  return lookups.run(() => resolve(host), signal)
 }

@@ -8,6 +8,25 @@ const knownInstances = 8
 /** Ended tasks of one host that are remembered: far more than an agent has executions that it has yet to report. */
 const mostEnded = 1024
 
+/** What comes in of one execution over the links of its host. */
+export interface Incoming {
+  /** Appends under way, and when the last one of them ends. */
+  writing: number
+  appended: Promise<void>
+  /** What is stored, and whether an acknowledgement of it is about to leave. */
+  storedSequence: number
+  acknowledging: boolean
+  early: EarlyEnd | null
+}
+
+/** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
+export interface EarlyEnd {
+  readonly link: AgentLink
+  readonly complete: ScriptComplete
+  /** Monotonic milliseconds when it came, or the last output since. */
+  at: number
+}
+
 /** What this server knows of a host whose agent has, or had, its link here. */
 export class HostQueue {
   link: AgentLink | null = null
@@ -68,23 +87,4 @@ export class HostQueues extends Map<number, HostQueue> {
     this.set(hostId, queue)
     return queue
   }
-}
-
-/** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
-export interface EarlyEnd {
-  readonly link: AgentLink
-  readonly complete: ScriptComplete
-  /** Monotonic milliseconds when it came, or the last output since. */
-  at: number
-}
-
-/** What comes in of one execution over the links of its host. */
-export interface Incoming {
-  /** Appends under way, and when the last one of them ends. */
-  writing: number
-  appended: Promise<void>
-  /** What is stored, and whether an acknowledgement of it is about to leave. */
-  storedSequence: number
-  acknowledging: boolean
-  early: EarlyEnd | null
 }

@@ -227,26 +227,6 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
 /** Limit of the cache of tasks, so that the ends of a large task read it once. */
 const mostKnown = 1000
 
-/** Advice for a task if a default timeout ended one of its scripts. */
-interface Hints {
-  readonly script: string | null
-  readonly verify: string | null
-  readonly rollback: string | null
-}
-
-function hintsOf(task: TaskRecord | undefined): Hints {
-  const hint = (
-    what: Pick<TaskRecord, 'timeout' | 'hasDefaultTimeout'> | null | undefined,
-    advice: string,
-  ) => (what?.hasDefaultTimeout === true ? `${what.timeout} s is the default timeout; ${advice}` : null)
-  const { gates, scheduleId } = task ?? {}
-  return {
-    script: hint(task, `give ${scheduleId === undefined ? '' : 'its schedule '}a longer one (-u)`),
-    verify: hint(gates?.verify, 'give the verify script a longer one'),
-    rollback: hint(gates?.rollback, 'give the rollback script a longer one'),
-  }
-}
-
 /** Checks the ends that agents report against the server's records of their tasks. */
 function createRefuted({ store }: Pick<EngineParts, 'store'>) {
   const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: Hints }>(mostKnown)
@@ -279,5 +259,25 @@ function createRefuted({ store }: Pick<EngineParts, 'store'>) {
       const isHere = (await store.get('files', fetchedId(taskId, hostId)))?.isComplete === true
       return isHere ? null : 'its agent reports SUCCESS, but has not sent the complete file'
     },
+  }
+}
+
+/** Advice for a task if a default timeout ended one of its scripts. */
+interface Hints {
+  readonly script: string | null
+  readonly verify: string | null
+  readonly rollback: string | null
+}
+
+function hintsOf(task: TaskRecord | undefined): Hints {
+  const hint = (
+    what: Pick<TaskRecord, 'timeout' | 'hasDefaultTimeout'> | null | undefined,
+    advice: string,
+  ) => (what?.hasDefaultTimeout === true ? `${what.timeout} s is the default timeout; ${advice}` : null)
+  const { gates, scheduleId } = task ?? {}
+  return {
+    script: hint(task, `give ${scheduleId === undefined ? '' : 'its schedule '}a longer one (-u)`),
+    verify: hint(gates?.verify, 'give the verify script a longer one'),
+    rollback: hint(gates?.rollback, 'give the rollback script a longer one'),
   }
 }

@@ -24,22 +24,6 @@ interface OutboundTask {
   fault: string | null
 }
 
-/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
-function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string | null {
-  if ((task.copy || task.fetch || task.stdin) && hello?.capabilities.files !== true)
-    return 'not started: agent too old: it takes no files; upgrade rsm on this host'
-  if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
-  if (task.runAs !== null && hello === null)
-    return 'not started: the agent of this host cannot run scripts as another user'
-  if (task.gates && hello?.capabilities.gates !== true)
-    return 'not started: the agent of this host is too old to verify or roll back what it runs; upgrade it (rsm hosts upgrade)'
-  if (!task.limits) return unfitPath(task, hostname)
-  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
-  if (missing.length === 0) return null
-  const words = missing.map((name) => limitWords[name]).join(' and ')
-  return `not started: the agent of this host cannot limit ${words}`
-}
-
 /** Sends what is marked as sent. */
 export interface Sending {
   /** What scripts are told of these hosts, by id; nothing for a base-protocol agent. */
@@ -156,6 +140,22 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
   }
 
   return { aboutHosts, sendAll }
+}
+
+/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
+function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string | null {
+  if ((task.copy || task.fetch || task.stdin) && hello?.capabilities.files !== true)
+    return 'not started: agent too old: it takes no files; upgrade rsm on this host'
+  if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
+  if (task.runAs !== null && hello === null)
+    return 'not started: the agent of this host cannot run scripts as another user'
+  if (task.gates && hello?.capabilities.gates !== true)
+    return 'not started: the agent of this host is too old to verify or roll back what it runs; upgrade it (rsm hosts upgrade)'
+  if (!task.limits) return unfitPath(task, hostname)
+  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
+  if (missing.length === 0) return null
+  const words = missing.map((name) => limitWords[name]).join(' and ')
+  return `not started: the agent of this host cannot limit ${words}`
 }
 
 /** The secret parameters of a task. Throws where they can't be opened. */

@@ -6,6 +6,11 @@ import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, TaskRunner } from './task-runner.ts'
 import { longestWait } from './unreachable.ts'
 
+const sentAway =
+  'its agent has no link now; the script may still be running there, and is LOST if nothing is heard of it'
+const waitsForPerson =
+  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine releases it'
+
 /** Looks after executions of owned tasks whose hosts are away, or linked and do not report an end. */
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, TaskRunner>) {
   const { executions, store, hints, member, clock } = parts
@@ -58,19 +63,6 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
   }
 }
 
-const sentAway =
-  'its agent has no link now; the script may still be running there, and is LOST if nothing is heard of it'
-/** `its agent is stopped; waiting up to 15 s (--queue)`. */
-function waitsFor(fault: string | null | undefined, queueSeconds: number | null): string {
-  const why = wasStopped(fault)
-    ? 'its agent is stopped'
-    : `its agent is not connected${faultInBrackets(fault)}`
-  const seconds = longestWait(queueSeconds, fault)
-  return `${why}; waiting ${seconds === 0 ? 'for it' : `up to ${exactSpan(seconds)} (--queue)`}`
-}
-const waitsForPerson =
-  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine releases it'
-
 /** Why hosts of a task that have not ended say nothing just now, by the id of the execution: its `error` until it ends. */
 export async function notesOf(
   { executions, links, presence }: Pick<EngineParts, 'executions' | 'links' | 'presence'>,
@@ -90,4 +82,13 @@ export async function notesOf(
         [id, status === 'RUNNING' ? sentAway : waitsFor(views[at]?.says.linkFault, queueSeconds)] as const,
     ),
   ])
+}
+
+/** `its agent is stopped; waiting up to 15 s (--queue)`. */
+function waitsFor(fault: string | null | undefined, queueSeconds: number | null): string {
+  const why = wasStopped(fault)
+    ? 'its agent is stopped'
+    : `its agent is not connected${faultInBrackets(fault)}`
+  const seconds = longestWait(queueSeconds, fault)
+  return `${why}; waiting ${seconds === 0 ? 'for it' : `up to ${exactSpan(seconds)} (--queue)`}`
 }

@@ -7,6 +7,11 @@ const outputAfterCancel = 10 * 60_000
 /** Milliseconds beyond twice the longest silence after which nothing a host does keeps an execution RUNNING. */
 const lastGrace = 3600_000
 
+/** Milliseconds beyond its timeout that an execution may be silent before it is LOST (contract §4) … */
+export const silence = 10 * 60_000
+/** … or that it may be when it has no timeout. */
+const silenceWithoutTimeout = 24 * 3600_000
+
 const mayStillRun = 'it may still be running there'
 const overdue = `its agent reported no end within the timeout plus 10 minutes; ${mayStillRun}`
 const cancelIgnored = `cancelled, but its agent reported no end; ${mayStillRun}`
@@ -86,11 +91,6 @@ export class Watch {
     return this.#runsLonger((now - this.#since - lastGrace) / 2)
   }
 }
-
-/** Milliseconds beyond its timeout that an execution may be silent before it is LOST (contract §4) … */
-export const silence = 10 * 60_000
-/** … or that it may be when it has no timeout. */
-const silenceWithoutTimeout = 24 * 3600_000
 
 /** `longest`: seconds that the execution may take with all that follows on its script, 0 for any. `silent`: milliseconds since the last word. */
 export function isTooSilent(longest: number, silent: number): boolean {
