@@ -18,35 +18,6 @@ export interface Clients {
   check(request: IncomingMessage): void
 }
 
-/** An address with the port that some proxies add. */
-const withPort = /^(?:\[(?<six>[^\]]+)\]|(?<four>[\d.]+))(?::\d{1,5})?$/
-
-/** An address in its usual spelling, without the IPv6 form of an IPv4 address; null for what is no address. */
-export function canonicalAddress(text: string): string | null {
-  const { six, four } = withPort.exec(text)?.groups ?? {}
-  const address = six ?? four ?? text
-  const version = address.includes('%') ? 0 : isIP(address)
-  if (version === 0) return null
-  const { address: usual } = new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' })
-  return usual.replace(/^::ffff:(?=\d+\.)/, '')
-}
-
-/** @throws RsmError `usage` for what is neither an address nor a network. */
-function listOf(networks: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network.trim()) ?? []
-    const version = isIP(address)
-    const most = version === 4 ? 32 : 128
-    if (version === 0 || Number(bits ?? most) > most)
-      throw new RsmError('usage', `--trusted-proxy takes an address or a network, not ${network}`, {
-        hint: 'as 10.0.0.5, 10.0.0.0/24 or 2001:db8::/64',
-      })
-    list.addSubnet(address, Number(bits ?? most), version === 4 ? 'ipv4' : 'ipv6')
-  }
-  return list
-}
-
 /** Errors: `usage`, see `listOf`. */
 export function createClients(networks: readonly string[]): Clients {
   const list = listOf(networks)
@@ -106,6 +77,35 @@ export function createClients(networks: readonly string[]): Clients {
         throw unreadable('X-Forwarded-For')
     },
   }
+}
+
+/** @throws RsmError `usage` for what is neither an address nor a network. */
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network.trim()) ?? []
+    const version = isIP(address)
+    const most = version === 4 ? 32 : 128
+    if (version === 0 || Number(bits ?? most) > most)
+      throw new RsmError('usage', `--trusted-proxy takes an address or a network, not ${network}`, {
+        hint: 'as 10.0.0.5, 10.0.0.0/24 or 2001:db8::/64',
+      })
+    list.addSubnet(address, Number(bits ?? most), version === 4 ? 'ipv4' : 'ipv6')
+  }
+  return list
+}
+
+/** An address with the port that some proxies add. */
+const withPort = /^(?:\[(?<six>[^\]]+)\]|(?<four>[\d.]+))(?::\d{1,5})?$/
+
+/** An address in its usual spelling, without the IPv6 form of an IPv4 address; null for what is no address. */
+export function canonicalAddress(text: string): string | null {
+  const { six, four } = withPort.exec(text)?.groups ?? {}
+  const address = six ?? four ?? text
+  const version = address.includes('%') ? 0 : isIP(address)
+  if (version === 0) return null
+  const { address: usual } = new SocketAddress({ address, family: version === 4 ? 'ipv4' : 'ipv6' })
+  return usual.replace(/^::ffff:(?=\d+\.)/, '')
 }
 
 const unreadable = (header: string) =>

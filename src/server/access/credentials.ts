@@ -26,105 +26,26 @@ const mostAgents = 262_144
 const mostUsers = 16_384
 const forever = Number.POSITIVE_INFINITY
 
-/**
- * From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. Without
- * a promise where it is remembered: an agent's heartbeat asks this each time.
- */
-export type Credentials = (token: string) => Caller | Promise<Caller | undefined>
-
-/** What a token stands for until then, unless the records that it follows from change. */
-interface Known<C extends Caller = Caller> {
-  caller: C
-  /** Milliseconds since the epoch. */
-  until: number
-}
-
-/** Callers by token, each until a record that it follows from changes; `idOf` names that of its token or host. */
-class Remembered<C extends Caller> {
-  readonly #known: BoundedMap<string, Known<C>>
-  readonly #tokens = new Map<number, string>()
-  readonly #idOf: (caller: C) => number
-  /** What was read before the last change may be out of date. */
-  #changes = 0
-
-  constructor(idOf: (caller: C) => number, most: number) {
-    this.#idOf = idOf
-    this.#known = new BoundedMap(most, (_, { caller }) => this.#tokens.delete(idOf(caller)))
-  }
-
-  get size(): number {
-    return this.#known.size
-  }
-
-  get(token: string): Known<C> | undefined {
-    return this.#known.get(token)
-  }
-
-  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
-  async remember(token: string, looked: Promise<Known<C> | undefined>): Promise<C | undefined> {
-    const before = this.#changes
-    const found = await looked
-    if (!found || this.#changes !== before) return found?.caller
-    this.#forget(this.#idOf(found.caller))
-    this.#known.set(token, found)
-    this.#tokens.set(this.#idOf(found.caller), token)
-    return found.caller
-  }
-
-  /** Null: of any. */
-  changed(id: number | null): void {
-    if (id === null) return this.changedWhere(() => true)
-    this.#changes++
-    this.#forget(id)
-  }
-
-  changedWhere(isMeant: (caller: C) => boolean): void {
-    this.#changes++
-    for (const { caller } of this.#known.values()) if (isMeant(caller)) this.#forget(this.#idOf(caller))
-  }
-
-  #forget(id: number): void {
-    const token = this.#tokens.get(id)
-    if (token === undefined) return
-    this.#tokens.delete(id)
-    this.#known.delete(token)
-  }
-}
-
-/** Until when a token lasts if it is not used again: until it expires or, as a session, until it was unused for too long. Milliseconds since the epoch. */
-export function lastsUntil({ kind, expiresAt, lastUsedAt }: TokenRecord): number {
-  const expires = Date.parse(expiresAt)
-  return kind === 'session' ? Math.min(expires, Date.parse(lastUsedAt) + sessionIdle) : expires
-}
-
-export const isLive = (token: TokenRecord, now: number): boolean => now < lastsUntil(token)
-
-/** A full disk refuses this note, but not what goes on: reads and heartbeats (reliability F04). */
-async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Promise<void> {
-  if (store.readOnlyReason !== null) return
-  await store.transact(work).catch((error: unknown) => {
-    if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
-  })
-}
-
-/** Writes down that a token is in use. */
-export async function noteUse(store: Store, tokenId: number, now: number): Promise<void> {
-  const token = await store.get('tokens', tokenId)
-  if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity) return
-  await noted(store, async (tx) => {
-    const current = await tx.get('tokens', tokenId)
-    if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
-  })
-}
-
 /** Seconds. */
 const retryAfter = 2
 /** Attempts of agents per second that a server refuses at little cost. */
 const cheapRefusals = 200
 
-/** Retry-After for each of `count` agents, in seconds, so that refusals do not keep the server busy. */
-const agentRetryAfter = (count: number): number =>
-  Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / cheapRefusals)))
+/** What each kind of bearer token begins with (contract §2). */
+const tokenPrefixes = {
+  session: 'rsm_ses_',
+  personal: 'rsm_pat_',
+  agent: 'rsm_agt_',
+  enrollment: 'rsm_enr_',
+} as const
+type TokenKind = keyof typeof tokenPrefixes
+const kinds = Object.entries(tokenPrefixes) as [TokenKind, string][]
+
+/**
+ * From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. Without
+ * a promise where it is remembered: an agent's heartbeat asks this each time.
+ */
+export type Credentials = (token: string) => Caller | Promise<Caller | undefined>
 
 /** `isCurrent`: whether what is remembered still follows the records; else each token is `unavailable`. */
 export function createCredentials(
@@ -204,15 +125,94 @@ export function createCredentials(
   }
 }
 
-/** What each kind of bearer token begins with (contract §2). */
-const tokenPrefixes = {
-  session: 'rsm_ses_',
-  personal: 'rsm_pat_',
-  agent: 'rsm_agt_',
-  enrollment: 'rsm_enr_',
-} as const
-type TokenKind = keyof typeof tokenPrefixes
-const kinds = Object.entries(tokenPrefixes) as [TokenKind, string][]
+/** What a token stands for until then, unless the records that it follows from change. */
+interface Known<C extends Caller = Caller> {
+  caller: C
+  /** Milliseconds since the epoch. */
+  until: number
+}
+
+/** Callers by token, each until a record that it follows from changes; `idOf` names that of its token or host. */
+class Remembered<C extends Caller> {
+  readonly #known: BoundedMap<string, Known<C>>
+  readonly #tokens = new Map<number, string>()
+  readonly #idOf: (caller: C) => number
+  /** What was read before the last change may be out of date. */
+  #changes = 0
+
+  constructor(idOf: (caller: C) => number, most: number) {
+    this.#idOf = idOf
+    this.#known = new BoundedMap(most, (_, { caller }) => this.#tokens.delete(idOf(caller)))
+  }
+
+  get size(): number {
+    return this.#known.size
+  }
+
+  get(token: string): Known<C> | undefined {
+    return this.#known.get(token)
+  }
+
+  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
+  async remember(token: string, looked: Promise<Known<C> | undefined>): Promise<C | undefined> {
+    const before = this.#changes
+    const found = await looked
+    if (!found || this.#changes !== before) return found?.caller
+    this.#forget(this.#idOf(found.caller))
+    this.#known.set(token, found)
+    this.#tokens.set(this.#idOf(found.caller), token)
+    return found.caller
+  }
+
+  /** Null: of any. */
+  changed(id: number | null): void {
+    if (id === null) return this.changedWhere(() => true)
+    this.#changes++
+    this.#forget(id)
+  }
+
+  changedWhere(isMeant: (caller: C) => boolean): void {
+    this.#changes++
+    for (const { caller } of this.#known.values()) if (isMeant(caller)) this.#forget(this.#idOf(caller))
+  }
+
+  #forget(id: number): void {
+    const token = this.#tokens.get(id)
+    if (token === undefined) return
+    this.#tokens.delete(id)
+    this.#known.delete(token)
+  }
+}
+
+/** Retry-After for each of `count` agents, in seconds, so that refusals do not keep the server busy. */
+const agentRetryAfter = (count: number): number =>
+  Math.min(longestBackoff / 1000, Math.max(retryAfter, Math.ceil(count / cheapRefusals)))
+
+/** Until when a token lasts if it is not used again: until it expires or, as a session, until it was unused for too long. Milliseconds since the epoch. */
+export function lastsUntil({ kind, expiresAt, lastUsedAt }: TokenRecord): number {
+  const expires = Date.parse(expiresAt)
+  return kind === 'session' ? Math.min(expires, Date.parse(lastUsedAt) + sessionIdle) : expires
+}
+
+export const isLive = (token: TokenRecord, now: number): boolean => now < lastsUntil(token)
+
+/** Writes down that a token is in use. */
+export async function noteUse(store: Store, tokenId: number, now: number): Promise<void> {
+  const token = await store.get('tokens', tokenId)
+  if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity) return
+  await noted(store, async (tx) => {
+    const current = await tx.get('tokens', tokenId)
+    if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
+  })
+}
+
+/** A full disk refuses this note, but not what goes on: reads and heartbeats (reliability F04). */
+async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Promise<void> {
+  if (store.readOnlyReason !== null) return
+  await store.transact(work).catch((error: unknown) => {
+    if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+  })
+}
 
 /** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
 export function newToken(kind: TokenKind): { token: string; tokenHash: string } {

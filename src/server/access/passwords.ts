@@ -17,14 +17,8 @@ const keyBytes = 32
 const atOnce = 2
 const queueLimit = 64
 
-function derive(password: string, salt: Buffer, { N, r, p }: PasswordCost): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    scrypt(password.normalize('NFKC'), salt, keyBytes, { N, r, p }, (error, key) => {
-      if (error) reject(error)
-      else resolve(key)
-    })
-  })
-}
+/** Contract §2. */
+export const shortestPassword = 8
 
 export interface Passwords {
   /** `scrypt$N$r$p$salt$hash`. Rejects with `too_many` when the queue is full. */
@@ -69,8 +63,14 @@ export function createPasswords(cost: PasswordCost = usualCost): Passwords {
   }
 }
 
-/** Contract §2. */
-export const shortestPassword = 8
+function derive(password: string, salt: Buffer, { N, r, p }: PasswordCost): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, keyBytes, { N, r, p }, (error, key) => {
+      if (error) reject(error)
+      else resolve(key)
+    })
+  })
+}
 
 /**
  * No default password exists: the first start of an empty store makes user `admin` with the given password, or a

@@ -43,6 +43,9 @@ const nameAlone = 'server'
 /** Milliseconds for which a token that was good when the store was last reached is taken without it (contract §12). */
 const trustedFor = 30_000
 
+/** Milliseconds (contract §16). A host that is back is told of sooner, once it is likely to stay. */
+const defaultHostGrace = { offline: 60_000, online: 15_000 }
+
 export type Work = Awaited<ReturnType<typeof startWork>>
 
 /** What a server does on its store while nothing listens: tasks, terminal sessions, what is recorded, what expires. */
@@ -158,9 +161,6 @@ export async function startWork(base: Base, options: ServerOptions) {
       isPastRetention(id, noun === 'tasks' ? retention.days : recordingDays, agreed.age()),
   }
 }
-
-/** Milliseconds (contract §16). A host that is back is told of sooner, once it is likely to stay. */
-const defaultHostGrace = { offline: 60_000, online: 15_000 }
 
 interface Parts {
   readonly webhookEvents: WebhookEvents

@@ -4,6 +4,13 @@ import { type Files, WrongOffset } from '../storage/ports/files.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { FileRecord } from '../storage/records/file.ts'
 
+/** Bytes of a secret file that are sealed together. */
+const sealedChunk = 64 * 1024
+const nonceBytes = 12
+const tagBytes = 16
+const storedChunk = nonceBytes + sealedChunk + tagBytes
+const algorithm = 'aes-256-gcm'
+
 /** The bytes of files as they were given, whether they are stored sealed or not. */
 export interface BlobCodec {
   /** The key of a new secret file, as its record holds it. */
@@ -72,46 +79,6 @@ export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>)
   }
 }
 
-/** Bytes of a secret file that are sealed together. */
-const sealedChunk = 64 * 1024
-const nonceBytes = 12
-const tagBytes = 16
-const storedChunk = nonceBytes + sealedChunk + tagBytes
-const algorithm = 'aes-256-gcm'
-
-/** Where a chunk begins as it is stored. */
-const storedOffset = (chunk: number): number => chunk * storedChunk
-
-/** Bytes of a file of which so many are stored: its last chunk may be shorter. */
-function plainSize(stored: number): number {
-  return wholeChunks(stored) * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
-}
-
-/** How many whole chunks so many stored bytes begin with. */
-const wholeChunks = (stored: number): number => Math.floor(stored / storedChunk)
-
-/** Binds a chunk to its place. */
-function placeOf(id: string, chunk: number): Buffer {
-  return Buffer.from(`files/${id}/${chunk}`)
-}
-
-/** Pieces of any size as pieces of one size, and a last one. */
-async function* inPieces(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
-  const whole = Buffer.allocUnsafeSlow(size)
-  let length = 0
-  for await (const piece of bytes)
-    for (let at = 0; at < piece.length; ) {
-      const taken = piece.subarray(at, at + size - length)
-      whole.set(taken, length)
-      length += taken.length
-      at += taken.length
-      if (length < size) continue
-      yield whole
-      length = 0
-    }
-  if (length > 0) yield whole.subarray(0, length)
-}
-
 interface Sealed {
   readonly id: string
   readonly key: Buffer
@@ -154,3 +121,36 @@ async function* opened(
     number++
   }
 }
+
+/** Pieces of any size as pieces of one size, and a last one. */
+async function* inPieces(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(size)
+  let length = 0
+  for await (const piece of bytes)
+    for (let at = 0; at < piece.length; ) {
+      const taken = piece.subarray(at, at + size - length)
+      whole.set(taken, length)
+      length += taken.length
+      at += taken.length
+      if (length < size) continue
+      yield whole
+      length = 0
+    }
+  if (length > 0) yield whole.subarray(0, length)
+}
+
+/** Binds a chunk to its place. */
+function placeOf(id: string, chunk: number): Buffer {
+  return Buffer.from(`files/${id}/${chunk}`)
+}
+
+/** Where a chunk begins as it is stored. */
+const storedOffset = (chunk: number): number => chunk * storedChunk
+
+/** Bytes of a file of which so many are stored: its last chunk may be shorter. */
+function plainSize(stored: number): number {
+  return wholeChunks(stored) * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
+}
+
+/** How many whole chunks so many stored bytes begin with. */
+const wholeChunks = (stored: number): number => Math.floor(stored / storedChunk)

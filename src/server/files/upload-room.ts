@@ -35,9 +35,6 @@ interface Growth {
   readonly coming: number
 }
 
-const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
-const advice = 'remove unused uploads: rsm files list, rsm files remove'
-
 /** Keeps uploads from using up the disk: of one user, and all together. */
 export interface UploadRoom {
   /** Errors: `too_large` where there is no room for it. */
@@ -118,6 +115,9 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     },
   }
 }
+
+const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
+const advice = 'remove unused uploads: rsm files list, rsm files remove'
 
 /** Changed records that are read one by one; more are read as all are. */
 const mostChanged = 10_000

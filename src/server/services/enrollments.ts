@@ -12,11 +12,6 @@ import { type Context, type ForCallers, notFound } from './context.ts'
 const defaultHours = 24
 const defaultUses = 1
 
-function show(record: EnrollmentRecord): Enrollment {
-  const { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt } = record
-  return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
-}
-
 export function createEnrollments(context: Context): ForCallers<EnrollmentService> {
   const { store, clock, handedOut } = context
   return {
@@ -66,6 +61,11 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
       return { id }
     },
   }
+}
+
+function show(record: EnrollmentRecord): Enrollment {
+  const { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt } = record
+  return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
 }
 
 interface Address {

@@ -18,6 +18,11 @@ import { bury, openEnrollments } from '../storage/tombstones.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 
+/** The SSH port of a host that names none. */
+const defaultPort = 22
+
+const defaultRange = 24 * 3600_000
+
 export function createHosts(context: Context): HostService {
   const { store, engine, fleet, keys, presence, hints, clock, webhookEvents } = context
 
@@ -117,12 +122,6 @@ export function createHosts(context: Context): HostService {
   }
 }
 
-/** The parts of `key:value`. */
-function keyAndValue(pair: string): [string, string] {
-  const colon = pair.indexOf(':')
-  return [pair.slice(0, colon), pair.slice(colon + 1)]
-}
-
 /** What the query of a list asks for. */
 async function whereOf(
   { store, fleet }: Pick<Context, 'store' | 'fleet'>,
@@ -149,8 +148,11 @@ async function whereOf(
   }
 }
 
-/** The SSH port of a host that names none. */
-const defaultPort = 22
+/** The parts of `key:value`. */
+function keyAndValue(pair: string): [string, string] {
+  const colon = pair.indexOf(':')
+  return [pair.slice(0, colon), pair.slice(colon + 1)]
+}
 
 type Secret = 'password' | 'privateKey'
 type Access = Pick<HostRecord, 'ip' | 'sshPort' | 'authType' | 'username' | Secret | 'hostKey'>
@@ -220,8 +222,6 @@ async function removeHost(context: Context, id: number, force: boolean): Promise
   await history.forget(id)
   return { id, openEnrollments: await openEnrollments(store, clock.now()) }
 }
-
-const defaultRange = 24 * 3600_000
 
 /** A host's history, thinned out as it is read, so that a week of it needs little memory (contract §3). */
 async function readHostMetrics(

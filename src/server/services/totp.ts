@@ -9,6 +9,9 @@ import { Attempts } from './login/attempts.ts'
 
 const recoveryCodes = 10
 
+/** Tries of codes for one user, from anywhere: whoever gets so far knows the password. */
+const tries = { most: 20, life: 5 * 60_000 }
+
 /** A user's own second factor: codes of an authenticator app (contract §2). */
 export interface TotpService {
   /** A secret for an app; logins take a code once one of it was confirmed. `server` is what the app shows beside the user. */
@@ -17,8 +20,6 @@ export interface TotpService {
   /** Logins take the password alone again. */
   remove(caller: UserCaller, input: TotpConfirm): Promise<void>
 }
-
-const wrongCode = () => invalid([{ field: 'code', message: 'is wrong, or was used before' }])
 
 export function createTotp(context: Context): TotpService {
   const { store, passwords, keys } = context
@@ -93,8 +94,7 @@ export function createTotp(context: Context): TotpService {
   }
 }
 
-/** Tries of codes for one user, from anywhere: whoever gets so far knows the password. */
-const tries = { most: 20, life: 5 * 60_000 }
+const wrongCode = () => invalid([{ field: 'code', message: 'is wrong, or was used before' }])
 
 /** The place for which the secret of a user's app is sealed. */
 const sealedFor = (userId: number): string => `users/${userId}/totp`

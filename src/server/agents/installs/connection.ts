@@ -28,6 +28,16 @@ export interface Connection {
 /** Judges the key that a host shows, before anything of ours is sent; answers why it is not the one, or null. */
 export type JudgeKey = (key: string) => Promise<string | null>
 
+/** How to log in to a host. */
+interface Access {
+  readonly ip: string
+  readonly port: number
+  readonly username: string
+  readonly login: { readonly password: string } | { readonly privateKey: string }
+  /** The stored password, whatever the login is: sudo may ask for it. */
+  readonly password: string | null
+}
+
 interface Attempt {
   readonly access: Access
   readonly judge: JudgeKey
@@ -36,45 +46,41 @@ interface Attempt {
   readonly signal: AbortSignal
 }
 
-/** As `ssh-keygen -l` shows it. */
-export const fingerprintOf = (key: Buffer): string =>
-  `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
-
-const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
-
-type SshError = Error & { level?: string; code?: string | number }
-
-function explained(error: SshError, { ip, port, username, login }: Access): InstallFault {
-  const place = `${ip}:${port}`
-  const { level, code } = error
-  if (level === 'client-authentication')
-    return new InstallFault(
-      `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
-    )
-  if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
-  return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
-}
-
-/** What a host that has no key of this kind is told by the library. */
-const hasNone = (error: SshError) =>
-  error.level === 'handshake' && /no matching host key/i.test(error.message)
-
-function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
-  const { ip, port, username, login } = access
-  const isPassword = 'password' in login
+/**
+ * Logs in to a host with its stored credentials. One whose key is not the judged one is asked for its keys of other kinds: the
+ * pinned one may be of any. Errors: InstallFault.
+ */
+export async function connect(one: Attempt): Promise<Connection> {
+  const { access, within, signal } = one
+  const place = `${access.ip}:${access.port}`
+  const late = AbortSignal.timeout(within)
+  const ended = AbortSignal.any([signal, late])
+  const first = await attempt(one, null, ended)
+  let outcome = first
+  for (const kind of kinds) {
+    if (!('refused' in outcome)) break
+    const next = await attempt(one, kind, ended)
+    if (!('error' in next && hasNone(next.error))) outcome = next
+  }
+  if ('refused' in outcome) throw new InstallFault('refused' in first ? first.refused : outcome.refused)
+  if ('error' in outcome && late.aborted)
+    throw new InstallFault(`${place} did not let us in within ${within / 1000} s`)
+  if ('error' in outcome) throw explained(outcome.error, access)
+  const { client } = outcome
+  // How its channels end says all.
+  client.on('error', () => undefined)
   return {
-    host: ip,
-    port,
-    username,
-    ...login,
-    // Some hosts ask for the same password in this way only.
-    tryKeyboard: isPassword,
-    authHandler: isPassword ? ['password', 'keyboard-interactive'] : ['publickey'],
-    // Ours ends it, over all attempts.
-    readyTimeout: 0,
-    keepaliveInterval: signEvery,
-    keepaliveCountMax: mostMissed,
-    ...(kind !== null && { algorithms: { serverHostKey: [...kind] } }),
+    run: (line, within) =>
+      new Promise((resolve, reject) => {
+        const fail = (why: string) => reject(new InstallFault(why))
+        const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
+        AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
+        client.exec(line, { allowHalfOpen: true }, (error, channel) => {
+          if (error) fail(`the host starts no command: ${saidIn(error)}`)
+          else resolve(channel)
+        })
+      }),
+    close: () => client.destroy(),
   }
 }
 
@@ -121,53 +127,47 @@ async function attempt(one: Attempt, kind: Kind | null, ended: AbortSignal): Pro
   return outcome
 }
 
-/**
- * Logs in to a host with its stored credentials. One whose key is not the judged one is asked for its keys of other kinds: the
- * pinned one may be of any. Errors: InstallFault.
- */
-export async function connect(one: Attempt): Promise<Connection> {
-  const { access, within, signal } = one
-  const place = `${access.ip}:${access.port}`
-  const late = AbortSignal.timeout(within)
-  const ended = AbortSignal.any([signal, late])
-  const first = await attempt(one, null, ended)
-  let outcome = first
-  for (const kind of kinds) {
-    if (!('refused' in outcome)) break
-    const next = await attempt(one, kind, ended)
-    if (!('error' in next && hasNone(next.error))) outcome = next
-  }
-  if ('refused' in outcome) throw new InstallFault('refused' in first ? first.refused : outcome.refused)
-  if ('error' in outcome && late.aborted)
-    throw new InstallFault(`${place} did not let us in within ${within / 1000} s`)
-  if ('error' in outcome) throw explained(outcome.error, access)
-  const { client } = outcome
-  // How its channels end says all.
-  client.on('error', () => undefined)
+function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
+  const { ip, port, username, login } = access
+  const isPassword = 'password' in login
   return {
-    run: (line, within) =>
-      new Promise((resolve, reject) => {
-        const fail = (why: string) => reject(new InstallFault(why))
-        const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
-        AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
-        client.exec(line, { allowHalfOpen: true }, (error, channel) => {
-          if (error) fail(`the host starts no command: ${saidIn(error)}`)
-          else resolve(channel)
-        })
-      }),
-    close: () => client.destroy(),
+    host: ip,
+    port,
+    username,
+    ...login,
+    // Some hosts ask for the same password in this way only.
+    tryKeyboard: isPassword,
+    authHandler: isPassword ? ['password', 'keyboard-interactive'] : ['publickey'],
+    // Ours ends it, over all attempts.
+    readyTimeout: 0,
+    keepaliveInterval: signEvery,
+    keepaliveCountMax: mostMissed,
+    ...(kind !== null && { algorithms: { serverHostKey: [...kind] } }),
   }
 }
 
-/** How to log in to a host. */
-interface Access {
-  readonly ip: string
-  readonly port: number
-  readonly username: string
-  readonly login: { readonly password: string } | { readonly privateKey: string }
-  /** The stored password, whatever the login is: sudo may ask for it. */
-  readonly password: string | null
+/** What a host that has no key of this kind is told by the library. */
+const hasNone = (error: SshError) =>
+  error.level === 'handshake' && /no matching host key/i.test(error.message)
+
+type SshError = Error & { level?: string; code?: string | number }
+
+function explained(error: SshError, { ip, port, username, login }: Access): InstallFault {
+  const place = `${ip}:${port}`
+  const { level, code } = error
+  if (level === 'client-authentication')
+    return new InstallFault(
+      `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
+    )
+  if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
+  return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
 }
+
+const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
+
+/** As `ssh-keygen -l` shows it. */
+export const fingerprintOf = (key: Buffer): string =>
+  `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
 
 /** The stored credentials of a host, opened. Errors: InstallFault, which says what is missing and how it is given. */
 export function accessOf(host: HostRecord, keys: Pick<Keys, 'open'>): Access {

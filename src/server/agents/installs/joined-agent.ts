@@ -25,6 +25,25 @@ interface Traces {
 const linkWithin = 30_000
 const lookEvery = 100
 
+/** Milliseconds: what was begun on a host may still need it after the task has given up. */
+const life = 3600_000
+
+/** Until this server, or another on its store, has the link of the agent that was installed. Errors: InstallFault. */
+export async function untilLinked(
+  parts: Parts,
+  host: HostRecord,
+  traces: Traces,
+  signal: AbortSignal,
+): Promise<void> {
+  const agentId = await installedAgent(parts, host, traces)
+  for (const end = performance.now() + linkWithin; performance.now() < end; ) {
+    if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
+    await delay(lookEvery)
+    signal.throwIfAborted()
+  }
+  throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)
+}
+
 /**
  * The agent that was installed: the one that has registered with the token. Where none has, it had joined before, and only
  * the host knows which it is: it may be another host than the one whose record led there.
@@ -48,25 +67,6 @@ async function installedAgent(
     )
   throw new InstallFault(`the agent on ${place} is not the one that ${hostname} has now; install it again`, 1)
 }
-
-/** Until this server, or another on its store, has the link of the agent that was installed. Errors: InstallFault. */
-export async function untilLinked(
-  parts: Parts,
-  host: HostRecord,
-  traces: Traces,
-  signal: AbortSignal,
-): Promise<void> {
-  const agentId = await installedAgent(parts, host, traces)
-  for (const end = performance.now() + linkWithin; performance.now() < end; ) {
-    if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
-    await delay(lookEvery)
-    signal.throwIfAborted()
-  }
-  throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)
-}
-
-/** Milliseconds: what was begun on a host may still need it after the task has given up. */
-const life = 3600_000
 
 /** A single-use enrollment token for a host that there is (contract §3). */
 interface HostToken {

@@ -30,9 +30,6 @@ interface Parts {
   readonly log: Log
 }
 
-/** Every address of the machine: nothing that another host could connect to. */
-const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|::)$/.test(host)
-
 /** Errors: `usage` for a public URL that is none. */
 export async function openHandedOut(
   { path, tls, clients, log }: Parts,
@@ -64,6 +61,9 @@ export async function openHandedOut(
     mayGoTo: (request) => isSafe || clients.schemeOf(request) === 'https',
   }
 }
+
+/** Every address of the machine: nothing that another host could connect to. */
+const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|::)$/.test(host)
 
 /** `/install.sh`: the same bytes for whoever asks. */
 interface Installer extends UnchangingFile {
@@ -102,14 +102,6 @@ interface JoiningParts {
   readonly scriptSha256: string
 }
 
-/** The pin that a join string holds: only where no authority vouches for the server, or the caller pins it too. */
-function fingerprintOf(own: Certificate | null, pinned: string | undefined): string | undefined {
-  if (pinned === undefined) return own?.selfSigned ? own.fingerprint : undefined
-  const pin = showPin(readPin(pinned))
-  // Of the certificate that serves: its key is what curl can pin, and what lasts.
-  return own !== null && pin === own.certificatePin ? own.fingerprint : pin
-}
-
 function createJoining(parts: JoiningParts): Joining {
   const { publicUrl, ownUrl, certificate, isHandedOut, releases, scriptSha256 } = parts
   return {
@@ -125,4 +117,12 @@ function createJoining(parts: JoiningParts): Joining {
       return { join: joinString(join), line: joinLine(join, handedOut) }
     },
   }
+}
+
+/** The pin that a join string holds: only where no authority vouches for the server, or the caller pins it too. */
+function fingerprintOf(own: Certificate | null, pinned: string | undefined): string | undefined {
+  if (pinned === undefined) return own?.selfSigned ? own.fingerprint : undefined
+  const pin = showPin(readPin(pinned))
+  // Of the certificate that serves: its key is what curl can pin, and what lasts.
+  return own !== null && pin === own.certificatePin ? own.fingerprint : pin
 }

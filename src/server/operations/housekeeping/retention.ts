@@ -58,12 +58,6 @@ export interface Retention extends RetentionLimits {
   sweep(): Promise<number>
 }
 
-/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
-export function isPastRetention(id: string, days: number, age: Age): boolean {
-  const made = timeOfId(id)
-  return days > 0 && made !== null && age(made) > days * day
-}
-
 type Ended = Readonly<TaskRecord>
 
 export function createRetention(
@@ -169,6 +163,12 @@ export function createRetention(
       return removed
     },
   }
+}
+
+/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
+export function isPastRetention(id: string, days: number, age: Age): boolean {
+  const made = timeOfId(id)
+  return days > 0 && made !== null && age(made) > days * day
 }
 
 interface Parts {

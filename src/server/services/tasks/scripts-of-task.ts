@@ -10,6 +10,10 @@ import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
 
+/** What older servers run in the place of a script, as they would leave out what follows on it. */
+export const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
+exit 126`
+
 export interface ScriptToRun {
   /** Of the request: where a fault of its text is shown. */
   field: string
@@ -96,36 +100,6 @@ export async function secretFaults(
   return declaredFaults(script, given, secrets, { ...found, unknown: [] })
 }
 
-/** What older servers run in the place of a script, as they would leave out what follows on it. */
-export const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
-exit 126`
-
-async function scriptOf(
-  context: Context,
-  { scriptId, script }: GateOption,
-  field: 'verify' | 'rollback',
-): Promise<ScriptToRun | FieldFault> {
-  if ((scriptId === undefined) === (script === undefined))
-    return { field, message: 'give exactly one of scriptId and script' }
-  if (script !== undefined) return adHocScript(script, `${field}.script`)
-  return storedScript(context, scriptId ?? 0, `${field}.scriptId`)
-}
-
-function gateOf(script: ScriptToRun, timeout: number | undefined): GateScript {
-  const { scriptId, scriptVersion, scriptName, type, content } = script
-  const named = timeout ?? script.timeout
-  return {
-    scriptId,
-    scriptVersion,
-    scriptName,
-    firstLine: scriptName === null ? firstLine(content) : null,
-    type,
-    content,
-    timeout: named ?? defaultTimeout,
-    ...(named === null && { hasDefaultTimeout: true }),
-  }
-}
-
 /** What a request wants to follow on its script, and all that is wrong with that. */
 export async function askedGates(
   context: Context,
@@ -152,4 +126,30 @@ export async function askedGates(
     rollback: undoing && 'content' in undoing ? gateOf(undoing, undefined) : null,
   }
   return { gates, scripts, faults }
+}
+
+async function scriptOf(
+  context: Context,
+  { scriptId, script }: GateOption,
+  field: 'verify' | 'rollback',
+): Promise<ScriptToRun | FieldFault> {
+  if ((scriptId === undefined) === (script === undefined))
+    return { field, message: 'give exactly one of scriptId and script' }
+  if (script !== undefined) return adHocScript(script, `${field}.script`)
+  return storedScript(context, scriptId ?? 0, `${field}.scriptId`)
+}
+
+function gateOf(script: ScriptToRun, timeout: number | undefined): GateScript {
+  const { scriptId, scriptVersion, scriptName, type, content } = script
+  const named = timeout ?? script.timeout
+  return {
+    scriptId,
+    scriptVersion,
+    scriptName,
+    firstLine: scriptName === null ? firstLine(content) : null,
+    type,
+    content,
+    timeout: named ?? defaultTimeout,
+    ...(named === null && { hasDefaultTimeout: true }),
+  }
 }
