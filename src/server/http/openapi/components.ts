@@ -11,16 +11,12 @@ import * as logs from '../../../core/protocol/http/logs.ts'
 import * as schedules from '../../../core/protocol/http/schedules.ts'
 import * as scripts from '../../../core/protocol/http/scripts.ts'
 import * as server from '../../../core/protocol/http/server.ts'
-import * as servers from '../../../core/protocol/http/server.ts'
 import * as tasks from '../../../core/protocol/http/tasks.ts'
 import * as terminals from '../../../core/protocol/http/terminals.ts'
-import * as sessions from '../../../core/protocol/http/users.ts'
-import * as tokens from '../../../core/protocol/http/users.ts'
-import * as totp from '../../../core/protocol/http/users.ts'
 import * as users from '../../../core/protocol/http/users.ts'
 import * as webhooks from '../../../core/protocol/http/webhooks.ts'
 
-/** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
+/** Modules whose exported schemas get a name in the document; add a new file of schemas here. */
 const modules: readonly object[] = [
   agent,
   audit,
@@ -35,12 +31,8 @@ const modules: readonly object[] = [
   schedules,
   scripts,
   server,
-  servers,
   tasks,
   terminals,
-  sessions,
-  tokens,
-  totp,
   users,
   webhooks,
 ]
@@ -100,7 +92,7 @@ export function createComponents(): Components {
   return { refer, schemas }
 }
 
-/** What other tools do not know, in words that they do: formats of ours, and objects whose names follow a pattern. */
+/** Replaces what other tools do not know: our own formats, and objects whose names follow a pattern. */
 function inStandardWords(schema: Schema): Schema {
   const { format, pattern, patternProperties, additionalProperties, ...rest } = schema
   const words: Record<string, unknown> = { ...rest }

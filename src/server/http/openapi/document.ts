@@ -3,7 +3,7 @@ import { createComponents } from './components.ts'
 import { errorComponent, errorSchemas, type ResponseErrorCode } from './errors.ts'
 import { describeOperation, type RoutedOperation, templated } from './operations.ts'
 
-/** What holds for every operation (contract §1), as the document's first page says it. */
+/** Conventions of every operation (contract §1), for the document's first page. */
 const conventions = `Runs shell scripts on many hosts, shows the output live, and keeps the result.
 
 **Envelope.** Every answer in JSON is \`{code, message, data}\`, or \`{code, message, errors?}\` when it fails; \`code\`
