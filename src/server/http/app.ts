@@ -33,7 +33,7 @@ const bodyLimit = 2 * 1024 * 1024
 const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const requestId = /^[A-Za-z0-9._-]{1,64}$/
 
-export interface AppDependencies {
+interface AppDependencies {
   store: Store
   credentials: Credentials
   /** Credentials of routes with `lastKnown`; `credentials` by default. */
@@ -205,7 +205,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   return app
 }
 
-/** Whose body it is. */
+/** Names a caller in the log, and as the owner of a body. */
 function nameOf(caller: Caller | undefined): string {
   if (caller === undefined) return 'anyone'
   return caller.type === 'agent' ? `agent ${caller.agentId}` : `${caller.type} ${caller.id}`
@@ -218,7 +218,7 @@ function nameOf(caller: Caller | undefined): string {
 const changesWhatLasts = ({ operation }: FastifyContextConfig, method: string | string[]) =>
   operation !== undefined && !['GET', 'HEAD'].includes(String(method)) && !isReport(operation.allow)
 
-/** What none but agents may send. */
+/** Whether only agents may send it. */
 const isReport = ({ agent, enrollment }: Allow) => agent === true && enrollment !== true
 
 /** What creates a record answers 201 (contract §1). */
@@ -227,7 +227,7 @@ const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
   done()
 }
 
-/** What Node refuses before there is a request. */
+/** Status and message of requests that Node rejects while parsing them. */
 const clientFaults: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
@@ -268,6 +268,7 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 }
+
 export type AppInstance = ReturnType<typeof newApp>
 
 type Level = 'debug' | 'info' | 'warn'
@@ -279,7 +280,7 @@ type Level = 'debug' | 'info' | 'warn'
 export function createRequestLevel(): (route: string, status: number) => Level {
   let wasReady: boolean | null = null
   return (route, status) => {
-    if (route === ready) {
+    if (route === readyPath) {
       const isReady = status < 400
       if (isReady === wasReady) return 'debug'
       wasReady = isReady
@@ -290,7 +291,7 @@ export function createRequestLevel(): (route: string, status: number) => Level {
   }
 }
 
-const ready = '/api/ready'
+const readyPath = '/api/ready'
 
-/** Whether agents call it: every few seconds, from every host. */
+/** Whether agents call it, which they do every few seconds. */
 const isOfAgents = (route: string): boolean => route.startsWith('/api/agent/')

@@ -41,14 +41,14 @@ export const contentSecurityPolicy = (nonce: string): string =>
     "trusted-types 'none'",
   ].join('; ')
 
-/** What the build leaves in dist/web, by name. */
+/** Media types of the files that the build writes to dist/web. */
 const mediaTypes: Record<string, string> = {
   'main.js': 'text/javascript; charset=utf-8',
   'main.css': 'text/css; charset=utf-8',
   'icon.svg': 'image/svg+xml',
 }
 
-/** A file as it is, and as browsers would rather have it. */
+/** A file for clients without gzip and with it. */
 interface ConsoleFile {
   plain: UnchangingFile
   gzipped: UnchangingFile

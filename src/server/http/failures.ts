@@ -4,7 +4,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
 import { rawSecurityHeaders } from './security-headers.ts'
 
-/** What a route of bytes says of any other body. */
+/** Error of a route of bytes for any other body. */
 export const notBytes = 'The body has to be application/octet-stream'
 
 /** An answer that already is an envelope. */
@@ -54,7 +54,7 @@ export function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
 
 /**
  * Milliseconds that a peer has to close its side after the answer. Sockets of HTTP may stay half open: without a bound, a peer that
- * does nothing would hold one for ever, and a server that stops would wait for it.
+ * does nothing would hold one forever, and a server that stops would wait for it.
  */
 const parting = 1_000
 
@@ -70,7 +70,7 @@ export function answerRaw(socket: Duplex, status: number, message: string, retry
   socket.once('close', () => clearTimeout(cut))
 }
 
-/** Answers with the envelope, over a socket that is no WebSocket yet. */
+/** Answers with the envelope, over a socket that is not a WebSocket yet. */
 export function refuseUpgrade(socket: Duplex, error: unknown): void {
   const known = error instanceof RsmError
   answerRaw(

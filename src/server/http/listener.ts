@@ -7,7 +7,7 @@ import type { Certificate } from '../tls/certificate.ts'
 import type { Tls } from '../tls/tls.ts'
 import { takePreambles } from './proxy-preamble.ts'
 
-/** How long and how much a client may take, so that slow and greedy ones leave room for the others (S10). */
+/** Bounds of one client's time and resources, so that slow and greedy ones leave room for the others (S10). */
 export interface ListenerLimits {
   /** Milliseconds from the first byte of a request to the end of its headers. */
   readonly headers: number
@@ -156,14 +156,14 @@ export function trackUnusedConnections(server: Server): { close(): void } {
   }
 }
 
-/** The same for a socket and for the TLS over it. */
+/** Names the peer of a socket: the same for a TCP socket and for the TLS over it. */
 const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
 
 /** The certificate that the listener shows, over renewals. */
 export interface Serving {
   /** Of the key that serves now, `sha256//` and base64; null without TLS. */
   readonly fingerprint: string | null
-  /** Whether nobody but itself has signed that certificate. */
+  /** Whether that certificate is signed by itself alone. */
   readonly selfSigned: boolean
   /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
   reload(): Promise<void>

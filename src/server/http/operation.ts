@@ -3,8 +3,8 @@ import type { TSchema } from 'typebox'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Allow, PathNoun } from './auth.ts'
 
-/** What an entry of the audit log calls the thing that a call was about. */
-export type AuditObjectType =
+/** Object types in entries of the audit log. */
+type AuditObjectType =
   | 'agent'
   | 'cluster'
   | 'enrollment'
@@ -124,7 +124,7 @@ export function fileIdOf(request: { params: unknown }): string {
   return (request.params as { fileId: string }).fileId
 }
 
-/** The numeric id of a host that stands in the path beside another id; NaN where it is none. */
+/** The numeric id of a host that stands in the path beside another id; NaN for an invalid one. */
 export function hostIdOf(request: { params: unknown }): number {
   const { hostId } = request.params as { hostId: string }
   return /^[1-9]\d{0,15}$/.test(hostId) ? Number(hostId) : Number.NaN

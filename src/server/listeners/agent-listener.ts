@@ -144,8 +144,8 @@ function decodeComponent(text: string): string {
   }
 }
 
-/** So many links are taken up in a turn of the loop: some milliseconds. */
-const perTurn = 16
+/** Links that are admitted in one turn of the event loop, which takes some milliseconds. */
+const linksPerTurn = 16
 
 /** Takes up links one after the other, so that calls are answered while a whole fleet comes back. */
 interface Admission {
@@ -158,8 +158,8 @@ export function createAdmission(): Admission {
   let waiting: (() => void)[] = []
   let next = 0
   function turn(): void {
-    for (const admit of waiting.slice(next, next + perTurn)) admit()
-    next += perTurn
+    for (const admit of waiting.slice(next, next + linksPerTurn)) admit()
+    next += linksPerTurn
     if (next < waiting.length) {
       setImmediate(turn)
       return
@@ -178,7 +178,7 @@ export function createAdmission(): Admission {
 /** Milliseconds until a hint that was lost is made up for. */
 const lostHint = 1000
 
-/** Closes links of agents whose token was revoked or whose host is gone. Answers the way to end that. */
+/** Closes links of agents whose token was revoked or whose host is gone. Returns a function that stops it. */
 function closeRevoked(
   { store, hints, log }: Pick<WebSocketDependencies, 'store' | 'hints' | 'log'>,
   open: ReadonlySet<AgentSocket>,

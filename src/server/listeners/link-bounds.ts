@@ -22,10 +22,10 @@ export const createLinkBounds = (): LinkBounds => ({
  * Frames that one agent may send at once, and in each second from then on. A script's output is one frame in 10 ms at most, so
  * 64 busy ones send 6,400; an agent that is slowed down sends longer ones.
  */
-const burst = 100_000
-const perSecond = 10_000
+const frameBurst = 100_000
+const framesPerSecond = 10_000
 /** Milliseconds for which a link that has sent too much is not read, at least. */
-const shortest = 100
+const shortestPause = 100
 /** Frames that one of these counts as: it may be a commit of its own, where output shares one with what came beside it. */
 const commitCost = 10
 const commits: ReadonlySet<MessageType> = new Set([
@@ -39,28 +39,28 @@ export const costOf = (type: MessageType): number => (commits.has(type) ? commit
 
 /** How fast agents may send, over however many links. Frames beyond it wait in the socket, and so with the agent. */
 export class FrameRate {
-  readonly #allowance = new Allowance(burst, 1000 / perSecond)
+  readonly #allowance = new Allowance(frameBurst, 1000 / framesPerSecond)
 
   /** Counts frames of a host at `now`; answers for how many milliseconds its link is not to be read. */
   take(hostId: number, frames: number, now: number): number {
     const over = this.#allowance.spend(hostId, frames, now)
-    return over > 0 ? over + shortest : 0
+    return over > 0 ? over + shortestPause : 0
   }
 }
 
 /** Stray frames that an agent may send at once, and milliseconds until it may send one more: 600 a minute. */
-const most = 600
-const period = 100
+const mostStrays = 600
+const strayPeriod = 100
 /**
- * Frames about one task or session that may be on their way while the agent has yet to hear that it is none of its: they count
+ * Frames about one task or session that may be on their way while the agent has yet to hear that it does not own it: they count
  * as one. An agent of ours has 1,024 of them on their way at most.
  */
-const onTheWay = 2048
+const straysInFlight = 2048
 /** Tasks and sessions that are told apart on one link. */
 const mostToldApart = 1024
 
 /** Budget of stray frames by agent, over all its links. */
-export const createStrayAllowance = (): Allowance => new Allowance(most, period)
+export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, strayPeriod)
 
 /** Counts the stray frames of one link (P31). */
 export class StrayFrames {
@@ -80,7 +80,7 @@ export class StrayFrames {
 
   #counts(about: string): boolean {
     const frames = this.#frames.get(about)
-    if (frames) return frames.count++ > onTheWay
+    if (frames) return frames.count++ > straysInFlight
     this.#frames.set(about, { count: 1 })
     return true
   }
@@ -94,7 +94,7 @@ const totalHigh = 16 * 1024 * 1024
 const totalLow = 8 * 1024 * 1024
 const nextToNothing = 64 * 1024
 
-/** How a link ceases to read and goes on. */
+/** Pauses and resumes reading a link. */
 interface Holding {
   hold: () => void
   release: () => void

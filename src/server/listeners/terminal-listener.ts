@@ -32,14 +32,14 @@ interface TerminalListenerDependencies {
 }
 
 /** Lets clients in to terminal sessions, and owns their sockets. */
-export interface TerminalListener {
+interface TerminalListener {
   admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   tick(): void
   close(): void
 }
 
-const prefix = '/ws/terminal/'
-/** Of an id; what is longer is none. */
+const pathPrefix = '/ws/terminal/'
+/** Characters of an id; longer ones are invalid. */
 const longestId = 64
 
 interface Entry {
@@ -59,7 +59,7 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
     handleProtocols: (offered) => (offered.has(terminalSubprotocol) ? terminalSubprotocol : false),
   })
 
-  /** Who comes, by ticket or token, and what a ticket narrows. A ticket is used up by this, whatever follows. */
+  /** Identifies the caller by ticket or token. A ticket is used up by this, whatever follows. */
   async function identify(
     request: IncomingMessage,
     sessionId: string,
@@ -76,7 +76,7 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
     deps.clients.check(request)
     // As it was asked for: a URL would resolve what looks like `..` in it.
-    const [sessionId = '', search] = (request.url ?? '').slice(prefix.length).split(/\?(.*)/s)
+    const [sessionId = '', search] = (request.url ?? '').slice(pathPrefix.length).split(/\?(.*)/s)
     const query = new URLSearchParams(search)
     const { caller, watch: ofTicket } = await identify(request, sessionId, query)
     seen.caller = caller
@@ -142,7 +142,7 @@ export function createTerminalListener(deps: TerminalListenerDependencies): Term
   }
 }
 
-export const isTerminalPath = (url = ''): boolean => url.startsWith(prefix)
+export const isTerminalPath = (url = ''): boolean => url.startsWith(pathPrefix)
 
 function afterOf(text: string | null): number | null {
   if (text === null) return null
@@ -165,7 +165,7 @@ export function isOwnOrigin(
   const forwarded = headers['x-forwarded-host']
   try {
     const { protocol, host: from, origin: bare } = new URL(origin)
-    // Browsers send nothing beside scheme, host and port; a path, a user or another scheme is no page of ours.
+    // Browsers send nothing beside scheme, host and port; a path, a user or another scheme is not a page of ours.
     if (origin !== bare || !(scheme === null ? ['http:', 'https:'] : [`${scheme}:`]).includes(protocol))
       return false
     const hostOf = (name: string) => new URL(`${protocol}//${name}`).host

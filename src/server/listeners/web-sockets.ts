@@ -60,7 +60,7 @@ function asksForWebSocket({ headers, url = '' }: IncomingMessage): boolean {
 /**
  * Answers a request as if it had not asked to upgrade, as RFC 9110 §7.8 wants it: `Upgrade: h2c`, which Java's client and curl
  * send along, is an offer. Node hands over the socket and stops reading its requests; so the request goes back, without
- * the offer, and the socket begins anew. (`shouldUpgradeCallback` does this, from Node 24.9 on.)
+ * the offer, and the socket starts again. (`shouldUpgradeCallback` does this, from Node 24.9 on.)
  */
 export function declineUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${request.method} ${request.url} HTTP/${request.httpVersion}`]
@@ -79,7 +79,7 @@ export function declineUpgrade(server: Server, request: IncomingMessage, socket:
   server.emit(socket instanceof TLSSocket ? 'secureConnection' : 'connection', socket)
 }
 
-/** Milliseconds. */
+/** Milliseconds between looks at the lease. */
 const lookEvery = 1_000
 /** A process that stood still asks for its lease first. */
 const graceAfterPause = 5_000
@@ -87,14 +87,14 @@ const graceAfterPause = 5_000
 const keptFor = 30_000
 const closedWithin = 30_000
 
-interface Parts {
+interface SheddingParts {
   membership: Pick<Membership, 'sinceRenewed'>
   webSockets: Pick<WebSockets, 'shed'>
   clock: Clock
 }
 
-/** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Answers the way to stop. */
-export function shedLinks({ membership, webSockets, clock }: Parts): () => void {
+/** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Returns a function that stops it. */
+export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
   let lookedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY
   const looking = setInterval(() => {

@@ -6,7 +6,7 @@ import type { Standing } from '../../core/protocol/http/server.ts'
 import type { Room } from '../../disk/disk.ts'
 import type { PoolLoad } from '../storage/ports/cluster.ts'
 
-/** What is counted when a scrape asks for it. */
+/** Values that are counted when a scrape asks for them. */
 export interface Counted {
   version: string
   /** Hosts by the status that is shown, every status named. */
@@ -36,7 +36,7 @@ interface SharedLoad extends Standing {
   hasFault: boolean
 }
 
-/** Registers what is looked at when a scrape asks for it. */
+/** Registers the gauges of a server, which are read at each scrape. */
 export function registerGauges(registry: Registry, counted: Counted): void {
   const { gauge, gauges } = lookedAt(registry)
   const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null
@@ -87,7 +87,7 @@ export function registerGauges(registry: Registry, counted: Counted): void {
   registerShared(registry, () => counted.shared())
 }
 
-/** Registers what there is to see of one server among several; `look` answers null where it has its store to itself. */
+/** Registers the gauges of one server among several; `look` answers null where it has its store to itself. */
 function registerShared(registry: Registry, look: () => SharedLoad | null): void {
   const { gauge, gauges } = lookedAt(registry)
   const poolsBy = (part: keyof PoolLoad) => () => {

@@ -33,7 +33,7 @@ export function createServerMetrics(facts: LocalFacts): ServerMetrics {
   }
 }
 
-/** Not worth their cost, or named against Prometheus' own rules (a gauge ending in `_total`). */
+/** Metrics that are not worth their cost, or named against Prometheus' own rules (a gauge ending in `_total`). */
 const unwanted = [
   'nodejs_active_handles',
   'nodejs_active_handles_total',
@@ -52,7 +52,7 @@ function watchProcess(registry: Registry): void {
   for (const name of unwanted) registry.removeSingleMetric(name)
 }
 
-const seconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+const syncBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 
 interface DiskMetrics {
   /** The store's journal was synced. */
@@ -61,19 +61,19 @@ interface DiskMetrics {
   outputSynced: (seconds: number, bytes: number) => void
 }
 
-/** How long the disk lets writes wait, which is the least that an acknowledged write takes. */
+/** Measures how long the disk lets writes wait, which is the least that an acknowledged write takes. */
 function createDiskMetrics(registry: Registry): DiskMetrics {
   const registers = [registry]
   const journal = new Histogram({
     name: 'rsm_journal_fsync_seconds',
     help: "Time of an fsync of the store's journal.",
-    buckets: seconds,
+    buckets: syncBuckets,
     registers,
   })
   const output = new Histogram({
     name: 'rsm_output_fsync_seconds',
     help: "Time of an fsync of a task's output log.",
-    buckets: seconds,
+    buckets: syncBuckets,
     registers,
   })
   const bytes = new Counter({

@@ -25,7 +25,7 @@ export function bodyOf(request: FastifyRequest): Body {
   return { bytes: Readable.from([]), length: 0 }
 }
 
-/** What comes of a body; an end before its end is its sender's fault. */
+/** The bytes of a body; a body that breaks off is its sender's fault. */
 async function* whole(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     for await (const piece of body) {
@@ -134,8 +134,8 @@ async function writeAll(raw: ServerResponse, bytes: AsyncIterable<Uint8Array>): 
   }
 }
 
-/** Bytes of bodies after which the memory of those that have passed is freed; V8 would let four times as many wait. */
-const passing = 16 * 1024 * 1024
+/** Bytes of passed bodies after which their memory is freed; V8 would let four times as many wait. */
+const collectAfter = 16 * 1024 * 1024
 
 // Both belong to the process and not to a server: what is collected is the heap of the process.
 let collectYoung: ((options: { type: 'minor' }) => void) | undefined
@@ -144,7 +144,7 @@ let passed = 0
 /** Counts bytes that came and went. Node gives each piece of a body a buffer of its own, which waits for a collection. */
 function countPassed(bytes: number): void {
   passed += bytes
-  if (passed < passing) return
+  if (passed < collectAfter) return
   passed = 0
   if (collectYoung === undefined) {
     setFlagsFromString('--expose-gc')
