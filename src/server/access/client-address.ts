@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6, type Socket, SocketAddress } from 'node:net'
 import { RsmError } from '../../core/errors.ts'
 
-/** Who is at the other end, where trusted proxies stand between. From any other peer forwarding headers are ignored. */
+/** Finds the client behind trusted proxies. Forwarding headers of any other peer are ignored. */
 export interface Clients {
   /** Whether any proxy is trusted. */
   readonly hasProxies: boolean
@@ -14,7 +14,7 @@ export interface Clients {
   addressOf(request: IncomingMessage): string
   /** By what the client came to a trusted proxy, as that one says; else null. */
   schemeOf(request: IncomingMessage): 'http' | 'https' | null
-  /** @throws RsmError `invalid` for a header of a trusted proxy that can not be read. */
+  /** @throws RsmError `invalid` for a header of a trusted proxy that cannot be read. */
   check(request: IncomingMessage): void
 }
 
@@ -85,12 +85,12 @@ function listOf(networks: readonly string[]): BlockList {
   for (const network of networks) {
     const [, address = '', bits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(network.trim()) ?? []
     const version = isIP(address)
-    const most = version === 4 ? 32 : 128
-    if (version === 0 || Number(bits ?? most) > most)
+    const maxBits = version === 4 ? 32 : 128
+    if (version === 0 || Number(bits ?? maxBits) > maxBits)
       throw new RsmError('usage', `--trusted-proxy takes an address or a network, not ${network}`, {
         hint: 'as 10.0.0.5, 10.0.0.0/24 or 2001:db8::/64',
       })
-    list.addSubnet(address, Number(bits ?? most), version === 4 ? 'ipv4' : 'ipv6')
+    list.addSubnet(address, Number(bits ?? maxBits), version === 4 ? 'ipv4' : 'ipv6')
   }
   return list
 }
@@ -98,7 +98,7 @@ function listOf(networks: readonly string[]): BlockList {
 /** An address with the port that some proxies add. */
 const withPort = /^(?:\[(?<six>[^\]]+)\]|(?<four>[\d.]+))(?::\d{1,5})?$/
 
-/** An address in its usual spelling, without the IPv6 form of an IPv4 address; null for what is no address. */
+/** An address in its usual spelling, without the IPv6 form of an IPv4 address; null for an invalid one. */
 export function canonicalAddress(text: string): string | null {
   const { six, four } = withPort.exec(text)?.groups ?? {}
   const address = six ?? four ?? text
@@ -111,14 +111,14 @@ export function canonicalAddress(text: string): string | null {
 const unreadable = (header: string) =>
   new RsmError('invalid', `The proxy sent a ${header} that cannot be read`)
 
-const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 /**
- * Who may flood or guess, as refusals and wrong passwords are counted: an IPv4 address, and of an IPv6 address its /64, for whoever has one address of
- * such a network has all of them. Any other text stands for itself.
+ * Groups clients for counting refusals and wrong passwords: by IPv4 address, and by /64 of an IPv6 address, because a client with
+ * one address of such a network has all of them. Any other text is returned unchanged.
  */
 export function sourceOf(address: string): string {
-  const v4 = mapped.exec(address)?.[1]
+  const v4 = mappedIpv4.exec(address)?.[1]
   if (v4 !== undefined) return v4
   if (!isIPv6(address)) return address
   const [head = '', tail] = (address.split('%')[0] ?? '').split('::')

@@ -21,17 +21,17 @@ const sessionIdle = 12 * 3600_000
 /** … and its last use is written down no more often than this, so that reading costs no write. */
 const useGranularity = 10 * 60_000
 
-/** How many tokens that are good are remembered: agents beyond the largest fleet, and those of users. */
+/** Bounds of the caches of valid tokens: of agents beyond the largest fleet, and of users. */
 const mostAgents = 262_144
 const mostUsers = 16_384
 const forever = Number.POSITIVE_INFINITY
 
-/** Seconds. */
+/** Seconds after which a user's client may try again while the store is away. */
 const retryAfter = 2
 /** Attempts of agents per second that a server refuses at little cost. */
 const cheapRefusals = 200
 
-/** What each kind of bearer token begins with (contract §2). */
+/** Prefix of each kind of bearer token (contract §2). */
 const tokenPrefixes = {
   session: 'rsm_ses_',
   personal: 'rsm_pat_',
@@ -125,7 +125,7 @@ export function createCredentials(
   }
 }
 
-/** What a token stands for until then, unless the records that it follows from change. */
+/** A cached caller, valid until then unless the records that it follows from change. */
 interface Known<C extends Caller = Caller> {
   caller: C
   /** Milliseconds since the epoch. */
@@ -153,7 +153,7 @@ class Remembered<C extends Caller> {
     return this.#known.get(token)
   }
 
-  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
+  /** Caches valid tokens only, so that a flood of invalid ones evicts none of them. */
   async remember(token: string, looked: Promise<Known<C> | undefined>): Promise<C | undefined> {
     const before = this.#changes
     const found = await looked
@@ -226,7 +226,7 @@ function kindOfToken(token: string): TokenKind | null {
 }
 
 /** Bound of the cache; the least recently used token is evicted. */
-const mostTokens = 1024
+const mostLastKnown = 1024
 
 /**
  * Credentials with a cache of users' tokens for outages of the store. A token that was valid before is accepted until it
@@ -234,7 +234,7 @@ const mostTokens = 1024
  */
 export function lastKnown(store: Store, clock: Clock, credentials: Credentials): Credentials {
   /** By hash of the token. */
-  const known = new BoundedMap<string, UserCaller>(mostTokens)
+  const known = new BoundedMap<string, UserCaller>(mostLastKnown)
   let changes = 0
   function forget(isMeant: (caller: UserCaller) => boolean): void {
     changes++

@@ -4,7 +4,7 @@ import { Semaphore } from '../../core/mutex.ts'
 import { type Clock, isoTime } from '../../disk/clock.ts'
 import type { Store } from '../storage/ports/store.ts'
 
-/** What checking a password costs (RFC 7914 §2). */
+/** Cost parameters of scrypt (RFC 7914 §2). */
 export interface PasswordCost {
   readonly N: number
   readonly r: number
@@ -17,7 +17,7 @@ const keyBytes = 32
 const atOnce = 2
 const queueLimit = 64
 
-/** Contract §2. */
+/** Minimum length of a password (contract §2). */
 export const shortestPassword = 8
 
 export interface Passwords {
@@ -25,7 +25,7 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** Takes the same time for an unknown user (`stored` undefined) as for a wrong password (contract §2). */
   verify(password: string, stored: string | undefined): Promise<boolean>
-  /** How many wait for their turn. */
+  /** Number of passwords that wait for their turn. */
   readonly queueLength: number
 }
 

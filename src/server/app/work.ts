@@ -43,7 +43,7 @@ const nameAlone = 'server'
 /** Milliseconds for which a token that was good when the store was last reached is taken without it (contract §12). */
 const trustedFor = 30_000
 
-/** Milliseconds (contract §16). A host that is back is told of sooner, once it is likely to stay. */
+/** Milliseconds (contract §16). A host that is back is reported sooner, once it is likely to stay. */
 const defaultHostGrace = { offline: 60_000, online: 15_000 }
 
 export type Work = Awaited<ReturnType<typeof startWork>>
@@ -162,7 +162,7 @@ export async function startWork(base: Base, options: ServerOptions) {
   }
 }
 
-interface Parts {
+interface WebhookWorkParts {
   readonly webhookEvents: WebhookEvents
   readonly fleet: Fleet
   readonly engine: Engine
@@ -171,10 +171,10 @@ interface Parts {
   readonly holdsLease: () => boolean
 }
 
-/** What sends to webhooks. Errors: `usage` for an allowance that can't be read. */
+/** Sends to webhooks. Errors: `usage` for an invalid allowance. */
 function createWebhookWork(
   { data, facts, clock, log }: Base,
-  { engine, events, ...parts }: Parts,
+  { engine, events, ...parts }: WebhookWorkParts,
   { webhooks = {}, webhookHostGrace: hostGrace = defaultHostGrace }: ServerOptions,
 ) {
   const judge = createJudge(webhooks)

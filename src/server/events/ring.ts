@@ -15,7 +15,7 @@ interface Batch {
   upTo: number
 }
 
-export interface RingLimits {
+interface RingLimits {
   frames: number
   bytes: number
   /** Of one batch; a frame that is larger goes alone. */

@@ -12,23 +12,24 @@ import type { Ring } from './ring.ts'
 
 /** Records read and told at once; between them the listeners get their turn. */
 const recordsAtOnce = 500
-/** What changed, by id. */
-export interface Changed {
+
+export interface EventsDependencies {
+  store: Store
+  fleet: Fleet
+  engine: Pick<Engine, 'summary'>
+  hints: Hints
+  clock: Clock
+  log: Log
+}
+
+/** Changes by id. */
+interface Changed {
   host: ReadonlyMap<number, Change>
   cluster: ReadonlyMap<number, Change>
   task: ReadonlyMap<string, Change>
 }
 
-/** Ids are never reused, so a removal is the last that is heard; what was just created is still to be told as that. */
-export function merge(former: Change | undefined, next: Change): Change {
-  return next === 'removed' || former === undefined ? next : former
-}
-
-function* chunks<T>(all: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < all.length; at += recordsAtOnce) yield all.slice(at, at + recordsAtOnce)
-}
-
-/** Answers what reads what changed, once, and appends it to the ring as events. */
+/** Returns a function that reads changed records, once, and appends them to the ring as events. */
 export function createTelling(
   { store, fleet, engine, clock }: EventsDependencies,
   memberships: Memberships,
@@ -94,16 +95,16 @@ export function createTelling(
   }
 }
 
-export interface EventsDependencies {
-  store: Store
-  fleet: Fleet
-  engine: Pick<Engine, 'summary'>
-  hints: Hints
-  clock: Clock
-  log: Log
+/** Folds two changes of one record: a removal is final, because ids are never reused; a creation stays one. */
+export function merge(earlier: Change | undefined, next: Change): Change {
+  return next === 'removed' || earlier === undefined ? next : earlier
 }
 
-/** Notices when hosts enter or leave a dynamic cluster: nobody writes to the cluster then. */
+function* chunks<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += recordsAtOnce) yield all.slice(at, at + recordsAtOnce)
+}
+
+/** Notices when hosts enter or leave a dynamic cluster: the cluster's record is not written then. */
 interface Memberships {
   /** The dynamic clusters whose members differ from those of the last call; the first call only looks. */
   changed(): Promise<Cluster[]>

@@ -11,7 +11,7 @@ const tagBytes = 16
 const storedChunk = nonceBytes + sealedChunk + tagBytes
 const algorithm = 'aes-256-gcm'
 
-/** The bytes of files as they were given, whether they are stored sealed or not. */
+/** Reads and appends the plain bytes of files, whether they are stored sealed or not. */
 export interface BlobCodec {
   /** The key of a new secret file, as its record holds it. */
   newKey(id: string): string
@@ -41,7 +41,7 @@ export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>)
     }
   }
 
-  /** The same of a secret file, by what is stored. */
+  /** The plain bytes of a secret file that are durable in whole chunks, by its stored bytes. */
   const sealedOffset = (stored: number): number => wholeChunks(stored) * sealedChunk
 
   return {
@@ -79,14 +79,14 @@ export function createBlobCodec(files: Files, keys: Pick<Keys, 'seal' | 'open'>)
   }
 }
 
-interface Sealed {
+interface FileKey {
   readonly id: string
   readonly key: Buffer
 }
 
 /** Bytes from the beginning of `chunk` on as they are stored. A last chunk that is not whole is left out unless `endsHere()`. */
 async function* sealed(
-  { id, key }: Sealed,
+  { id, key }: FileKey,
   bytes: AsyncIterable<Uint8Array>,
   chunk: number,
   endsHere: (bytes: number) => boolean,
@@ -102,9 +102,9 @@ async function* sealed(
   }
 }
 
-/** What is stored from the beginning of `chunk` on, as it was. Throws `gone` where it is not what was stored. */
+/** Plain bytes from the beginning of `chunk` on. Throws `gone` for damaged ones. */
 async function* opened(
-  { id, key }: Sealed,
+  { id, key }: FileKey,
   stored: AsyncIterable<Uint8Array>,
   chunk: number,
 ): AsyncGenerator<Buffer> {
@@ -144,13 +144,13 @@ function placeOf(id: string, chunk: number): Buffer {
   return Buffer.from(`files/${id}/${chunk}`)
 }
 
-/** Where a chunk begins as it is stored. */
+/** Stored offset of a chunk. */
 const storedOffset = (chunk: number): number => chunk * storedChunk
 
-/** Bytes of a file of which so many are stored: its last chunk may be shorter. */
+/** Plain bytes by stored bytes: the last chunk may be shorter. */
 function plainSize(stored: number): number {
   return wholeChunks(stored) * sealedChunk + Math.max(0, (stored % storedChunk) - nonceBytes - tagBytes)
 }
 
-/** How many whole chunks so many stored bytes begin with. */
+/** Number of whole chunks in the stored bytes. */
 const wholeChunks = (stored: number): number => Math.floor(stored / storedChunk)

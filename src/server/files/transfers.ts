@@ -120,7 +120,7 @@ export function createTransfers({
 /** Milliseconds of bytes that may go ahead of the rate after a pause. */
 const burst = 200
 
-/** Bounds bytes a second, of all who share it together. */
+/** Bounds the bytes a second of all its users together. */
 export interface Rate {
   /** Milliseconds until bytes would be let through. */
   readonly backlog: number

@@ -36,7 +36,7 @@ interface Growth {
 }
 
 /** Keeps uploads from using up the disk: of one user, and all together. */
-export interface UploadRoom {
+interface UploadRoom {
   /** Errors: `too_large` where there is no room for it. */
   demand(growth: Growth): Promise<void>
   /** The same for bytes that a host sends, which are no user's. */

@@ -73,7 +73,7 @@ interface Address {
   fingerprint?: string | undefined
 }
 
-/** Where the server is, as the caller reaches it; `prefix` is where that stands in the body. Errors: `invalid`. */
+/** Checks the server's address as the caller gives it; `prefix` is its place in the body. Errors: `invalid`. */
 export function checkedAddress({ url, fingerprint }: Address, prefix = ''): Address {
   const faults: FieldFault[] = []
   function checked(field: string, read: () => string): string | undefined {

@@ -21,6 +21,7 @@ import { patched, patchedMap } from './merge-patch.ts'
 /** The SSH port of a host that names none. */
 const defaultPort = 22
 
+/** Milliseconds of history that a query without `from` gets. */
 const defaultRange = 24 * 3600_000
 
 export function createHosts(context: Context): HostService {
@@ -122,7 +123,7 @@ export function createHosts(context: Context): HostService {
   }
 }
 
-/** What the query of a list asks for. */
+/** Conditions of the query of a list. */
 async function whereOf(
   { store, fleet }: Pick<Context, 'store' | 'fleet'>,
   query: HostQuery,
@@ -188,7 +189,7 @@ function patchedAccess(current: HostRecord, patch: HostPatch, seal: Seal): Acces
   }
 }
 
-/** Removes a host with all that is kept of it. `conflict` while it runs something, unless `force`. */
+/** Removes a host and everything kept about it. `conflict` while it runs something, unless `force`. */
 async function removeHost(context: Context, id: number, force: boolean): Promise<Parted> {
   const { store, engine, presence, history, hints, clock } = context
   const isBusy = (open: number) => {

@@ -205,7 +205,7 @@ function keyed({ id: userId }: Starter, key: string | undefined, body: unknown):
   return { userId, key, body }
 }
 
-/** What has come from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
+/** Lists the files fetched from each host of a task, in the order of its plan. Errors: `not_found` for a task that fetches nothing. */
 async function fetchedBy(
   { store, engine }: Pick<Context, 'store' | 'engine'>,
   task: TaskRecord,
@@ -234,9 +234,9 @@ async function fetchedBy(
 }
 
 /** Tasks in one transaction. */
-const atOnce = 500
+const tasksAtOnce = 500
 
-interface Parts {
+interface HostSetParts {
   readonly store: Store
   readonly engine: { results(task: TaskRecord): Promise<readonly { hostId: number }[]> }
   readonly log: Log
@@ -246,12 +246,12 @@ interface Parts {
  * Notes on which hosts the tasks of older servers ran, so that a search by host finds them: only their results say it. Tasks
  * whose results are gone stay without. A full disk does not keep the server from starting: the next start tries again.
  */
-export async function fillHostSets({ store, engine, log }: Parts): Promise<void> {
+export async function fillHostSets({ store, engine, log }: HostSetParts): Promise<void> {
   const { items } = await store.query('tasks', { where: { equals: { hostSet: '' } } })
   try {
-    for (let from = 0; from < items.length; from += atOnce) {
+    for (let from = 0; from < items.length; from += tasksAtOnce) {
       const sets = new Map<string, string>()
-      for (const task of items.slice(from, from + atOnce))
+      for (const task of items.slice(from, from + tasksAtOnce))
         sets.set(task.id, foldIds((await engine.results(task)).map(({ hostId }) => hostId)))
       await store.transact(async (tx) => {
         for (const task of await tx.getMany('tasks', [...sets.keys()])) {

@@ -9,11 +9,11 @@ import { Attempts } from './login/attempts.ts'
 
 const recoveryCodes = 10
 
-/** Tries of codes for one user, from anywhere: whoever gets so far knows the password. */
-const tries = { most: 20, life: 5 * 60_000 }
+/** Bound of tries for one user, from anywhere: a client that gets this far knows the password. */
+const codeTries = { most: 20, life: 5 * 60_000 }
 
 /** A user's own second factor: codes of an authenticator app (contract §2). */
-export interface TotpService {
+interface TotpService {
   /** A secret for an app; logins take a code once one of it was confirmed. `server` is what the app shows beside the user. */
   create(caller: UserCaller, input: TotpCreate, address: string, server: string): Promise<TotpCreated>
   confirm(caller: UserCaller, input: TotpConfirm): Promise<TotpConfirmed>
@@ -99,10 +99,10 @@ const wrongCode = () => invalid([{ field: 'code', message: 'is wrong, or was use
 /** The place for which the secret of a user's app is sealed. */
 const sealedFor = (userId: number): string => `users/${userId}/totp`
 
-/** A newest step far ahead was noted while the server's clock was wrong: it says nothing of the present ones. */
+/** A newest step far ahead was noted while the server's clock was wrong: it says nothing about current ones. */
 const isUsed = (step: number, lastStep: number): boolean => step <= lastStep && lastStep - step < stepsTaken
 
-/** Codes of one's app, or one of the recovery codes, beside the password (contract §2). */
+/** Checks codes of an authenticator app, or recovery codes, beside the password (contract §2). */
 export class SecondFactor {
   readonly #context: Pick<Context, 'keys' | 'shortLived' | 'clock'>
 
@@ -112,7 +112,7 @@ export class SecondFactor {
 
   /** Counts a try before it is made, as guesses sent at once must not all pass. Errors: `too_many`. */
   async count(userId: number): Promise<void> {
-    const wait = await this.#context.shortLived.count('code', String(userId), tries)
+    const wait = await this.#context.shortLived.count('code', String(userId), codeTries)
     if (wait === 0) return
     const retryAfter = Math.ceil(wait / 1000)
     throw new RsmError('too_many', `Too many wrong codes; try again in ${retryAfter} s`, { retryAfter })

@@ -4,7 +4,7 @@ import { printable } from '../../../core/text/printable.ts'
 import type { Keys } from '../../storage/ports/keys.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
 
-/** Characters of what the library says, in which may stand what a host has said. */
+/** Characters of a message of the library, which may quote the host. */
 const longestMessage = 300
 /** Milliseconds between two signs of life, and how many may stay without an answer. */
 const signEvery = 15_000
@@ -26,7 +26,7 @@ export interface Connection {
 }
 
 /** Judges the key that a host shows, before anything of ours is sent; answers why it is not the one, or null. */
-export type JudgeKey = (key: string) => Promise<string | null>
+type JudgeKey = (key: string) => Promise<string | null>
 
 /** How to log in to a host. */
 interface Access {
@@ -146,7 +146,7 @@ function settings({ access }: Attempt, kind: Kind | null): ConnectConfig {
   }
 }
 
-/** What a host that has no key of this kind is told by the library. */
+/** Whether the library failed because the host has no key of this kind. */
 const hasNone = (error: SshError) =>
   error.level === 'handshake' && /no matching host key/i.test(error.message)
 
@@ -166,7 +166,7 @@ function explained(error: SshError, { ip, port, username, login }: Access): Inst
 const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
 
 /** As `ssh-keygen -l` shows it. */
-export const fingerprintOf = (key: Buffer): string =>
+const fingerprintOf = (key: Buffer): string =>
   `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
 
 /** The stored credentials of a host, opened. Errors: InstallFault, which says what is missing and how it is given. */

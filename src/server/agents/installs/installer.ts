@@ -15,7 +15,7 @@ import { accessOf, connect, InstallFault } from './connection.ts'
 import { Conversation, type Say, usualPatience } from './conversation.ts'
 import { hostToken, untilLinked } from './joined-agent.ts'
 
-export interface InstallerParts {
+interface InstallerParts {
   readonly store: Store
   readonly keys: Keys
   readonly links: Links
@@ -25,10 +25,10 @@ export interface InstallerParts {
   readonly joining: Pick<Joining, 'describe'>
 }
 
-/** How it is gone about on one host. */
-export interface Going {
+/** Output and abort signal of the installation on one host. */
+interface Going {
   readonly say: Say
-  /** Ends it; what has begun on the host may go on there. */
+  /** Ends it; what has begun on the host may continue there. */
   readonly signal: AbortSignal
 }
 
@@ -54,7 +54,7 @@ export function createInstaller(parts: InstallerParts): Install {
     return { name, file }
   }
 
-  /** Until the executable is in its place. */
+  /** Resolves when the executable is in its place. */
   async function provide(talk: Conversation, say: Say): Promise<void> {
     const [arch = '', there, ofPackage] = await talk.heard('host', patience.look)
     const { name, file } = await buildFor(arch)
@@ -71,7 +71,7 @@ export function createInstaller(parts: InstallerParts): Install {
     await talk.heard('ready', patience.step)
   }
 
-  /** Until the agent that is installed is linked as this host. */
+  /** Resolves when the installed agent is linked as this host. */
   async function joinAs(talk: Conversation, host: HostRecord, task: TaskRecord, going: Going): Promise<void> {
     const made = await hostToken(parts, host, task.createdBy)
     const { url, fingerprint } = task.install ?? {}
@@ -97,7 +97,7 @@ export function createInstaller(parts: InstallerParts): Install {
     going.say('stdout', `rsm-agent runs and is linked: this is host ${hostname} (@id:${id}) of ${server}\n`)
   }
 
-  /** Nothing that was stored meanwhile. */
+  /** Removes the credentials unless others were stored meanwhile. */
   async function forget({ id, password, privateKey }: HostRecord): Promise<void> {
     await store.transact(async (tx) => {
       const current = await tx.get('hosts', id)
@@ -141,15 +141,10 @@ export function createInstaller(parts: InstallerParts): Install {
   }
 }
 
-interface Parts {
-  readonly store: Store
-  readonly facts: LocalFacts
-}
-
-/** What is pinned of a host, and the way to judge the key that it shows. */
+/** The pinned key of a host, against which the key that it shows is judged. */
 interface PinnedKey {
   judge(key: string): Promise<string | null>
-  /** What was pinned now, for this was the first time; null otherwise. */
+  /** The key that was pinned now, because it was the first; null otherwise. */
   readonly taken: string | null
 }
 
@@ -157,7 +152,7 @@ interface PinnedKey {
  * The first key that a host shows is pinned, on disk before a credential leaves; another one is refused from then on (contract
  * §10), until an ADMIN forgets it.
  */
-function pinnedKey({ store, facts }: Parts, host: HostRecord): PinnedKey {
+function pinnedKey({ store, facts }: Pick<InstallerParts, 'store' | 'facts'>, host: HostRecord): PinnedKey {
   const { id, hostname, ip, sshPort } = host
   let taken: string | null = null
   return {

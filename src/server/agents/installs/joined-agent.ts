@@ -13,11 +13,11 @@ interface Parts {
   readonly links: Links
 }
 
-/** What an installation that ended well leaves to go by. */
+/** The ways to recognize the agent after a successful installation. */
 interface Traces {
   /** The record of its token. */
   readonly enrollmentId: number
-  /** Whose agent is linked, as the host says it. */
+  /** The linked agent, as the host reports it. */
   readonly joined: Joined | null
 }
 
@@ -25,10 +25,10 @@ interface Traces {
 const linkWithin = 30_000
 const lookEvery = 100
 
-/** Milliseconds: what was begun on a host may still need it after the task has given up. */
-const life = 3600_000
+/** Milliseconds: an installation that continues on the host may need the token after the task has given up. */
+const tokenLife = 3600_000
 
-/** Until this server, or another on its store, has the link of the agent that was installed. Errors: InstallFault. */
+/** Resolves when this server, or another on its store, has the link of the installed agent. Errors: InstallFault. */
 export async function untilLinked(
   parts: Parts,
   host: HostRecord,
@@ -68,12 +68,12 @@ async function installedAgent(
   throw new InstallFault(`the agent on ${place} is not the one that ${hostname} has now; install it again`, 1)
 }
 
-/** A single-use enrollment token for a host that there is (contract §3). */
+/** A single-use enrollment token for an existing host (contract §3). */
 interface HostToken {
   /** Of its record. */
   readonly id: number
   readonly token: string
-  /** For one that nobody needs any more; one that was used stays. */
+  /** Removes the token if it was not used. */
   drop(): Promise<void>
 }
 
@@ -97,7 +97,7 @@ export async function hostToken(
       hostId,
       createdBy,
       createdAt: isoTime(now),
-      expiresAt: isoTime(now + life),
+      expiresAt: isoTime(now + tokenLife),
     })
     return id
   })

@@ -9,7 +9,7 @@ import type { Certificate } from '../../tls/certificate.ts'
 import type { Tls } from '../../tls/tls.ts'
 import { openReleases, type Releases } from './releases.ts'
 
-/** What a host gets that has no rsm yet, and what it is told. */
+/** Files and join instructions for hosts that have no rsm yet. */
 export interface HandedOut {
   readonly installer: Installer
   readonly releases: Releases
@@ -30,7 +30,7 @@ interface Parts {
   readonly log: Log
 }
 
-/** Errors: `usage` for a public URL that is none. */
+/** Errors: `usage` for an invalid public URL. */
 export async function openHandedOut(
   { path, tls, clients, log }: Parts,
   { host, publicUrl }: { readonly host: string; readonly publicUrl?: string | undefined },
@@ -65,7 +65,7 @@ export async function openHandedOut(
 /** Every address of the machine: nothing that another host could connect to. */
 const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|::)$/.test(host)
 
-/** `/install.sh`: the same bytes for whoever asks. */
+/** `/install.sh`: the same bytes for every client. */
 interface Installer extends UnchangingFile {
   readonly sha256: string
 }
@@ -75,14 +75,14 @@ function readInstaller(): Installer {
   return { ...unchangingFile('text/x-shellscript; charset=utf-8', Buffer.from(text)), sha256: sha256(text) }
 }
 
-/** How a host is told to join this server. */
+/** Instructions with which a host joins this server. */
 export interface Joining {
   /**
    * By which hosts reach the server: `--public-url`, else the one that the caller gives, else where it listens; null where that
    * is every address.
    */
   urlFor(given: string | undefined): string | null
-  /** Of an enrollment token; both null while no URL is known. Errors: `usage` for a URL or fingerprint that is none. */
+  /** Of an enrollment token; both null while no URL is known. Errors: `usage` for an invalid URL or fingerprint. */
   describe(
     token: string,
     from: { readonly url?: string | undefined; readonly fingerprint?: string | undefined },
@@ -90,7 +90,7 @@ export interface Joining {
 }
 
 interface JoiningParts {
-  /** As hosts reach the server, whoever asks (`--public-url`). */
+  /** As all hosts reach the server (`--public-url`). */
   readonly publicUrl?: string | undefined
   /** Where it listens, as hosts may reach it; null until it does, and on every address. */
   readonly ownUrl: () => string | null

@@ -20,7 +20,7 @@ const day = 24 * 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 200
 
-interface Kept {
+interface RetentionParts {
   store: Store
   outputs: Outputs
   results: Results
@@ -31,21 +31,21 @@ interface Kept {
 }
 
 /** Tasks that go, and the bytes of their output. */
-export interface Going {
+interface Going {
   tasks: number
   bytes: number
 }
 
-/** What a sweep would remove just now. */
-export interface RetentionPlan {
+/** Tasks that a sweep would remove now. */
+interface RetentionPlan {
   byAge: Going
   /** Of those that are young enough, the oldest, until the rest takes no more than it may. */
   bySize: Going
   kept: Going
 }
 
-export interface RetentionLimits {
-  /** 0 = for good. */
+interface RetentionLimits {
+  /** 0 = forever. */
   readonly days: number
   /** Of output on disk, of all tasks; 0 = any. */
   readonly maxOutputBytes: number
@@ -61,7 +61,7 @@ export interface Retention extends RetentionLimits {
 type Ended = Readonly<TaskRecord>
 
 export function createRetention(
-  { store, outputs, results, readers, agreed, clock, log }: Kept,
+  { store, outputs, results, readers, agreed, clock, log }: RetentionParts,
   { days, maxOutputBytes }: RetentionLimits,
 ): Retention {
   async function forget(taskId: string): Promise<void> {
@@ -69,7 +69,7 @@ export function createRetention(
     await results.forget(taskId)
   }
 
-  /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
+  /** Folders of tasks that are not in the store: an earlier sweep was cut off between the two, or it is another store. */
   async function moveOrphansAside(): Promise<void> {
     const ids = await results.list()
     const tasks = await store.getMany('tasks', ids)
@@ -171,19 +171,19 @@ export function isPastRetention(id: string, days: number, age: Age): boolean {
   return days > 0 && made !== null && age(made) > days * day
 }
 
-interface Parts {
+interface RemovalParts {
   readonly retention: Retention
   readonly oldTerminals: TerminalRetention
   /** Held by a backup and by other removals. */
   readonly dataLock: Mutex
-  /** By one server of the store at a time. */
+  /** Runs work on one server of the store at a time. */
   readonly alone: Data['alone']
 }
 
-/** Says what is past its time or too much, and removes it unless that is only asked. Errors: `conflict` while a backup is made. */
+/** Reports what is past its time or too much, and removes it unless `dryRun`. Errors: `conflict` while a backup is made. */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
-export function createRemoval({ retention, oldTerminals, dataLock, alone }: Parts): RemoveOld {
+export function createRemoval({ retention, oldTerminals, dataLock, alone }: RemovalParts): RemoveOld {
   async function remove(): Promise<void> {
     await retention.sweep()
     await oldTerminals.sweep()

@@ -106,10 +106,7 @@ const hostEvents = (results: readonly TaskResult[]) =>
 const carriedEvent = (hosts: CarriedBytes['hosts']) =>
   hosts.length === 0 ? '' : formatEvent('carried', { hosts } satisfies CarriedBytes)
 
-/**
- * For one follower of a task: each call answers the hosts of which more of their file has passed since the one before; of `hostId` alone,
- * where that is given.
- */
+/** Returns, for one follower of a task, a function that reports hosts whose file has advanced since the last call; of `hostId` alone if given. */
 function carriedNews(
   { passed }: Pick<Carried, 'passed'>,
   taskId: string,

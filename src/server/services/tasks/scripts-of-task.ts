@@ -10,7 +10,7 @@ import type { GateScript, TaskGates } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { contentFaults } from '../scripts.ts'
 
-/** What older servers run in the place of a script, as they would leave out what follows on it. */
+/** Older servers run this in place of the script, because they would leave out its gates. */
 export const forOlderServers = `echo "this server is too old to verify or roll back what it runs: upgrade it" >&2
 exit 126`
 
@@ -84,8 +84,8 @@ export async function declaredOf(
 }
 
 /**
- * What is wrong with the values that a retry is given anew. The params are those that the task ran with, which nobody can
- * change, and which an older server may have taken though they are not declared: they are not judged again.
+ * Faults of the values that a retry gives again. The params are those that the task ran with: they cannot be changed, and an
+ * older server may have accepted undeclared ones, so they are not judged again.
  */
 export async function secretFaults(
   script: string,
@@ -100,7 +100,7 @@ export async function secretFaults(
   return declaredFaults(script, given, secrets, { ...found, unknown: [] })
 }
 
-/** What a request wants to follow on its script, and all that is wrong with that. */
+/** The gates that a request asks for, with all their faults. */
 export async function askedGates(
   context: Context,
   { verify, rollback }: ExecutionOptions,

@@ -43,7 +43,7 @@ export const records: readonly string[] = [
   'create index on rsm.deliveries(queue, id)',
   'create index on rsm.deliveries("endedAt")',
   `create table rsm.tombstones(${named})`,
-  // `hostSet`: the blocks of id-blocks.ts.
+  // `hostSet`: the blocks of store/tables.ts.
   `create table rsm.tasks(
     ${named}, status ${text}, "scriptId" bigint, "clusterId" bigint, "createdBy" ${text},
     "hostSet" bigint[], "completedAt" ${text}, "scheduleId" bigint, "fileId" ${text})`,
