@@ -17,7 +17,7 @@ import type { Disk } from '../../../../disk/disk.ts'
 import { writeFileDurably } from '../../../../disk/durable.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
-import { bounded, parseEntry } from '../../audit/entry.ts'
+import { bounded, parseEntry, systemActor } from '../../audit/entry.ts'
 import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
 import { listEntries, marksOf, matcherOf } from './list.ts'
 import {
@@ -48,14 +48,13 @@ interface AuditLogOptions {
 /** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
 const longestQueue = 100_000
 const newline = Buffer.from('\n')
-const system = { type: 'system', id: null, name: null, tokenId: null } as const
 
 /** Opens the log; a new one begins with an entry that names the store. */
 export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const found = await openLogFile(options.directory)
   const { size, cut } = found
   const opened = new FileAuditLog(found, options)
-  const own = { actor: system, ip: null, outcome: 'SUCCESS' } as const
+  const own = { actor: systemActor, ip: null, outcome: 'SUCCESS' } as const
   const store = { type: 'store', id: options.storeId, name: null }
   if (size === 0) await opened.append({ ...own, action: 'audit.begin', object: store, detail: {} })
   if (cut) {
@@ -135,7 +134,7 @@ class FileAuditLog implements AuditLog {
     const detail = { refused: this.#refused }
     this.#refused = 0
     this.#options.log.info(detail, 'the audit log takes entries again')
-    const own = { actor: system, ip: null, object: null, outcome: 'SUCCESS' } as const
+    const own = { actor: systemActor, ip: null, object: null, outcome: 'SUCCESS' } as const
     this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
   }
 

@@ -52,11 +52,11 @@ async function lastEntries(file: FileHandle, end: number, count: number): Promis
   return entries
 }
 
-/** Its id is not known. */
+/** Gives unreadable lines the id 0: theirs is unknown. */
 const entryOf = ({ bytes, offset }: Line): AuditEntry =>
   parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
 
-/** Whether an entry is one of those. */
+/** Returns whether an entry matches the filter. */
 export function matcherOf({ action, actor, objectType, objectId, outcome, from, to }: AuditFilter) {
   const [since, until] = [from, to].map((time) => (time === undefined ? null : Date.parse(time)))
   return (entry: AuditEntry): boolean => {

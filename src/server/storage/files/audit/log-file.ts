@@ -8,9 +8,9 @@ import { parseEntry } from '../../audit/entry.ts'
 
 export const auditFileName = 'audit.log'
 
-/** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
+/** Bytes of one read: few enough lines that parsing them holds the event loop for a few milliseconds only. */
 const chunkBytes = 64 * 1024
-/** The log writes no longer line; a longer one is cut into pieces of this size, none of them an entry. */
+/** Bytes of the longest line that the log writes; a longer one is cut into pieces of this size, none of them an entry. */
 export const longestLine = 256 * 1024
 
 /** The log as a start finds it. */

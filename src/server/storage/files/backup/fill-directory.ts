@@ -11,13 +11,13 @@ const inUse = 'nothing was changed; name an empty directory or one that is not t
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 interface Filling<T> {
-  /** What becomes of the directory, as in "can not be restored". */
+  /** What happens to the directory, as in "cannot be restored". */
   readonly what: string
   /** Makes all of it in `temporary`; `directory` is the name that this takes. */
   readonly fill: (temporary: string, directory: string) => Promise<T>
   /** Brings all of it to the disk. */
   readonly sync: (temporary: string, value: T) => Promise<void>
-  /** Is done just before it takes its name. */
+  /** Runs just before it takes its name. */
   readonly placed?: (directory: string) => Promise<void>
 }
 
@@ -67,7 +67,7 @@ async function isThereAndEmpty(directory: string): Promise<boolean> {
   throw new RsmError('conflict', `${directory} ${what}`, { hint: inUse })
 }
 
-/** Who has the directory keeps it, where root restores for the user of a service. */
+/** Keeps the directory's owner, where root restores for the user of a service. */
 async function giveTo(owner: { uid: number; gid: number }, path: string): Promise<void> {
   await lchown(path, owner.uid, owner.gid)
   if ((await lstat(path)).isDirectory())

@@ -4,7 +4,7 @@ import { type Finding, finding, type Look } from '../../../../core/checks/findin
 import { doubtSentence } from '../../../../core/clock/agreed-time.ts'
 import type { ProcessStatus } from '../../../../core/protocol/control.ts'
 
-/** What a server that runs says of itself; `version` is that of the program that asks. */
+/** Judges a running server by its own status; `version` is that of the program that asks. */
 export function judgeRunning(status: ProcessStatus, version: string): Look {
   const findings: Finding[] = []
   const { readOnly, auditRefused, restore, clock } = status
@@ -76,7 +76,7 @@ function listenError(host: string, port: number): Promise<NodeJS.ErrnoException 
   })
 }
 
-/** Who listens there, as `nginx (pid 812)`; null where that can't be seen: other users' processes show root only. */
+/** Names the process that listens there, as `nginx (pid 812)`; null without permission, because only root sees other users' processes. */
 async function holderOfPort(port: number): Promise<string | null> {
   const wanted = new Set((await socketsOn(port)).map((inode) => `socket:[${inode}]`))
   if (wanted.size === 0) return null
@@ -90,7 +90,8 @@ async function holderOfPort(port: number): Promise<string | null> {
   return null
 }
 
-const listening = '0A'
+/** State LISTEN in proc(5). */
+const listenState = '0A'
 
 /** Inodes of the sockets that listen on a port of this machine (proc(5)). */
 async function socketsOn(port: number): Promise<string[]> {
@@ -100,7 +101,7 @@ async function socketsOn(port: number): Promise<string[]> {
     const text = await readFile(table, 'utf8').catch(() => '')
     for (const line of text.split('\n').slice(1)) {
       const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
-      if (state === listening && local.endsWith(`:${wanted}`)) found.push(inode)
+      if (state === listenState && local.endsWith(`:${wanted}`)) found.push(inode)
     }
   }
   return found

@@ -37,7 +37,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
 }
 
-/** What is asked of running tasks: answered from memory. */
+/** Queries of running tasks, answered from memory. */
 function createQueries({
   tasks,
   isWaiting,
@@ -99,7 +99,7 @@ function createQueries({
   }
 }
 
-/** What comes from agents: output and ends. */
+/** Receives output and ends from agents. */
 function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reached' | 'settle'> {
   const { tasks } = steps
   const { outputs, clock } = steps.deps

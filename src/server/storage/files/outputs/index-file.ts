@@ -19,10 +19,10 @@ export interface IndexRecord {
 export const recordBytes = 32
 const recordsPerRead = 2048
 /** A sequence goes up to 2^53 (a base-protocol agent may count in microseconds): what is past 48 bits has a byte of its own. */
-const low = 2 ** 48
+const sequenceLow = 2 ** 48
 const checkAt = 26
 
-/** A read backwards looks at so many entries: one host's few among a million others' hold no request up for long. */
+/** Entries that one read backwards looks at, so that one host's few among a million do not block a request for long. */
 const recordsPerReadBack = 65_536
 const recordsPerStep = 2048
 
@@ -31,9 +31,9 @@ export function encodeRecord(record: IndexRecord): Buffer {
   buffer.writeDoubleBE(record.end, 0)
   buffer.writeUInt32BE(record.length, 8)
   buffer.writeUIntBE(record.hostId, 12, 6)
-  buffer.writeUIntBE(record.sequence % low, 18, 6)
+  buffer.writeUIntBE(record.sequence % sequenceLow, 18, 6)
   buffer.writeUInt8(record.stream === 'stdout' ? 1 : 2, 24)
-  buffer.writeUInt8(Math.floor(record.sequence / low), 25)
+  buffer.writeUInt8(Math.floor(record.sequence / sequenceLow), 25)
   buffer.writeUInt32BE(record.bytes, 28)
   buffer.writeUInt16BE(checkOf(buffer, 0), checkAt)
   return buffer
@@ -47,13 +47,13 @@ function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
     end: buffer.readDoubleBE(offset),
     length: buffer.readUInt32BE(offset + 8),
     hostId: buffer.readUIntBE(offset + 12, 6),
-    sequence: buffer.readUIntBE(offset + 18, 6) + buffer.readUInt8(offset + 25) * low,
+    sequence: buffer.readUIntBE(offset + 18, 6) + buffer.readUInt8(offset + 25) * sequenceLow,
     stream: buffer.readUInt8(offset + 24) === 1 ? 'stdout' : 'stderr',
     bytes: buffer.readUInt32BE(offset + 28),
   }
 }
 
-/** Of all else in a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
+/** Checksum of the rest of a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
 function checkOf(buffer: Buffer, offset: number): number {
   let check = 1
   for (let at = 0; at < recordBytes; at += 2)
@@ -113,7 +113,7 @@ export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | '
 }
 
 /** Where entries stand that are the last before a cursor, and the cursors beside them. */
-interface Before {
+interface RecordsBefore {
   readonly wanted: IndexRecord[]
   readonly next: number
   readonly previous: number
@@ -125,7 +125,7 @@ export async function recordsBefore(
   count: number,
   query: ReadBackQuery,
   budget: number,
-): Promise<Before> {
+): Promise<RecordsBefore> {
   const wanted: IndexRecord[] = []
   const end = await firstAfter(index, count, query.before - 1)
   const [last] = end > 0 ? await readRecords(index, end - 1, 1) : []

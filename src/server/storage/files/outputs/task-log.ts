@@ -29,13 +29,13 @@ import {
 } from './index-file.ts'
 import { recoverLog } from './recovery.ts'
 
-/** Of one task, in its folder. */
+/** Files of one task, in its folder: the log and its index. */
 export const logFiles = ['output.log', 'output.idx'] as const
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 256 * 1024
 
-/** Readers of one log at once that are spared the search; others find their place by bisection. */
+/** Readers of one log whose place is cached; others find it by bisection. */
 const keptPlaces = 256
 
 /** An entry on its way to the log, and how many bytes of output are in it. */

@@ -14,6 +14,7 @@ import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } fro
 
 export const recordingSuffix = '.cast'
 
+/** Milliseconds between two syncs of a recording. */
 const syncInterval = 5000
 
 /** One asciicast file a recording, in a directory of its own. */
@@ -70,7 +71,7 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
   }
 }
 
-interface Options {
+interface RecordingFileOptions {
   /** Shared by all recordings: one fsync at a time. */
   syncs: Mutex
   /** It can't be made to last any more. */
@@ -85,10 +86,10 @@ export class RecordingFile implements RecordingWriter {
   readonly #log: AppendLog<readonly Uint8Array[]>
   readonly #sums: FileHandle
   readonly #mutex = new Mutex()
-  readonly #options: Options
+  readonly #options: RecordingFileOptions
   readonly #timer: NodeJS.Timeout
 
-  constructor(file: LogFile, sums: { file: FileHandle; state: SumState }, options: Options) {
+  constructor(file: LogFile, sums: { file: FileHandle; state: SumState }, options: RecordingFileOptions) {
     this.#log = new AppendLog<readonly Uint8Array[]>(file, {
       name: 'the recording',
       sync: 'never',
@@ -107,7 +108,11 @@ export class RecordingFile implements RecordingWriter {
     this.#timer.unref()
   }
 
-  static async create(path: string, header: Uint8Array, options: Options): Promise<RecordingFile> {
+  static async create(
+    path: string,
+    header: Uint8Array,
+    options: RecordingFileOptions,
+  ): Promise<RecordingFile> {
     const handle = await open(path, 'wx', 0o600)
     try {
       await writeWhole(handle.fd, header, 0)
@@ -123,7 +128,7 @@ export class RecordingFile implements RecordingWriter {
     }
   }
 
-  static async reopen(path: string, size: number, options: Options): Promise<RecordingFile> {
+  static async reopen(path: string, size: number, options: RecordingFileOptions): Promise<RecordingFile> {
     const handle = await open(path, 'r+')
     try {
       await handle.truncate(size)

@@ -144,14 +144,14 @@ export async function openJournal(directory: string, first: number, size: number
   return { path, size, handle: await open(path, 'r+') }
 }
 
-/** An open file: its first `size` bytes stay as they are, whatever becomes of its name. */
+/** An open file: its first `size` bytes stay as they are, even if it is removed. */
 interface HeldFile {
   readonly name: string
   readonly handle: FileHandle
   readonly size: number
 }
 
-/** A store on disk at one transaction. Whoever has it releases it. */
+/** A store on disk at one transaction. Its holder releases it. */
 export interface HeldStore {
   readonly manifest: Manifest
   /** The last transaction in it. */
