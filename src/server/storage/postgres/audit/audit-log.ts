@@ -27,7 +27,7 @@ interface AuditLogOptions {
 const longestQueue = 100_000
 /** Entries of one statement: while it runs, other servers wait for the head. */
 const largestBatch = 200
-const statement = { name: 'audit_append', text: 'select before, hashes from rsm.audit_append($1, $2)' }
+const appendStatement = { name: 'audit_append', text: 'select before, hashes from rsm.audit_append($1, $2)' }
 
 /** Opens the log; a new one begins with an entry that names the store. */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
@@ -101,7 +101,7 @@ function createAuditLog({ database, clock, log }: AuditLogOptions): AuditLog {
   }
 }
 
-/** `isFirst`: nothing where there are entries. */
+/** Appends entries; with `isFirst` only to an empty log. */
 async function appendTo(
   database: Database,
   facts: readonly AuditFacts[],
@@ -109,7 +109,7 @@ async function appendTo(
 ): Promise<AuditEntry[]> {
   const rests = facts.map(textBehindId).join('\n')
   const rows = await database
-    .ask<{ before: number; hashes: string[] }>('api', statement, [rests, isFirst])
+    .ask<{ before: number; hashes: string[] }>('api', appendStatement, [rests, isFirst])
     .catch((error: unknown) => {
       throw unavailable(error)
     })
@@ -118,7 +118,7 @@ async function appendTo(
   )
 }
 
-interface Found extends AuditHead {
+interface NotedRow extends AuditHead {
   /** The last entry of the log, and the line that stands where the noted one did. */
   last: number | null
   line: string | null
@@ -128,7 +128,7 @@ interface Found extends AuditHead {
 export function createNotedHead(database: Database, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {
-      const [found] = await database.ask<Found>(
+      const [found] = await database.ask<NotedRow>(
         'api',
         `select n.id, n.hash, (select max(id) from rsm.audit) as last, a.line
          from rsm.audit_noted n left join rsm.audit a on a.id = n.id`,

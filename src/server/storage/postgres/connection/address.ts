@@ -127,11 +127,12 @@ function readPassword(file: string): string {
     throw new RsmError('usage', `--store-password-file ${file} cannot be read: ${(error as Error).message}`)
   }
   const [password = ''] = text.split(/\r?\n/)
-  if (password === '') throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)
+  if (password === '')
+    throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)
   return password
 }
 
-/** What people are told of it: no password. */
+/** The address for people, without a password. */
 export const shownAddress = ({ places, user, database }: StoreAddress): string =>
   `postgres://${user}@${places.map(({ host, port }) => `${host}:${port}`).join(',')}/${database}`
 
@@ -151,8 +152,8 @@ export const refusedPooler = (address: StoreAddress): RsmError =>
   )
 
 /** HOST:PORT:DATABASE:USER:PASSWORD, where a backslash makes a plain character of a colon or a backslash. */
-const line = /^((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):(.*)$/
-const plain = (field: string) => field.replaceAll(/\\(.)/g, '$1')
+const pgpassLine = /^((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):((?:\\.|[^\\:])*):(.*)$/
+const unescaped = (field: string) => field.replaceAll(/\\(.)/g, '$1')
 
 /**
  * The password that the first fitting line of ~/.pgpass, or of the file in `PGPASSFILE`, has for this place: the rules are those of
@@ -161,20 +162,20 @@ const plain = (field: string) => field.replaceAll(/\\(.)/g, '$1')
  */
 export async function passwordFor(address: StoreAddress, { host, port }: Place): Promise<string> {
   const file = process.env['PGPASSFILE'] ?? join(homedir(), '.pgpass')
-  const refuse = (why: string, hint = 'give the password with --store-password-file, or in ~/.pgpass') =>
+  const refusal = (why: string, hint = 'give the password with --store-password-file, or in ~/.pgpass') =>
     refusedStore(address, `${host}:${port} asks for a password, and ${why}`, hint)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
-    throw refuse(`${file} cannot be read: ${error.message}`)
+    throw refusal(`${file} cannot be read: ${error.message}`)
   })
   if (text !== '' && ((await stat(file)).mode & 0o077) !== 0)
-    throw refuse(`${file} is not used, as others may read it`, `chmod 600 ${file}`)
+    throw refusal(`${file} is not used, as others may read it`, `chmod 600 ${file}`)
   const wanted = [host, String(port), address.database, address.user]
   for (const entry of text.split(/\r?\n/)) {
-    const [, ...fields] = entry.startsWith('#') ? [] : (line.exec(entry) ?? [])
-    const password = plain(fields.pop() ?? '')
-    const fits = (value: string, at: number) => fields[at] === '*' || plain(fields[at] ?? '') === value
+    const [, ...fields] = entry.startsWith('#') ? [] : (pgpassLine.exec(entry) ?? [])
+    const password = unescaped(fields.pop() ?? '')
+    const fits = (value: string, at: number) => fields[at] === '*' || unescaped(fields[at] ?? '') === value
     if (password !== '' && wanted.every(fits)) return password
   }
-  throw refuse(`neither --store-password-file nor ${file} has one for it`)
+  throw refusal(`neither --store-password-file nor ${file} has one for it`)
 }

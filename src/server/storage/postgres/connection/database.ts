@@ -12,13 +12,13 @@ import { findPrimary } from './primary.ts'
 const sizes = { write: 3, api: 8 } as const
 export type PoolName = keyof typeof sizes
 
-/** How often work is done anew that others came in the way of. */
+/** Attempts of a transaction that conflicts with others. */
 const mostRepeats = 50
 /** Milliseconds, at most, between two of them. */
 const longestPause = 20
 
-/** Milliseconds: pg_dump holds its locks for as long as it runs, and who waits for a table keeps off all who come later. */
-const patience = 1_000
+/** Milliseconds: pg_dump holds its locks for as long as it runs, and a statement that waits for a table blocks all later ones. */
+const lockPatience = 1_000
 
 type Values = readonly unknown[]
 
@@ -105,7 +105,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
     return finding
   }
 
-  /** The next call looks for the primary anew. */
+  /** Makes the next call look for the primary again. */
   function leave(from: Pools | null): void {
     if (from === null || current !== from) return
     current = null
@@ -260,7 +260,7 @@ export async function withBriefLocks<T>(
 ): Promise<T | undefined> {
   try {
     return await database.transaction(pool, async (ask) => {
-      await ask(`set local lock_timeout = ${patience}`)
+      await ask(`set local lock_timeout = ${lockPatience}`)
       return work(ask)
     })
   } catch (error) {

@@ -9,21 +9,21 @@ import { afterReading, cut } from './client.ts'
 import { type Ask, askOf, type Database } from './database.ts'
 import { isAway, unavailable } from './failure.ts'
 
-/** Milliseconds between attempts to connect anew. */
+/** Milliseconds between attempts to reconnect. */
 const pauses = { first: 50, most: 250 }
 
-/** A connection of one's own that is made anew when it breaks: for what hangs on one session, as locks and LISTEN do. */
+/** A dedicated connection that reconnects when it breaks: for what hangs on one session, as locks and LISTEN do. */
 export interface Session {
-  /** Rejects with `unavailable` while there is no connection, and where the answer comes too late: then another one is made. */
+  /** Rejects with `unavailable` while there is no connection, and where the answer comes too late: then it reconnects. */
   ask: Ask
-  /** Milliseconds for which the present connection has stood; 0 where there is none. */
+  /** Milliseconds for which the current connection has stood; 0 where there is none. */
   age(): number
   /** Gives up a connection that says nothing any more. */
   drop(): void
   close(): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   database: Database
   clock: Pick<Clock, 'monotonic'>
   log: Log
@@ -114,14 +114,14 @@ function patient(client: pg.Client, patience: number): Ask {
   return <R extends object>(...asked: Parameters<Ask>) => statements.run(() => ask<R>(...asked))
 }
 
-/** Milliseconds. */
-const patience = 5_000
-const channel = 'rsm_probe'
+/** Milliseconds that a notification may take. */
+const probePatience = 5_000
+const probeChannel = 'rsm_probe'
 
 /** Whether `client` hears `payload` on the channel within `patience`. */
 function hears(client: pg.Client, payload: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const late = setTimeout(() => resolve(false), patience)
+    const late = setTimeout(() => resolve(false), probePatience)
     client.on('notification', (heard) => {
       if (heard.payload !== payload) return
       clearTimeout(late)
@@ -144,10 +144,10 @@ export async function refusePooler(database: Database): Promise<void> {
   }
   try {
     const listener = await connect()
-    await listener.query(`listen ${channel}`)
+    await listener.query(`listen ${probeChannel}`)
     const token = randomBytes(9).toString('base64url')
     const heard = hears(listener, token)
-    await (await connect()).query('select pg_notify($1, $2)', [channel, token])
+    await (await connect()).query('select pg_notify($1, $2)', [probeChannel, token])
     if (await heard) return
   } finally {
     await Promise.all(clients.map((client) => client.end()))

@@ -39,7 +39,7 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
   }
 }
 
-interface Row {
+interface HeldRow {
   task_id: string
 }
 
@@ -50,7 +50,7 @@ function createHolds({
 }: Steps): Pick<Executions, 'held' | 'hold' | 'release'> & { look: () => Promise<void> } {
   let writes = 0
 
-  function know(rows: readonly Row[]): void {
+  function know(rows: readonly HeldRow[]): void {
     held.clear()
     for (const { task_id } of rows) held.add(task_id)
   }
@@ -60,7 +60,7 @@ function createHolds({
     async hold(taskIds) {
       writes++
       // None but those that have something to start.
-      const rows = await database.ask<Row>(
+      const rows = await database.ask<HeldRow>(
         'api',
         `with new as (
           insert into rsm.held select t from unnest($1::text[]) as t
@@ -80,7 +80,7 @@ function createHolds({
     },
     async look() {
       const before = writes
-      const rows = await database.ask<Row>('api', {
+      const rows = await database.ask<HeldRow>('api', {
         name: 'executions held',
         text: 'select task_id from rsm.held',
       })

@@ -46,7 +46,7 @@ const loadText = `select (select count(*) from rsm.tasks where status = 'RUNNING
 
 const openText = `select count(*) as count from rsm.executions where host_id = $1 and status in ('PENDING', 'RUNNING')`
 
-/** What is asked of running tasks. */
+/** Queries of running tasks. */
 export function createQueries(
   steps: Steps,
   doubtfulOf: (hostIds: readonly number[]) => readonly number[],
@@ -123,18 +123,18 @@ export function createQueries(
 }
 
 /** Executions of a task from which on its counts are kept, as counting them takes longer than a look at what has changed. */
-const many = 1000
+const largeTask = 1000
 /** Tasks whose counts are kept. */
 const mostKept = 32
 
-interface Kept {
+interface KeptCounts {
   readonly cursor: number
   readonly statuses: Map<number, ResultStatus>
 }
 
 /** How many executions of a task are in each status. Of large tasks what has changed since is read. */
 function createCounts(database: Database, changes: Changes): (taskId: string) => Promise<Counts | null> {
-  const kept = new BoundedMap<string, Kept>(mostKept)
+  const kept = new BoundedMap<string, KeptCounts>(mostKept)
   const large = new Set<string>()
 
   async function count(taskId: string): Promise<Counts | null> {
@@ -153,12 +153,12 @@ function createCounts(database: Database, changes: Changes): (taskId: string) =>
       counts[status] = count
       all += count
     }
-    if (all >= many) large.add(taskId)
+    if (all >= largeTask) large.add(taskId)
     return counts
   }
 
   /** The cursor is read first: what changes meanwhile is read again. */
-  async function begin(taskId: string): Promise<Kept> {
+  async function begin(taskId: string): Promise<KeptCounts> {
     const { cursor } = await changes.changes(taskId, Number.POSITIVE_INFINITY)
     const rows = await readWhole<{ host_id: number; status: ResultStatus }>(
       database,

@@ -14,7 +14,7 @@ import type { Own } from './in-hand.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** What comes from agents: output and ends. */
+/** Receives output and ends from agents. */
 export function createReceiving(
   steps: Steps,
   bounds: TaskBounds,
@@ -36,7 +36,7 @@ export function createReceiving(
         return false
       },
       () => {
-        // Over the next link it is read anew.
+        // Over the next link it is read again.
         inHand.drop(id)
         return false
       },
@@ -133,14 +133,14 @@ export function createReceiving(
   }
 }
 
-/** What came over a link that is no longer the one of its host: it comes again over the newer one. */
+/** Error for frames of a link that is no longer its host's: they come again over the newer one. */
 const elsewhere = (id: string) =>
   new RsmError('unavailable', `another link has execution ${id} now, on this server or on another one`, {
     retryAfter: 1,
   })
 
 /** Tasks whose bounds are remembered. */
-const mostKnown = 4096
+const mostTasks = 4096
 
 /** Bytes of output that a task takes of each host, and the phases that it has there. */
 interface Bounds {
@@ -148,10 +148,10 @@ interface Bounds {
   readonly phases: readonly Phase[]
 }
 
-/** What tasks take of each host. */
+/** Cached bounds of tasks. */
 export class TaskBounds {
   readonly #store: Pick<Store, 'get'>
-  readonly #known = new BoundedMap<string, Bounds>(mostKnown)
+  readonly #known = new BoundedMap<string, Bounds>(mostTasks)
   readonly #reading = new Map<string, Promise<Bounds>>()
 
   constructor(store: Pick<Store, 'get'>) {

@@ -92,7 +92,7 @@ export async function isThere(database: Database, taskId: string): Promise<boole
   return rows.length > 0
 }
 
-const text = `select ${columns} from unnest($1::text[], $2::bigint[]) as i(t, h)
+const readManyText = `select ${columns} from unnest($1::text[], $2::bigint[]) as i(t, h)
   join rsm.executions e on e.task_id = i.t and e.host_id = i.h`
 
 /** Reads executions by their ids, what is asked meanwhile together; answers those that are there. */
@@ -100,7 +100,7 @@ export function createReadMany(database: Database): (ids: readonly string[]) => 
   const read = batched(
     async (asked: readonly (readonly string[])[]) => {
       const keys = [...new Set(asked.flat())].map(keyOf)
-      const rows = await database.ask<Row>('write', { name: 'executions read', text }, [
+      const rows = await database.ask<Row>('write', { name: 'executions read', text: readManyText }, [
         keys.map(({ taskId }) => taskId),
         keys.map(({ hostId }) => hostId),
       ])

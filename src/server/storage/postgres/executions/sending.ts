@@ -14,7 +14,7 @@ type Sending = Pick<
   'take' | 'returnUnsent' | 'takeOver' | 'named' | 'received' | 'refuse' | 'lose'
 >
 
-/** What leaves for hosts over their links, and what becomes of that until its agent has it. */
+/** Sends executions to hosts over their links, and tracks them until their agents have them. */
 export function createSending(steps: Steps): Sending & {
   doubtfulOf: (hostIds: readonly number[]) => number[]
   close: () => Promise<void>
@@ -72,12 +72,12 @@ export function createSending(steps: Steps): Sending & {
 const mostHosts = 500
 
 /** Due executions of each host, in order and up to its capacity, and those that takes with lost answers sent. */
-const take = {
+const takeStatement = {
   name: 'executions take',
   text: `select ${columns} from rsm.executions_take($1::jsonb, $2::bigint) e`,
 }
 
-const takeOver = {
+const takeOverStatement = {
   name: 'executions take over',
   text: `select ${columns} from rsm.executions_take_over($1::jsonb) e`,
 }
@@ -105,7 +105,10 @@ function createTaking(steps: Steps) {
     faultPoint('server.sent.before')
     const askedAt = clock.monotonic()
     try {
-      const rows = await database.ask<Row>('write', take, [jsonbSafe(Object.fromEntries(input)), attempt])
+      const rows = await database.ask<Row>('write', takeStatement, [
+        jsonbSafe(Object.fromEntries(input)),
+        attempt,
+      ])
       for (const { claim } of offers) doubtful.looked(claim, askedAt)
       return rows
     } catch (error) {
@@ -145,7 +148,7 @@ function createTaking(steps: Steps) {
       claim.hostId,
       { e: claim.epoch, x: [...except].map((id) => keyOf(id).taskId) },
     ])
-    const rows = await database.ask<Row>('write', takeOver, [jsonbSafe(Object.fromEntries(input))])
+    const rows = await database.ask<Row>('write', takeOverStatement, [jsonbSafe(Object.fromEntries(input))])
     const stored = rows.map(storedOf)
     for (const one of stored) {
       const former = steps.inHand.get(one.execution.id)
@@ -193,7 +196,7 @@ const byTurn = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
 /** Milliseconds from the first look on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
-const longest = 30_000
+const longestDoubt = 30_000
 
 interface Doubt {
   readonly epoch: number
@@ -240,7 +243,7 @@ export class Doubtful {
   looked({ hostId, epoch }: LinkClaim, askedAt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch !== epoch) return
-    doubt.until ??= this.#clock.monotonic() + longest
+    doubt.until ??= this.#clock.monotonic() + longestDoubt
     if (askedAt >= doubt.until) this.#byHost.delete(hostId)
   }
 }

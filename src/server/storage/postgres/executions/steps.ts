@@ -16,8 +16,8 @@ import { type Change, createWrite, type Fence, type Written } from './write.ts'
 type PointOf<P> = P extends `server.${infer Name}.before` ? Name : never
 type Point = PointOf<FaultPoint>
 
-/** What has to hold when a step is written, beside that each record is still the one that was decided on. */
-export interface Condition {
+/** Conditions of a step, beside that each record is still the one that was decided on. */
+interface Condition {
   fence?: Fence
   /** Only of those that have this epoch. */
   epoch?: number
@@ -43,7 +43,7 @@ export interface ExecutionsDependencies {
 
 type Decided = { readonly change: Change; readonly written: Written | null }
 
-/** The durable steps of executions: what is stored decides, and a step on what has changed since is decided anew. */
+/** The durable steps of executions: what is stored decides, and a step on what has changed since is decided again. */
 export class Steps {
   readonly deps: ExecutionsDependencies
   readonly inHand = new InHand()

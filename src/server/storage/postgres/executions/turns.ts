@@ -10,7 +10,7 @@ import type { Steps } from './steps.ts'
 import { holdsTask } from './write.ts'
 
 /** Executions that one statement writes. */
-const rowsAtOnce = 5000
+const insertedAtOnce = 5000
 
 /** Tasks that begin, whose hosts have their turns, and which users end. */
 export function createTurns(
@@ -94,14 +94,14 @@ const insertText = `insert into rsm.executions(task_id, host_id, position, over_
   from jsonb_array_elements($1::jsonb) as rec`
 
 async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise<void> {
-  for (let at = 0; at < executions.length; at += rowsAtOnce)
+  for (let at = 0; at < executions.length; at += insertedAtOnce)
     await ask({ name: 'executions insert', text: insertText }, [
-      jsonbSafe(executions.slice(at, at + rowsAtOnce)),
+      jsonbSafe(executions.slice(at, at + insertedAtOnce)),
     ])
 }
 
 /** Seconds after which a cancel that is still noted was left by its server. */
-const patience = 10
+const leftAfter = 10
 
 /** A cancel that is under way. */
 interface Cancel {
@@ -119,7 +119,7 @@ interface Cancel {
 interface Cancels {
   note(ask: Ask, cancel: Cancel): Promise<void>
   carryOut(cancel: Cancel): Promise<Execution[]>
-  /** Carries out what a server has left. */
+  /** Carries out cancels that a server has left. */
   sweep(): Promise<void>
 }
 
@@ -160,7 +160,7 @@ export function createCancels(steps: Steps): Cancels {
           name: 'executions cancels left',
           text: `select task_id, at, error from rsm.cancels where since < clock_timestamp() - make_interval(secs => $1)`,
         },
-        [patience],
+        [leftAfter],
       )
       for (const { task_id: taskId, at, error } of left) {
         log.warn({ taskId }, 'a cancel that a server had left is carried out')

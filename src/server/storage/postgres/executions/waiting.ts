@@ -4,8 +4,8 @@ import type { Database } from '../connection/database.ts'
 /** Executions that wait, of the whole fleet, up to which all of them are read. */
 const few = 1000
 
-/** Of an execution that its host can be sent. */
-export const waits = `status = 'PENDING' and due_at is not null and not over_ssh
+/** Condition of an execution that its host can be sent. */
+const waits = `status = 'PENDING' and due_at is not null and not over_ssh
   and task_id <> all (array(select task_id from rsm.held))`
 
 const fewText = `select host_id from rsm.executions where ${waits} limit ${few + 1}`
@@ -37,7 +37,7 @@ export function createWaiting(
   }
 }
 
-/** Milliseconds for which what was read is told. */
+/** Milliseconds for which counts are cached. */
 const keptFor = 1000
 /** Where reading it takes long, as very many hosts wait, at most this part of the time is spent on that … */
 const mostOfTime = 1 / 20
@@ -45,7 +45,7 @@ const mostOfTime = 1 / 20
 const keptAtMost = 10_000
 
 /** One row: 100,000 of them would take the server ten times as long to read. */
-const text = `select json_object_agg(host_id, waiting) as counts from (
+const countsText = `select json_object_agg(host_id, waiting) as counts from (
     select host_id, count(*) as waiting from rsm.executions where ${waits} group by host_id) as hosts`
 
 interface Counts {
@@ -56,7 +56,7 @@ interface Counts {
 
 /**
  * How many executions wait for a host, as heartbeats ask thousands of times a second: those of all hosts are read at once, when
- * somebody asks who is not content with what was read last.
+ * the cached counts are too old.
  */
 export function createWaitingCounts(database: Database, clock: Clock): (hostId: number) => Promise<number> {
   let known: Counts = { byHost: {}, until: Number.NEGATIVE_INFINITY }
@@ -67,7 +67,7 @@ export function createWaitingCounts(database: Database, clock: Clock): (hostId: 
     try {
       const [row] = await database.ask<{ counts: Counts['byHost'] | null }>('api', {
         name: 'executions waiting counts',
-        text,
+        text: countsText,
       })
       const took = clock.monotonic() - asked
       const kept = Math.min(Math.max(took / mostOfTime, keptFor), keptAtMost)

@@ -39,7 +39,7 @@ type Kind = 'free' | 'owner' | 'link'
 export function createWrite(database: Database): (change: Change) => Promise<Written | null> {
   async function writeAll(kind: Kind, changes: readonly Change[]): Promise<Map<Change, Written>> {
     const { now, later } = split(changes)
-    // Whoever locks rows in the same order waits for nobody who waits for them.
+    // Lock in id order to avoid deadlocks.
     const input = now.sort(inOrder).map(inputOf)
     const rows = await database.ask<{ task_id: string; host_id: number; has_more: boolean }>(
       'write',

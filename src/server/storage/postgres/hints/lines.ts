@@ -1,7 +1,7 @@
 import type { HintTopics } from '../../ports/hints.ts'
 
-/** Bytes of the ids in one text: with base64 and all around them it fits into a notification. */
-const mostBytes = 5_000
+/** Bytes of the ids in one text: with base64 and its head it fits into a notification. */
+const mostIdBytes = 5_000
 
 type Topic = keyof HintTopics
 /** A hint and what it is about. */
@@ -120,7 +120,7 @@ export function encodeIds(ids: Iterable<number>): string[] {
   let bytes: number[] = []
   let last = 0
   for (const id of [...new Set(ids)].sort((a, b) => a - b)) {
-    if (bytes.length >= mostBytes) {
+    if (bytes.length >= mostIdBytes) {
       texts.push(Buffer.from(bytes).toString('base64'))
       bytes = []
       last = 0

@@ -24,7 +24,7 @@ const largestBatch = 5000
 /** Milliseconds between looks whether an hour is to be packed. */
 const packEvery = 10 * 60_000
 
-/** Five a second, of reports that come each minute by default: what one agent sends can not fill the disk of all. */
+/** Five a second, of reports that come each minute by default: one agent cannot fill the disk of all. */
 const mostInHour = 18_000
 const hour = 3600_000
 
@@ -37,7 +37,7 @@ class PostgresHistory implements History {
   readonly #database: Database
   readonly #log: Log
   readonly #flushDelay: number
-  readonly #allowance: Allowance
+  readonly #allowance: HourlyAllowance
   /** A sample leaves only after it was written, so that `read` always sees it. */
   readonly #waiting: WaitingSamples
   #isFailing = false
@@ -49,7 +49,7 @@ class PostgresHistory implements History {
     this.#database = database
     this.#log = log
     this.#flushDelay = flushDelay
-    this.#allowance = new Allowance(clock, log)
+    this.#allowance = new HourlyAllowance(clock, log)
     this.#waiting = new WaitingSamples(clock, mostWaiting)
     this.#packing = repeat(
       packEvery,
@@ -111,7 +111,7 @@ class PostgresHistory implements History {
     return this.#writes.run(() => this.#writeWaiting())
   }
 
-  /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
+  /** Never rejects: history that cannot be written has no other effect, and is tried again until the bound drops it. */
   async #writeWaiting(): Promise<void> {
     const waiting = this.#waiting
     const { dropped } = waiting
@@ -132,8 +132,8 @@ class PostgresHistory implements History {
   }
 }
 
-/** How many samples each host may bring in an hour. */
-class Allowance {
+/** Bounds the samples of each host in an hour. */
+class HourlyAllowance {
   #hour = 0
   readonly #counts = new Map<number, number>()
   readonly #clock: Clock

@@ -96,7 +96,7 @@ const packingLock = 7_263_003
 /** Hosts of one transaction: some thousand samples. */
 const hostsAtOnce = 50
 
-interface Piece {
+interface PackedPiece {
   readonly day: string
   readonly hostId: number
   readonly first: number
@@ -150,7 +150,7 @@ async function packHosts(ask: Ask, slot: number, after: number): Promise<number 
 const timeOf = ({ numbers }: SampleRow) => numbers[0] ?? 0
 
 /** One for each UTC day of the samples, which come in the order of their times. */
-function piecesOf(hostId: number, lines: string): Promise<Piece[]> {
+function piecesOf(hostId: number, lines: string): Promise<PackedPiece[]> {
   const days = new Map<string, SampleRow[]>()
   for (const row of lines.split('\n').map(parseSample)) {
     if (!row) continue

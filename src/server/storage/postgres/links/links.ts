@@ -9,7 +9,7 @@ import { isLiving } from '../ownership/lives.ts'
 import type { StoreOwnership } from '../ownership/ownership.ts'
 import { claimAll, type Wanted } from './claim.ts'
 
-/** Milliseconds. */
+/** Milliseconds between two sweeps. */
 const sweepEvery = 1_000
 /** Milliseconds for which a refusal that another server has caused is believed: the holder may let go meanwhile. */
 const refusalBelieved = 1_000
@@ -167,8 +167,8 @@ const byClaim = (claims: readonly LinkClaim[]) => [
   claims.map(({ epoch }) => epoch),
 ]
 
-/** Claims that are compared with the store at once. */
-const atOnce = 2_000
+/** Claims that are compared with the store in one sweep. */
+const comparedAtOnce = 2_000
 
 interface Hold {
   claim: LinkClaim
@@ -184,7 +184,7 @@ class Held {
     return this.#holds.get(hostId)?.claim
   }
 
-  /** Tells the former hold. */
+  /** Tells the previous hold. */
   take(claim: LinkClaim, superseded: () => void): void {
     const former = this.#holds.get(claim.hostId)
     if (former && former.claim.epoch > claim.epoch) return superseded()
@@ -212,8 +212,8 @@ class Held {
   some(): LinkClaim[] {
     const all = this.all()
     if (this.#nextAt >= all.length) this.#nextAt = 0
-    const turn = all.slice(this.#nextAt, this.#nextAt + atOnce)
-    this.#nextAt += atOnce
+    const turn = all.slice(this.#nextAt, this.#nextAt + comparedAtOnce)
+    this.#nextAt += comparedAtOnce
     return turn
   }
 }

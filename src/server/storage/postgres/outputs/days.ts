@@ -4,24 +4,24 @@ import { firstDigits, timeOfId } from '../../ids.ts'
 import { type Database, withBriefLocks } from '../connection/database.ts'
 
 /** Milliseconds. */
-export const dayLength = 24 * 3600_000
+const dayLength = 24 * 3600_000
 /** The last millisecond of the year 9999. */
 const latest = 253_402_300_799_999
 
-/** Where what is no id of a task has its output, as only tests have it. */
+/** The table for output under ids that are not task ids, which only tests use. */
 const otherTable = 'rsm.outputs_other'
 
 /** SQLSTATEs of a table that exists already: `if not exists` checks before it waits for the other server. */
 const made = new Set(['42P07', '23505', '42710'])
 
 /** A table with the output of the tasks whose ids were made on one day (UTC): those from `from` on, below `to`. */
-export interface Day {
+interface Day {
   readonly table: string
   readonly from: string
   readonly to: string
 }
 
-/** The day whose table has a task's output; null where it is that of no day. */
+/** The day whose table has a task's output; null for an id of no day. */
 export function dayOf(taskId: string): Day | null {
   const made = timeOfId(taskId)
   return made === null || made > latest ? null : dayAt(made)
@@ -42,12 +42,12 @@ export const isOver = ({ to }: Day, now: number): boolean => to <= firstDigits(n
 /** The day has no table: it has none yet, or it is gone. */
 export const isWithoutTable = (error: unknown): boolean => (error as { code?: string }).code === '42P01'
 
-// None of the three comes from elsewhere.
+// All three values come from this file, so that none needs to be escaped.
 export const textOfTable = ({ table, from, to }: Day): string =>
   `create table if not exists ${table} partition of rsm.outputs for values from ('${from}') to ('${to}')`
 
 /** Ignores the error of `textOfTable` where another server has made the table a moment earlier. */
-export function unlessMade(error: { code?: string }): void {
+function unlessMade(error: { code?: string }): void {
   if (!made.has(error.code ?? '')) throw error
 }
 
@@ -58,7 +58,7 @@ export async function makeTable(database: Database, taskId: string): Promise<voi
   await database.ask('write', textOfTable(its)).catch(unlessMade)
 }
 
-/** Days behind the present one that have their tables: no dump takes longer. */
+/** Days after the current one that have their tables: no dump takes longer. */
 const daysAhead = 2
 /** Milliseconds between looks whether one is missing. */
 const lookEvery = 3600_000

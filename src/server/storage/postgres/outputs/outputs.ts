@@ -37,12 +37,12 @@ export function createPostgresOutputs(database: Database, hints: Hints): Postgre
 }
 
 /** Bytes of a task's output that are removed at once; less waits for its day. */
-const large = 64 * 1024 * 1024
+const largeOutput = 64 * 1024 * 1024
 /** Pieces that one statement removes: it may take no longer than others can wait. */
 const piecesAtOnce = 2000
 /** Days for which what is forgotten waits for the other tasks of its day. */
-const patience = 2
-/** Tasks whose patience is over that are removed with another one. */
+const forgottenDays = 2
+/** Overdue tasks that are removed along with another one. */
 const tasksAtOnce = 20
 
 /**
@@ -93,11 +93,11 @@ function createForget(database: Database): (taskId: string) => Promise<void> {
       [taskId],
     )
     if (!head) return
-    if (!(await dropTable(taskId)) && head.bytes >= large) await removePieces(taskId)
+    if (!(await dropTable(taskId)) && head.bytes >= largeOutput) await removePieces(taskId)
     const impatient = await database.ask<{ task_id: string }>(
       'api',
       `select task_id from rsm.outputs_forgotten where at < clock_timestamp() - make_interval(days => $1) order by at limit $2`,
-      [patience, tasksAtOnce],
+      [forgottenDays, tasksAtOnce],
     )
     for (const { task_id } of impatient) if (!(await dropTable(task_id))) await removePieces(task_id)
   }

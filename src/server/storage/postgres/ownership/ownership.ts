@@ -183,7 +183,7 @@ export async function openOwnership({
 const atOnce = 20
 
 /** Those that are this member's, and those that it may take. */
-const look = {
+const lookStatement = {
   name: 'task-owners.look',
   text: `select t.id, o.server = $1 and o.epoch = $2 as is_own
     from unnest($3::text[]) with ordinality t(id, position) left join rsm.task_owners o on o.task_id = t.id
@@ -192,7 +192,7 @@ const look = {
     order by t.position`,
 }
 
-const take = {
+const takeStatement = {
   name: 'task-owners.take',
   text: `with free as (
       select o.task_id from rsm.task_owners o where o.task_id = any($3) and not ${isLiving('o')}
@@ -229,7 +229,7 @@ function createTaskOwners(database: Database): Pick<Ownership, 'claim' | 'releas
   return {
     async claim({ name, epoch }, taskIds) {
       if (taskIds.length === 0) return []
-      const found = await database.ask<{ id: string; is_own: boolean | null }>('write', look, [
+      const found = await database.ask<{ id: string; is_own: boolean | null }>('write', lookStatement, [
         name,
         epoch,
         taskIds,
@@ -237,7 +237,7 @@ function createTaskOwners(database: Database): Pick<Ownership, 'claim' | 'releas
       const mine = new Set(found.filter(({ is_own }) => is_own === true).map(({ id }) => id))
       const free = found.filter(({ is_own }) => is_own !== true).map(({ id }) => id)
       for (let at = 0; at < free.length; at += atOnce) {
-        const taken = await ask(take, [name, epoch, free.slice(at, at + atOnce)])
+        const taken = await ask(takeStatement, [name, epoch, free.slice(at, at + atOnce)])
         for (const { task_id } of taken) mine.add(task_id)
       }
       return taskIds.filter((id) => mine.has(id))
