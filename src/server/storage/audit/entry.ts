@@ -49,7 +49,7 @@ export function withoutCommands(event: AuditEvent): AuditEvent {
   return { ...event, detail }
 }
 
-/** The entry of a stored line, or null where it is none. */
+/** The entry of a stored line, or null for an invalid one. */
 export function parseEntry(line: Buffer | string): AuditEntry | null {
   try {
     const value = JSON.parse(line.toString()) as AuditEntry | null
@@ -70,7 +70,7 @@ export function parseEntry(line: Buffer | string): AuditEntry | null {
 
 export const unreadableAction = 'audit.unreadable'
 
-/** What a line that is no entry is shown as: a list never fails because someone damaged the log. `place` says where it is. */
+/** Stands for an unreadable line, so that no list fails because someone damaged the log. `place` says where it is. */
 export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
   return {
     id,
@@ -85,11 +85,11 @@ export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
   }
 }
 
-/** What the server does by itself. */
+/** Actor of what the server does on its own. */
 export const systemActor: AuditActor = { type: 'system', id: null, name: null, tokenId: null }
 const anonymous: AuditActor = { type: 'anonymous', id: null, name: null, tokenId: null }
 
-/** Who called, as the audit log names it. */
+/** The caller as an actor of the audit log. */
 export async function actorOf(caller: Caller | undefined, store: Store): Promise<AuditActor> {
   switch (caller?.type) {
     case undefined:
@@ -105,7 +105,7 @@ export async function actorOf(caller: Caller | undefined, store: Store): Promise
   }
 }
 
-/** What commands on the server's own machine do is recorded as the system's. */
+/** Records a command on the server's own machine as the system's. */
 export const recordForSystem = (
   audit: Pick<AuditLog, 'append'>,
   action: string,

@@ -19,7 +19,7 @@ const clockTolerance = 5000
 const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
-/** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
+/** The execution as it ends by its agent's report; `now` in milliseconds since the epoch. */
 export function settled(
   { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
   output: OutputSoFar,
@@ -111,7 +111,7 @@ function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
   return `output is missing: how much cannot be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
 }
 
-/** Who tells what held the processes, but not what is left of them, does not know that. */
+/** Survivors of the script; unknown if the agent reports containment without them. */
 function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | null {
   if (survivors === undefined) return containment ? null : []
   return survivors.map(({ pid, command }) => ({ pid, command: printable(command) }))
@@ -122,7 +122,7 @@ function sentence(parts: readonly (string | null | undefined)[]): string | null 
   return said.length === 0 ? null : printable(said.join('; '))
 }
 
-/** An end whose output has not all come, as far as it has. */
+/** An end without the output that has not come. */
 export function withoutTheRest(complete: ScriptComplete, { storedSequence }: OutputSoFar): ScriptComplete {
   const { error, lastSequence = -1 } = complete
   const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
@@ -164,7 +164,7 @@ export function textsOf({ content, gates }: TaskRecord): Texts {
   return { script: script ?? '', gates: texts }
 }
 
-/** Whether what is learnt of a host after its final state is news: once, and only where no end is known. */
+/** Whether a report after the final state is news: once, and only where no end is known. */
 export function isNews({
   exitCode,
   verify,
