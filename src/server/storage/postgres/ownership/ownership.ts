@@ -180,9 +180,9 @@ export async function openOwnership({
 }
 
 /** Tasks that are taken at once: so several servers share what a dead one has left. */
-const atOnce = 20
+const takenAtOnce = 20
 
-/** Those that are this member's, and those that it may take. */
+/** Tasks that are this member's, and tasks that it may take. */
 const lookStatement = {
   name: 'task-owners.look',
   text: `select t.id, o.server = $1 and o.epoch = $2 as is_own
@@ -206,17 +206,17 @@ const takeStatement = {
     select task_id from taken union all select task_id from made`,
 }
 
-const release = {
+const releaseStatement = {
   name: 'task-owners.release',
   text: 'delete from rsm.task_owners where task_id = any($3) and server = $1 and epoch = $2',
 }
 
-const owner = {
+const ownerStatement = {
   name: 'task-owners.owner',
   text: `select o.server as name, o.epoch from rsm.task_owners o where o.task_id = $1 and ${isLiving('o')}`,
 }
 
-const holds = {
+const holdsStatement = {
   name: 'task-owners.holds',
   text: `select from rsm.task_owners o join rsm.servers s on s.name = o.server and s.epoch = o.epoch
     where o.task_id = $3 and o.server = $1 and o.epoch = $2`,
@@ -236,21 +236,21 @@ function createTaskOwners(database: Database): Pick<Ownership, 'claim' | 'releas
       ])
       const mine = new Set(found.filter(({ is_own }) => is_own === true).map(({ id }) => id))
       const free = found.filter(({ is_own }) => is_own !== true).map(({ id }) => id)
-      for (let at = 0; at < free.length; at += atOnce) {
-        const taken = await ask(takeStatement, [name, epoch, free.slice(at, at + atOnce)])
+      for (let at = 0; at < free.length; at += takenAtOnce) {
+        const taken = await ask(takeStatement, [name, epoch, free.slice(at, at + takenAtOnce)])
         for (const { task_id } of taken) mine.add(task_id)
       }
       return taskIds.filter((id) => mine.has(id))
     },
     async release({ name, epoch }, taskIds) {
-      await ask(release, [name, epoch, taskIds])
+      await ask(releaseStatement, [name, epoch, taskIds])
     },
     async owner(taskId) {
-      const [row] = await database.ask<Member>('write', owner, [taskId])
+      const [row] = await database.ask<Member>('write', ownerStatement, [taskId])
       return row ?? null
     },
     async holds({ name, epoch }, taskId) {
-      return (await ask(holds, [name, epoch, taskId])).length > 0
+      return (await ask(holdsStatement, [name, epoch, taskId])).length > 0
     },
   }
 }

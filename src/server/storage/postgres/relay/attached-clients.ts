@@ -6,7 +6,7 @@ import { errorOf, sentCaller, type ToClient, type ToSite } from './messages.ts'
 /** Milliseconds in which outputs that a socket has taken are told together. */
 const writtenDelay = 10
 
-export type SendToSite = (message: ToSite, taken?: () => void) => void
+type SendToSite = (message: ToSite, taken?: () => void) => void
 
 /** The clients of this server that are attached to terminals of others. */
 export class AttachedClients {
@@ -36,7 +36,7 @@ export class AttachedClients {
     client.heard(message, body)
   }
 
-  /** Null: all of them are. */
+  /** Ends the clients of a lost peer; null: of all peers. */
   lost(peer: number | null): void {
     for (const [id, client] of this.#clients) {
       if (peer !== null && client.peer !== peer) continue
@@ -56,13 +56,13 @@ class AttachedClient {
   readonly #id: number
   readonly #client: TerminalClient
   readonly #send: SendToSite
-  readonly #onItsWay = new OnItsWay((isFull) => this.#hold('way', isFull))
-  /** Who wants that its client waits. */
+  readonly #onItsWay = new InFlight((isFull) => this.#hold('way', isFull))
+  /** Reasons the client is paused. */
   readonly #holding = new Set<'way' | 'site'>()
   #written = 0
   #isGone = false
   #timer: NodeJS.Timeout | null = null
-  /** Who acknowledges outputs need not tell that its socket took them. */
+  /** False for a client that acknowledges outputs: it need not report that its socket took them. */
   readonly #tellsWritten: boolean
 
   constructor(peer: number, id: number, client: TerminalClient, watch: boolean, send: SendToSite) {
@@ -119,7 +119,7 @@ class AttachedClient {
     this.#client.close(closeCodes.overloaded, 'the session cannot be attached')
   }
 
-  /** It comes back, with `after`. */
+  /** Closes the client, which comes back with `after`. */
   lost(): void {
     if (!this.#isGone)
       this.#client.close(closeCodes.shuttingDown, 'the way to the server of the session was lost')
@@ -144,15 +144,15 @@ class AttachedClient {
   }
 }
 
-/** Bytes on their way to another server before whoever sends them is to wait … */
+/** Bytes in flight to another server above which the sender pauses … */
 const high = 64 * 1024
-/** … and to go on. */
+/** … and below which it resumes. */
 const low = 16 * 1024
-/** What a message costs beside what is in it: single characters pile up as well. */
+/** Cost of a message beside its content: single characters pile up as well. */
 const overhead = 200
 
-/** What one client or terminal has on its way, and whether that is too much. */
-class OnItsWay {
+/** Bytes in flight of one client or terminal, and whether they are too many. */
+class InFlight {
   bytes = 0
   #isFull = false
   readonly #changed: (isFull: boolean) => void

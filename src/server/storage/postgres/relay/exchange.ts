@@ -21,7 +21,7 @@ import type { Wire } from './wire.ts'
 
 type Call = Extract<ToSite, { t: 'call' }>
 
-/** What goes to and fro over one wire: calls and attachments, of this server's clients and of this server's sites. */
+/** Calls and attachments over one wire, of this server's clients and of this server's sites. */
 export class Exchange {
   readonly #sites: ReadonlyMap<number, TerminalSite>
   readonly #log: Log
@@ -41,7 +41,7 @@ export class Exchange {
     this.#wire = wire
   }
 
-  /** Those with whom something is under way. */
+  /** Peers with pending calls or attachments. */
   get peers(): number[] {
     return [...new Set([...this.#calls.peers, ...this.#attached.peers, ...this.#served.peers])]
   }
@@ -170,7 +170,7 @@ export class Exchange {
 /** Milliseconds for an answer of a server that lives: an agent may take 15 s to open a terminal. */
 const longestCall = 30_000
 
-/** What has this server asked others and not heard yet. */
+/** A pending call to another server. */
 interface Pending {
   readonly peer: number
   readonly timer: NodeJS.Timeout
@@ -183,7 +183,7 @@ class Calls {
   readonly #pending = new Map<number, Pending>()
   #last = 0
 
-  /** `send` sends it under this id. */
+  /** Calls `send` with the id of the call. */
   ask(peer: number, method: Method, send: (id: number) => void): Promise<unknown> {
     const id = ++this.#last
     return new Promise((resolve, reject) => {
@@ -203,7 +203,7 @@ class Calls {
     this.#take(peer, id)?.reject(error)
   }
 
-  /** Null: all of them are. */
+  /** Fails the calls to a lost peer; null: to all peers. */
   lost(peer: number | null): void {
     for (const [id, pending] of this.#pending)
       if (peer === null || pending.peer === peer) this.fail(pending.peer, id, wayLost())

@@ -7,7 +7,7 @@ import type {
 import type { UserCaller } from '../../ports/caller.ts'
 import type { InputPlace } from '../../ports/terminal-client.ts'
 
-/** Of one message; what claims to be longer is none of ours. */
+/** Bytes of one message; longer ones are invalid. */
 const longestMessage = 16 * 1024 * 1024
 const headBytes = 8
 const nothing = Buffer.alloc(0)
@@ -22,7 +22,7 @@ export type SentCaller = Omit<UserCaller, 'expiresAt' | 'idleAt'> & {
   readonly idleAt: number | null
 }
 
-export interface SentError {
+interface SentError {
   readonly code: ErrorCode
   readonly message: string
   readonly fields: readonly FieldFault[]
@@ -82,7 +82,7 @@ export const callerOf = ({ expiresAt, idleAt, ...caller }: SentCaller): UserCall
   idleAt: idleAt ?? Number.POSITIVE_INFINITY,
 })
 
-/** What crosses of an error: of one that is none of ours nothing but that there was one. */
+/** The part of an error that goes to another server: the details of internal ones stay here. */
 export function sentError(error: unknown): SentError {
   if (!(error instanceof RsmError))
     return { code: 'internal', message: 'the server of the session failed', fields: [] }
@@ -98,7 +98,7 @@ export function errorOf({ code, message, fields, hint, retryAfter }: SentError):
   })
 }
 
-/** The way to the server of a session is lost, or nobody answers there. */
+/** Error for a lost way to the server of a session, or one without an answer. */
 export const wayLost = (message = 'The server of the session cannot be reached just now'): RsmError =>
   new RsmError('unavailable', message, { retryAfter: 1 })
 

@@ -206,7 +206,7 @@ async function removeSite(wire: Wire, { epoch }: Member): Promise<void> {
   await wire.ask('delete from rsm.relay_sites where epoch = $1 and wire = $2', [epoch, wire.id])
 }
 
-/** Those whose process lives; `epoch` null: of all servers. */
+/** Sites whose process lives; `epoch` null: of all servers. */
 function findSites(wire: Wire, epoch: number | null): Promise<SiteAddress[]> {
   return wire.ask<SiteAddress>(
     `select s.epoch, s.wire, ${lapsed} as "isLapsed" from rsm.relay_sites s
