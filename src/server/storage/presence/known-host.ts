@@ -15,7 +15,7 @@ import { skewReason } from '../../../core/release.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
 import type { Greeting, PresenceView } from '../ports/presence.ts'
 
-/** What was heard of one host, and what follows from it. */
+/** State of one host: what was heard, and what follows from it. */
 export interface KnownHost {
   /** Monotonic time of the last sign of life, or of this server's start where that is later; null: never heard. */
   heardAt: number | null
@@ -183,9 +183,8 @@ export class ClockComparison {
     this.#last = text === undefined ? null : Date.parse(text) - at
   }
 
-  /** About; negative where the agent's clock is behind, null where it says no time that can be read. */
+  /** Rounded to tenths; negative where the agent's clock is behind, null without a readable time. */
   offsetSeconds(): number | null {
-    // One that says no time any more has none to be judged by.
     if (this.#last === null) return null
     const offsets = [this.#last, this.#before].filter(
       (offset) => offset !== null && !Number.isNaN(offset),

@@ -67,7 +67,7 @@ export async function joinServers(
   }
 }
 
-/** What `GET /api/ready` says, and so whether work is taken: there is no reason against it. */
+/** Answer of `GET /api/ready`: the server takes work if there is no reason against it. */
 export interface Readiness {
   readonly reasons: readonly string[]
   /** Whether open connections stay: true unless the server is starting or stopping. */
@@ -76,14 +76,18 @@ export interface Readiness {
   readonly server: Standing | null
 }
 
-interface Parts {
+interface ReadinessParts {
   readonly data: Pick<Data, 'store' | 'audit' | 'shared'>
   readonly membership: Pick<Membership, 'member' | 'sinceRenewed' | 'holds'>
   readonly isAccepting: boolean
 }
 
-/** Anybody may ask: it names no paths and addresses, which `rsm server status` shows on the machine. */
-export function readinessOf({ data: { store, audit, shared }, membership, isAccepting }: Parts): Readiness {
+/** Names no paths and addresses, because anybody may ask; `rsm server status` shows them on the machine. */
+export function readinessOf({
+  data: { store, audit, shared },
+  membership,
+  isAccepting,
+}: ReadinessParts): Readiness {
   const isAway = (shared?.fault ?? null) !== null
   const against = {
     'it is starting or stopping': !isAccepting,
@@ -100,7 +104,7 @@ export function readinessOf({ data: { store, audit, shared }, membership, isAcce
   }
 }
 
-/** How this server stands among those of its store. */
+/** The standing of this server among those of its store. */
 export function standingOf(
   shared: Shared,
   { member, sinceRenewed }: Pick<Membership, 'member' | 'sinceRenewed'>,

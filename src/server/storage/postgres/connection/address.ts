@@ -127,8 +127,7 @@ function readPassword(file: string): string {
     throw new RsmError('usage', `--store-password-file ${file} cannot be read: ${(error as Error).message}`)
   }
   const [password = ''] = text.split(/\r?\n/)
-  if (password === '')
-    throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)
+  if (password === '') throw new RsmError('usage', `--store-password-file ${file} has an empty first line`)
   return password
 }
 

@@ -20,7 +20,7 @@ interface FeedOptions {
   signs: (hostId: number, parts: Iterable<Part>) => Partial<Signs> | null
 }
 
-/** What other servers say. */
+/** Hears news of other servers. */
 export interface FeedListener {
   /** `at`: milliseconds since 1970. */
   heard(hostIds: readonly number[], at: number): void
@@ -30,7 +30,7 @@ export interface FeedListener {
   unread(hostIds: readonly number[]): void
 }
 
-/** What servers tell each other of hosts: each second who was heard, and soon what has changed. */
+/** News of hosts between servers: each second the hosts that were heard, and soon every change. */
 export interface Feed {
   heard(hostId: number): void
   changed(hostId: number, parts: Iterable<Part>): void
@@ -121,7 +121,7 @@ export function createFeed({ channel, neighbours, clock, signs }: FeedOptions, l
 
 /** Milliseconds for which other servers may say nothing, as they say something each second. */
 const toldFor = 4_000
-/** The same where the table is read instead, which each writes and reads every five seconds. */
+/** Milliseconds of silence where the table is read instead, which each server writes and reads every five seconds. */
 const readFor = 12_000
 
 /** Whether this server learns what others hear. Times are monotonic milliseconds. */

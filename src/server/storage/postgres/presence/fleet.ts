@@ -4,7 +4,7 @@ import type { Neighbours } from '../ownership/ownership.ts'
 import { type LinkSign, type Part, parts, type Signs, signsOf } from './signs.ts'
 import type { Flush, KeptHost } from './table.ts'
 
-/** All that one server knows of the hosts of all servers. */
+/** The hosts of all servers, as one server knows them. */
 export interface Fleet {
   readonly options: JudgingOptions
   readonly neighbours: Neighbours
@@ -56,7 +56,7 @@ export function connectAnew({ hosts, links, options }: Fleet, hostId: number): b
   return !isSame
 }
 
-/** Without judging it: as it was kept. */
+/** Sets whether a host can be reached by its status as it was kept, without judging it. */
 export function reachAsKept({ hosts, options }: Fleet, hostId: number): void {
   noteReach(hosts.entry(hostId), options.clock, options.heartbeatInterval)
 }

@@ -101,10 +101,10 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   }
 }
 
-/** Milliseconds for which what was read is shown: others write it as often. */
-const readFor = 5_000
-/** More are not looked at by people: what judges so many needs no reports. */
-const mostRead = 1_000
+/** Milliseconds for which read reports are cached: other servers write them as often. */
+const reportsKeptFor = 5_000
+/** Hosts whose reports are read at once: people look at no more, and code that judges more needs no reports. */
+const mostReports = 1_000
 
 /** The newest reports of hosts that bring theirs to other servers. */
 interface Reports {
@@ -128,11 +128,11 @@ function createReports({ hosts, elsewhere, options }: Fleet, database: Database,
 
   return {
     async read(hostIds) {
-      if (hostIds.length > mostRead) return
+      if (hostIds.length > mostReports) return
       const now = clock.monotonic()
       const old = hostIds.filter(
         (hostId) =>
-          elsewhere.has(hostId) && now - (readAt.get(hostId) ?? Number.NEGATIVE_INFINITY) >= readFor,
+          elsewhere.has(hostId) && now - (readAt.get(hostId) ?? Number.NEGATIVE_INFINITY) >= reportsKeptFor,
       )
       if (old.length === 0) return
       for (const hostId of old) readAt.set(hostId, now)

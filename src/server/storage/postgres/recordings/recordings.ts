@@ -12,7 +12,7 @@ import { appendAll, createWriter, type Held, type Shared } from './writer.ts'
 const largestBatch = 64
 const day = 24 * 3600_000
 
-/** Bytes of one question; chunks are read whole, so that an answer may be somewhat larger. */
+/** Bytes of one read, and of one check; chunks are read whole, so that a read may be somewhat larger. */
 const readBytes = 1024 * 1024
 const checkBytes = 16 * 1024 * 1024
 
@@ -117,8 +117,8 @@ const damaged = (session: string, place: string) =>
 const isCorrupt = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('XX')
 
-/** Of the bytes from $2 on, below $3, of the recording $1. What is in a chunk of its own now may be joined to others before it is asked for. */
-const those = `recording = $1 and start < $3 and start >= coalesce(
+/** Chunks with the bytes from $2 on, below $3, of the recording $1. A chunk may be joined to others before it is read. */
+const wantedChunks = `recording = $1 and start < $3 and start >= coalesce(
     (select max(c.start) from rsm.recording_chunks c where c.recording = $1 and c.start <= $2), $2)
   order by start`
 
@@ -137,7 +137,7 @@ export async function verifyChunks(database: Database, { key, session }: Place, 
       .ask<{ start: number; size: number; sound: boolean }>(
         'api',
         `select start, length(data) as size, sum = substring(sha256(data) for 8) as sound
-         from rsm.recording_chunks where ${those}`,
+         from rsm.recording_chunks where ${wantedChunks}`,
         [key, at, Math.min(at + checkBytes, size)],
       )
       .catch((error: unknown) => {
@@ -153,7 +153,7 @@ export async function verifyChunks(database: Database, { key, session }: Place, 
   }
 }
 
-/** The first `size` bytes; without it all that is there, whatever becomes of it meanwhile. */
+/** The first `size` bytes; without it all that is there, even if it changes meanwhile. */
 export async function* readChunks(
   database: Database,
   { key, session }: Place,
@@ -163,7 +163,7 @@ export async function* readChunks(
   for (let at = 0; at < end; ) {
     const rows = await database.ask<{ start: number; data: Buffer }>(
       'api',
-      `select start, data from rsm.recording_chunks where ${those}`,
+      `select start, data from rsm.recording_chunks where ${wantedChunks}`,
       [key, at, Math.min(at + readBytes, end)],
     )
     const block = Buffer.concat(rows.map(({ start, data }) => data.subarray(Math.max(0, at - start))))

@@ -7,7 +7,7 @@ import { idOf, isNumbered, type Table, tableOf, uniqueOf } from './tables.ts'
 /** By id: the record that was put, or null where it was removed. */
 type ById = Map<Id, AnyRecord | null>
 
-/** What one transaction, or a part of it, has put and removed; it goes to PostgreSQL when it has to. */
+/** Records that one transaction, or a part of it, has put and removed; they go to PostgreSQL when they have to. */
 export class Changes {
   readonly #below: Changes | null
   readonly #all = new Map<Noun, ById>()
@@ -104,7 +104,7 @@ export class Changes {
 /** Records of one statement: those of a whole fleet at once would take it too long. */
 const mostSent = 2000
 
-/** In the order of ids, as whoever locks rows in the same order waits for nobody who waits for them. */
+/** Lock in id order to avoid deadlocks. */
 const inOrder = (a: { id: Id }, b: { id: Id }) => (a.id < b.id ? -1 : 1)
 
 /** Puts and removes records of a noun; null stands for one that is removed. */
@@ -138,7 +138,7 @@ async function sendSome(
 /** Names of columns in SQL, `id` and `rec` first. */
 const namesOf = ({ columns }: Table) => ['id', 'rec', ...columns.map(({ name }) => `"${name}"`)]
 
-/** What puts records with the parameters of `putValues`, behind `insert into`. */
+/** SQL that puts records with the parameters of `putValues`, behind `insert into`. */
 export function putText(table: Table): string {
   const { noun, idType, columns } = table
   const names = namesOf(table)
@@ -157,7 +157,7 @@ export const putValues = (table: Table, put: readonly AnyRecord[]): unknown[] =>
   ...table.columns.map((column) => put.map((record) => column.value(record))),
 ]
 
-/** Writes what `putText` does, and removes an array of ids; what it has changed it notes for other servers. */
+/** Statement that puts records, removes an array of ids, and notes both for other servers. */
 function statementOf(table: Table): Statement {
   const { noun, idType } = table
   const names = namesOf(table)

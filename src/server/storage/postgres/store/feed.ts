@@ -13,8 +13,8 @@ const looksToSweep = 60
 
 type Changed = (id: Id | null) => void
 
-/** What this and other servers have changed, told to who watches. */
-export interface Feed {
+/** Tells watchers what this and other servers have changed. */
+interface Feed {
   watch(noun: Noun, changed: Changed): void
   /** Other servers have changed something: it is read now. */
   look(): void

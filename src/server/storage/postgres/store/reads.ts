@@ -17,7 +17,7 @@ interface Row {
 
 /**
  * Reads what other transactions have committed, or what a transaction sees, by the way that it asks. `isLocking`: what is read by
- * its id is nobody else's until the end of the transaction.
+ * its id is locked until the end of the transaction.
  */
 export function createReads(ask: Ask, isLocking = false): Reads {
   async function getMany<N extends Noun>(
@@ -65,7 +65,7 @@ function keyOf(noun: Noun, index: string, key: string | number): { type: string;
   return value === undefined ? null : { type: column.type, value }
 }
 
-/** Those of the ids that records of the noun can have. */
+/** The ids that records of the noun can have. */
 const knownIds = (table: Table, ids: readonly Id[]): unknown[] =>
   ids.map((id) => idOf(table, id)).filter((id) => id !== undefined)
 
@@ -156,7 +156,7 @@ function orderOf(table: Table, order: string): { columns: string[]; way: string 
   return { columns: isOwn ? [`"${column}"`, 'id'] : ['id'], way: order === 'desc' ? ' desc' : '' }
 }
 
-/** Whether a condition has no index in the order of the list: then all that fulfils it is found first, once, without the records. */
+/** Whether a condition has no index in the order of the list: then all matches are found first, once, without the records. */
 const isSearch = ({ contains, has = {} }: Where<Noun>): boolean =>
   Boolean(contains?.text) || Object.values<unknown>(has).some((members) => members !== undefined)
 

@@ -181,18 +181,18 @@ export function blocksOfSet(folded: string): number[] {
   })
 }
 
-/** All blocks that hold an id; none for what is no id. */
+/** All blocks that hold an id; none for an invalid one. */
 export function blocksWith(id: number): number[] {
   if (!Number.isInteger(id) || id < 0 || id >= 2 ** depth) return []
   return Array.from({ length: depth + 1 }, (_, size) => blockOf(id, size))
 }
 
-/** What PostgreSQL takes into no text: U+0000 and halves of surrogate pairs; and U+FFFF, by which they are told. */
+/** Characters that PostgreSQL takes into no text: U+0000 and halves of surrogate pairs; and U+FFFF, which escapes them. */
 const unfit = /[\0\uffff\p{Surrogate}]/u
 const everyUnfit = /[\0\uffff\p{Surrogate}]/gu
 
 /** U+FFFF, then a noncharacter for each of its four digits: no text that people write holds them. */
-const told = (character: string): string =>
+const escaped = (character: string): string =>
   `\uffff${character
     .charCodeAt(0)
     .toString(16)
@@ -201,9 +201,9 @@ const told = (character: string): string =>
 
 /** Text that PostgreSQL takes, another one for each: for what is compared, not for what is shown. */
 export const plainText = (text: string): string =>
-  unfit.test(text) ? text.replaceAll(everyUnfit, told) : text
+  unfit.test(text) ? text.replaceAll(everyUnfit, escaped) : text
 
-/** The same for all text in a value of JSON. */
+/** `plainText` for all text in a value of JSON. */
 export function plainJson(value: unknown): unknown {
   if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(plainJson)

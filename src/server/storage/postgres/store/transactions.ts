@@ -10,12 +10,12 @@ import { createReads } from './reads.ts'
 import { tableOf } from './tables.ts'
 import { areApart, conflictOf, isClash } from './unique-keys.ts'
 
-/** Work that shares one transaction of PostgreSQL, and so one commit. More would be done anew together where others came in its way. */
+/** Work that shares one transaction of PostgreSQL, and so one commit. More would be repeated together on a conflict. */
 const mostTogether = 64
 /** More than this wait for their turn only when PostgreSQL hangs: then it is kinder to refuse than to pile up. */
 const mostWaiting = 20_000
 
-/** Of the advisory locks that stand for names. */
+/** Seed of the advisory locks that stand for names. */
 const nameLocks = 7_263_005
 
 type Work = (tx: Transaction) => unknown
@@ -29,7 +29,7 @@ interface Waiting {
 /** Runs work in one transaction, from the beginning as often as it has to, and tells of what it changed. */
 export type RunOpen = <T>(work: (open: Open) => Promise<T>) => Promise<T>
 
-/** Each of the works has to be done by itself, as what one did can't be told from what others did together with it. */
+/** The works have to run one by one, because their changes cannot be told apart. */
 class Entangled extends Error {}
 
 /**
@@ -169,7 +169,7 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
     },
     lastId: (noun) => ids.last(ask, noun),
     async lock(name) {
-      // SERIALIZABLE runs anew what others came in the way of.
+      // SERIALIZABLE repeats work that conflicts with others.
       if (isLocking) await ask('select pg_advisory_xact_lock(hashtextextended($1, $2))', [name, nameLocks])
     },
     put(noun, record) {

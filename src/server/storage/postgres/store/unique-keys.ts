@@ -20,7 +20,7 @@ const uniqueViolation = '23505'
 export const isClash = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === uniqueViolation
 
-/** The `conflict` that a caller hears; another error where the clash is not of an index of storage/records/records.ts. */
+/** The caller's `conflict`; the error itself if the clash is not of an index of storage/records/records.ts. */
 export async function conflictOf(error: pg.DatabaseError, changes: Changes, reads: Reads): Promise<unknown> {
   const at = indexOf(error)
   if (!at) return error
@@ -32,7 +32,7 @@ export async function conflictOf(error: pg.DatabaseError, changes: Changes, read
   })
 }
 
-/** The index that a clash is about; null for one that is of no noun. */
+/** The index that a clash is about; null for one of another table. */
 function indexOf({ table, constraint }: pg.DatabaseError): { noun: Noun; index: Index } | null {
   for (const noun of nouns)
     for (const index of indexList[noun])
