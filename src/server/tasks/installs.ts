@@ -13,7 +13,7 @@ const wasCut =
 
 /** Tasks of type INSTALL that this server owns: carried out by itself, over SSH. */
 export interface Installs {
-  /** Begins what is due, ends what was cancelled, and gives up what a former process of this server had begun. */
+  /** Begins what is due, ends what was cancelled, and gives up what an earlier process of this server had begun. */
   look(taskId: string): Promise<void>
   close(): void
 }
@@ -124,7 +124,7 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 }
 
-/** What is said of an installation goes to its task's log, as a script's output does. */
+/** Writes messages of an installation to its task's log, as a script's output. */
 function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log'>, execution: Execution) {
   const { id, taskId } = execution
   let sequence = 0
@@ -132,7 +132,7 @@ function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log
   return {
     say: (stream: Stream, data: string): void => {
       const output = { taskId, stream, data, sequence: sequence++ }
-      // Nobody sends it again: what can't be stored is missing, and the result says so.
+      // It is not sent again: if it cannot be stored, the result says that it is missing.
       stored = executions.append(id, output, undefined, false).catch((error: unknown) => {
         log.warn({ err: error, taskId }, 'could not store what an installation said')
       })

@@ -8,12 +8,12 @@ import type { TerminalsState } from './state.ts'
 import { LiveTerminal } from './terminal.ts'
 import { ended, isCutShort } from './terminal-end.ts'
 
-/** Milliseconds between looks for sessions that nobody has: most are taken up by the server that their agent links to. */
+/** Milliseconds between looks for orphaned sessions: most are taken up by the server that their agent links to. */
 const lookEvery = 30_000
 
 /**
- * Goes on with an open session, as `find` finds it, or tells the rest of one that is awaited; null where there is none.
- * Whoever asks meanwhile waits for the same.
+ * Continues an open session, as `find` finds it, or replays the rest of one that is awaited; null where there is none.
+ * Calls for the same session share one result.
  * Errors: `unavailable` while another server owns it.
  */
 export async function adopt(
@@ -37,7 +37,7 @@ export async function adopt(
   return adopted.finally(() => adopting.delete(id))
 }
 
-/** Takes up the sessions that nobody has: of servers that are gone, and of a former process. */
+/** Takes up orphaned sessions: of servers that are gone, and of an earlier process. */
 export async function adoptAll(state: TerminalsState): Promise<void> {
   const { store, relay, terminals, log } = state
   for (const { id } of await store.find('terminals', 'status', 'OPEN')) {
@@ -78,7 +78,7 @@ export async function kept(state: TerminalsState, id: string): Promise<LiveTermi
   return null
 }
 
-/** It may be on its way from one server to another. */
+/** Error for a session that may be moving between servers. */
 export const elsewhere = (id: string): RsmError =>
   new RsmError('unavailable', `The server of terminal session ${id} cannot be reached just now`, {
     retryAfter: 1,
@@ -103,8 +103,8 @@ export function isAwaited({ clock, letGo }: TerminalsState, record: TerminalReco
 }
 
 /**
- * Goes on with a terminal of another server or of a former process: rebuilds what is known of it from its recording. Errors:
- * `unavailable` while the store can't be reached; whoever looks next tries again.
+ * Goes on with a terminal of another server or of an earlier process: rebuilds it from its recording. Errors:
+ * `unavailable` while the store can't be reached; the next look tries again.
  */
 async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
   const { clock, events, log, recordings, terminals } = state
@@ -128,7 +128,7 @@ async function takeUp(state: TerminalsState, record: TerminalRecord): Promise<Li
 }
 
 /**
- * Has what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
+ * Restores what a client may have missed of a session whose program has ended, when the server that heard of the end is gone:
  * its recording is whole. Null where the recording is not, as it came to its bound or can't be read. Errors: `unavailable` while
  * the store can't be reached: the client asks again.
  */

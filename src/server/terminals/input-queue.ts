@@ -31,9 +31,9 @@ const mostKept = 64 * 1024
 /** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
 const overhead = 100
 /** Of a session whose former input nobody has counted. */
-const unknown: TypedCount = { by: null, count: 0 }
+const unknownCount: TypedCount = { by: null, count: 0 }
 
-/** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
+/** Input on its way to the agent: in pieces, and no faster than the link takes them. */
 export class InputQueue {
   #link: AgentLink | null = null
   #kept = ''
@@ -55,7 +55,7 @@ export class InputQueue {
   constructor(sessionId: string, client: () => TerminalClient | null, isNew = true) {
     this.#sessionId = sessionId
     this.#client = client
-    this.#typed = new TypedCounter(isNew ? undefined : unknown)
+    this.#typed = new TypedCounter(isNew ? undefined : unknownCount)
   }
 
   /** A key for a TERMINAL_OPEN that is to be sent: its public part. */
@@ -81,7 +81,7 @@ export class InputQueue {
     if (!link) return
     const before = this.#typed
     // Of one that does not count, what was sent over its last link may be lost.
-    this.#typed = new TypedCounter(typed ?? (before.by === '' ? before : unknown))
+    this.#typed = new TypedCounter(typed ?? (before.by === '' ? before : unknownCount))
     this.#isCounted = typed !== undefined
     const { by, count } = this.#typed
     const client = this.#client()
@@ -207,7 +207,7 @@ export class InputKey {
   }
 
   /**
-   * The agent's half has come. Throws where it is none. Only the first counts: a second would begin the counter anew, and
+   * The agent's half has come. Throws where it is none. Only the first counts: a second would restart the counter, and
    * what someone had left out before would not be missed.
    */
   agree(agentKey: string): void {

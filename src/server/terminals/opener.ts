@@ -16,7 +16,7 @@ import { LiveTerminal } from './terminal.ts'
 const openWait = 15_000
 
 /** Terminals that are open at once: of one user, on one host, on this server. */
-const most = { user: 50, host: 64, server: 1000 } as const
+const mostOpen = { user: 50, host: 64, server: 1000 } as const
 
 /** Opens terminals: recording and record first, then the host. What its host does not open leaves nothing behind. */
 export function createOpener(state: TerminalsState) {
@@ -155,14 +155,14 @@ function tooMany(
     if (record.userId === userId) open.user++
     if (record.hostId === hostId) open.host++
   }
-  if (open.user >= most.user)
+  if (open.user >= mostOpen.user)
     return new RsmError(
       'conflict',
       `You have ${open.user} terminals open, which is the most; close some first`,
     )
-  if (open.host >= most.host)
+  if (open.host >= mostOpen.host)
     return new RsmError('conflict', `${open.host} terminals are open on this host, which is the most`)
-  if (open.server >= most.server)
+  if (open.server >= mostOpen.server)
     return new RsmError('conflict', `${open.server} terminals are open on this server, which is the most`)
   return null
 }

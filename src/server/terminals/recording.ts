@@ -3,17 +3,17 @@ import type { Log } from '../../disk/log.ts'
 import type { Recordings, RecordingWriter } from '../storage/ports/recordings.ts'
 import type { TerminalRecord } from '../storage/records/terminal.ts'
 
-/** No recording grows beyond this. */
+/** Bytes of the largest recording. */
 const largestRecording = 256 * 1024 * 1024
 /** The part of it at which its user is warned. */
 const nearlyFull = 0.9
 const fullNotice = (continuesUnrecorded: boolean) =>
   `\r\n[rsm: the recording is full; the session ${continuesUnrecorded ? 'continued unrecorded' : 'ended'}]\r\n`
 
-/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the terminal. */
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is not output of the terminal. */
 const fullMark: string = JSON.stringify('full')
 
-export interface RecordingEvents {
+interface RecordingEvents {
   /** More of it is stored. */
   written(): void
   /** It can't be written any more; called once. */
@@ -88,7 +88,7 @@ export class Recording {
     return recording
   }
 
-  /** Goes on with one that a former process left open, after its last whole event; `output` hears all outputs in it. */
+  /** Continues one that an earlier process left open, after its last whole event; `output` hears all outputs in it. */
   static async takeUp(
     recordings: Pick<Recordings, 'content' | 'reopen'>,
     id: string,
@@ -213,7 +213,7 @@ export async function beginRecording(
   }
 }
 
-/** What a recording that was not ended tells of its terminal. */
+/** State of a recording that was not ended. */
 interface Recorded {
   /** Where it goes on: bytes of its whole lines, seconds of its last event, and the last output's sequence. */
   state: { bytes: number; seconds: number; sequence: number; isFull: boolean }

@@ -1,5 +1,5 @@
 /** One frame of output, as it goes to recording and client: its text as JSON, in UTF-8. */
-export interface Chunk {
+interface Chunk {
   readonly sequence: number
   readonly json: Uint8Array
   /** Characters of all output before it. */
@@ -84,7 +84,7 @@ export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + o
 const compact = (json: Uint8Array): Uint8Array =>
   json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
 
-/** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
+/** Bytes of seen output that are kept for a client that starts again, as a browser does that reloads. */
 const keptBytes = 256 * 1024
 
 /** How far the output of a terminal has come: from its host, to its client, and acknowledged to its agent. */
@@ -93,15 +93,15 @@ export class Progress {
   acknowledged = -1
   /** The last output that a client has acknowledged, or that was written to it. */
   #shown = -1
-  /** The same of the present client alone, or of the last one: one that began anew may be behind. */
+  /** `#shown` of the current client alone, or of the last one: one that started again may be behind. */
   #needed = -1
-  /** The newest output that a client may have had from a former process: as many as its agent has counted, once that is known. */
+  /** The newest output that a client may have had from an earlier process: as many as its agent has counted, once that is known. */
   #hostHas: number
   /** After a restart it may not be known what came before. */
   #mayMiss: boolean
   readonly #replay: Replay
 
-  /** `isWhole` is false for a terminal that a former process opened. */
+  /** `isWhole` is false for a terminal that an earlier process opened. */
   constructor(replay: Replay, isWhole: boolean) {
     this.#replay = replay
     this.#mayMiss = !isWhole

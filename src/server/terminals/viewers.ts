@@ -6,10 +6,10 @@ import type { TerminalRecord } from '../storage/records/terminal.ts'
 import type { InputQueue } from './input-queue.ts'
 import { type Replay, sizeOf } from './replay.ts'
 
-/** Reading along costs a socket and its buffers. */
-const most = 20
+/** Watchers of one terminal: each costs a socket and its buffers. */
+const mostWatchers = 20
 
-/** Those who read along at one terminal: they type nothing, and hold nothing up. */
+/** The clients that read along at one terminal: they type nothing, and hold nothing up. */
 export class Watchers {
   readonly #viewers = new Set<Viewer>()
   readonly #replay: Replay
@@ -30,7 +30,7 @@ export class Watchers {
 
   /** Null when there are too many. */
   add(client: TerminalClient, after: number): Viewer | null {
-    if (this.#viewers.size >= most) return null
+    if (this.#viewers.size >= mostWatchers) return null
     const viewer = new Viewer(client, after, true, () => {
       if (this.#viewers.has(viewer)) this.#send(viewer)
     })
@@ -80,7 +80,7 @@ export class Watchers {
 }
 
 /** A client is sent no more than so many bytes that it has not acknowledged, or that its socket has not taken. */
-const window = 256 * 1024
+const sendWindow = 256 * 1024
 
 /** One client's way through the output of a terminal. */
 export class Viewer {
@@ -96,7 +96,7 @@ export class Viewer {
   readonly #acknowledges: boolean
   readonly #moved: () => void
 
-  /** `moved` is called when it can take more. Whoever watches need not acknowledge. */
+  /** `moved` is called when it can take more. Watchers need not acknowledge. */
   constructor(client: TerminalClient, after: number, watching: boolean, moved: () => void) {
     this.client = client
     this.cursor = after
@@ -107,7 +107,7 @@ export class Viewer {
 
   /** Sends what follows, as far as the client takes it. False when what follows is kept no longer. */
   pump(replay: Replay): boolean {
-    while (this.#bytes < window) {
+    while (this.#bytes < sendWindow) {
       const chunk = replay.after(this.cursor)
       if (!chunk) return true
       const { sequence, json } = chunk
@@ -154,7 +154,7 @@ export class Viewer {
   }
 }
 
-/** What a terminal shows of itself. */
+/** The part of a terminal that its greeting needs. */
 interface Greeted {
   readonly record: TerminalRecord
   readonly replay: Replay
@@ -162,7 +162,7 @@ interface Greeted {
   readonly host: { readonly input: Pick<InputQueue, 'typed'> }
 }
 
-/** The first that a client hears: what there is, where it begins, and who reads along. */
+/** Sends the first message to a client: its session, its place in the output, and the watchers. */
 export function greet(
   client: TerminalClient,
   { record, replay, watchers, host }: Greeted,

@@ -8,7 +8,7 @@ const knownInstances = 8
 /** Ended tasks of one host that are remembered: far more than an agent has executions that it has yet to report. */
 const mostEnded = 1024
 
-/** What comes in of one execution over the links of its host. */
+/** Incoming output and end of one execution, over the links of its host. */
 export interface Incoming {
   /** Appends under way, and when the last one of them ends. */
   writing: number
@@ -27,7 +27,7 @@ export interface EarlyEnd {
   at: number
 }
 
-/** What this server knows of a host whose agent has, or had, its link here. */
+/** State of a host whose agent has, or had, its link here. */
 export class HostQueue {
   link: AgentLink | null = null
   /** Of the newest link, which may not have been taken up yet; null when that is gone. */
@@ -41,7 +41,7 @@ export class HostQueue {
   /** Executions whose frames never left, until that is on disk. */
   readonly unsent = new Map<string, LinkClaim>()
   returning: Promise<void> | null = null
-  /** What comes in, by task. */
+  /** By task. */
   readonly incoming = new Map<string, Incoming>()
   /** Resolves when the newest link has been taken up, or could not be: frames wait for it. */
   takenUp: Promise<unknown> = Promise.resolve()

@@ -22,7 +22,7 @@ import type { EarlyEnd, HostQueues, Incoming } from './host-queues.ts'
  */
 const missingOutput = 2 * 60_000
 
-/** Takes in what agents send of executions. */
+/** Receives frames of executions from agents. */
 export interface Receiver {
   /**
    * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
@@ -229,7 +229,7 @@ const mostKnown = 1000
 
 /** Checks the ends that agents report against the server's records of their tasks. */
 function createRefuted({ store }: Pick<EngineParts, 'store'>) {
-  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: Hints }>(mostKnown)
+  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(mostKnown)
 
   async function knownOf(taskId: string) {
     const known = tasks.get(taskId)
@@ -263,13 +263,13 @@ function createRefuted({ store }: Pick<EngineParts, 'store'>) {
 }
 
 /** Advice for a task if a default timeout ended one of its scripts. */
-interface Hints {
+interface TimeoutHints {
   readonly script: string | null
   readonly verify: string | null
   readonly rollback: string | null
 }
 
-function hintsOf(task: TaskRecord | undefined): Hints {
+function hintsOf(task: TaskRecord | undefined): TimeoutHints {
   const hint = (
     what: Pick<TaskRecord, 'timeout' | 'hasDefaultTimeout'> | null | undefined,
     advice: string,

@@ -24,9 +24,9 @@ interface OutboundTask {
   fault: string | null
 }
 
-/** Sends what is marked as sent. */
-export interface Sending {
-  /** What scripts are told of these hosts, by id; nothing for a base-protocol agent. */
+/** Sends executions that are marked as sent. */
+interface Sending {
+  /** Variables of these hosts for scripts, by id; nothing for a base-protocol agent. */
   aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>>
   /** Answers the ids of those whose frame did not leave and that are still marked. */
   sendAll(
@@ -164,7 +164,7 @@ function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<strin
   return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>
 }
 
-/** Why no host can be sent the secret parameters of a task, or null. */
+/** The reason why the secret parameters of a task cannot be opened, or null. */
 function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord): string | null {
   try {
     openSecrets(keys, task)

@@ -15,7 +15,7 @@ const waitsForPerson =
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, TaskRunner>) {
   const { executions, store, hints, member, clock } = parts
 
-  /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
+  /** Tells followers of a task why a host is silent, before its result says so minutes later. */
   async function tellWhoIsAway(task: TaskRunner, all: readonly OpenExecution[]): Promise<void> {
     const notes = await notesOf(parts, all, task.queueSeconds)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
@@ -63,7 +63,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
   }
 }
 
-/** Why hosts of a task that have not ended say nothing just now, by the id of the execution: its `error` until it ends. */
+/** Reasons why hosts of a task are silent, by the id of the execution: its `error` until it ends. */
 export async function notesOf(
   { executions, links, presence }: Pick<EngineParts, 'executions' | 'links' | 'presence'>,
   all: readonly OpenExecution[],
