@@ -28,7 +28,7 @@ const retryAfter = 5_000
 const hostsEvery = 5_000
 
 /** Milliseconds from the beginning of one try to that of the next, of all webhooks: a storm of events leaves the loop to tasks. */
-const between = 5
+const tryEvery = 5
 
 interface Parts {
   readonly store: Store
@@ -210,13 +210,13 @@ export function createDeliveries(parts: Parts): Deliveries {
   }
 }
 
-/** Answers what resolves when the next try may begin. */
+/** Returns a function that resolves when the next try may begin. */
 function createPace(): () => Promise<void> {
   let next = 0
   return async () => {
     const now = performance.now()
     const mine = Math.max(now, next)
-    next = mine + between
+    next = mine + tryEvery
     if (mine > now) await delay(mine - now)
   }
 }

@@ -6,19 +6,19 @@ import { isLoopback } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import { Semaphore } from '../../core/mutex.ts'
 
-/** What `rsm server start` says of where webhooks may lead. */
+/** Options of `rsm server start` for the targets of webhooks. */
 export interface WebhookAllowance {
   /** Addresses and networks (CIDR) that are allowed whatever they are. */
   readonly allow?: readonly string[] | undefined
-  /** Whether http to loopback is allowed; what is loopback is no global address and has to be in `allow` all the same. */
+  /** Whether http to loopback is allowed; loopback is not a global address, so it has to be in `allow` too. */
   readonly insecure?: boolean | undefined
   /** The environment variable that names a proxy for a URL: webhooks do not use it, and failed deliveries say so. */
   readonly proxyVariable?: ((url: URL) => string | undefined) | undefined
 }
 
-/** Where webhooks may lead: never into the network of the server itself, unless its administrator has said so (contract §16). */
+/** Judges the targets of webhooks: never into the network of the server itself, unless its administrator has said so (contract §16). */
 export interface Judge {
-  /** What is wrong with a URL that was given, or null: all that can be told without asking a name service. */
+  /** The fault of a URL, or null, as far as it can be judged without a name service. */
   urlFault(url: string): string | null
   /** Why nothing may be sent to this address by this URL, or null. */
   addressFault(url: URL, address: string): string | null
@@ -99,7 +99,7 @@ const ownAddresses = (): string[] =>
   Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address))
 
 /** The host of a URL without the brackets of IPv6. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** An address that was judged: the socket goes there, whatever the name says a moment later. */
 export interface JudgedAddress {
@@ -118,12 +118,12 @@ export const systemResolve: Resolve = (host) => lookup(host, { all: true })
  * Names that are looked up at a time. The system does it in threads that files need, too, of which there are four: a name
  * service that never answers must not hold up what waits for the disk.
  */
-const mostAtOnce = 2
+const lookupsAtOnce = 2
 
 /** Each webhook sends one at a time; beside that there are tests. */
-const mostWaiting = 200
+const mostLookups = 200
 
-export const lookups = new Semaphore(mostAtOnce)
+export const lookups = new Semaphore(lookupsAtOnce)
 
 /**
  * The addresses that a URL leads to, all of them judged. One that is refused refuses them all: which of them a client gets
@@ -149,6 +149,6 @@ export async function judgedAddresses(
 }
 
 async function resolved(resolve: Resolve, host: string, signal: AbortSignal): ReturnType<Resolve> {
-  if (lookups.queueLength >= mostWaiting) throw new Error(`${mostWaiting} others wait for the same`)
+  if (lookups.queueLength >= mostLookups) throw new Error(`${mostLookups} others wait for the same`)
   return lookups.run(() => resolve(host), signal)
 }

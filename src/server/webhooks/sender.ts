@@ -55,7 +55,7 @@ export function createSender({ post, keys, clock }: { post: Post; keys: Keys; cl
   }
 }
 
-/** A secret as long as a SHA-256. */
+/** Makes a secret as long as a SHA-256. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The headers of Standard Webhooks for a body. `at`: milliseconds since 1970 of this try. */
