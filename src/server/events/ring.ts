@@ -30,7 +30,7 @@ const rememberedBatches = 16
  * but a number here: however many there are and however slow, the memory is that of the ring.
  */
 export class Ring {
-  /** Names this life of the server, so that a number of a former one is not mistaken for one of this. */
+  /** Names this life of the server, so that an event number of an earlier life is not mistaken for one of this. */
   readonly epoch = randomBytes(6).toString('hex')
   /** The number of the newest event. */
   last = 0

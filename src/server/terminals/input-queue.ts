@@ -30,7 +30,7 @@ const low = 16 * 1024
 const mostKept = 64 * 1024
 /** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
 const overhead = 100
-/** Of a session whose former input nobody has counted. */
+/** Count of a session whose earlier input was not counted. */
 const unknownCount: TypedCount = { by: null, count: 0 }
 
 /** Input on its way to the agent: in pieces, and no faster than the link takes them. */

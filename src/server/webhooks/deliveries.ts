@@ -98,7 +98,7 @@ export function createDeliveries(parts: Parts): Deliveries {
   }
 
   async function work(webhookId: number, state: Owned): Promise<void> {
-    // A webhook that was lost and is owned again has another state: who worked for the former one is done.
+    // A webhook that was lost and is owned again has another state: work on the previous one ends.
     const mayGoOn = () => !stopping.signal.aborted && owned.get(webhookId) === state && holdsLease()
     try {
       while (state.isStale && mayGoOn()) {

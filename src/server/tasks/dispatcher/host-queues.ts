@@ -34,7 +34,7 @@ export class HostQueue {
   epoch: number | null = null
   /** Tasks that the agent of the present link has named or was sent: it says that they still run. */
   named = new Set<string>()
-  /** Tasks that were sent over this link or a former one, with the monotonic milliseconds of the last word of each over this one. */
+  /** Tasks that were sent over this link or an earlier one, with the monotonic milliseconds of the last word of each over this one. */
   heard = new Map<string, number>()
   /** Tasks whose cancel was sent over the present link. */
   cancelled = new Set<string>()
