@@ -1,5 +1,5 @@
 import { LineBudget } from '../core/rates.ts'
-import { levelNumbers, logLineForPeople } from '../core/text/printable.ts'
+import { levelNumbers, logLineForPeople } from '../core/text/log-line.ts'
 import type { Clock } from './clock.ts'
 
 export const levels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
@@ -21,7 +21,7 @@ export const stderrLog: Log = (level, message, fields = {}) => {
   process.stderr.write(`${isTTY ? logLineForPeople(text, !process.env['NO_COLOR']) : text}\n`)
 }
 
-/** Tells of what is tried again and again until it works, without filling the log. */
+/** Logs errors of work that is retried until it succeeds, without filling the log. */
 export class ThrottledErrors {
   readonly #lines = new LineBudget()
   readonly #clock: Clock

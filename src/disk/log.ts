@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino'
 import { RsmError } from '../core/errors.ts'
 import type { LogLevel } from '../core/protocol/control.ts'
-import { logLineForPeople } from '../core/text/printable.ts'
+import { logLineForPeople } from '../core/text/log-line.ts'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
