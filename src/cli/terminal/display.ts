@@ -1,5 +1,6 @@
 import { sanitizeLine } from '../text/sanitize.ts'
-import { LineEndings, TerminalModes } from './modes.ts'
+import { LineEndings } from './line-endings.ts'
+import { TerminalModes } from './modes.ts'
 import { localSize } from './term.ts'
 
 const escape = '\u001b'

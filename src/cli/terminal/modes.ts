@@ -4,7 +4,7 @@ const escape = '\u001b'
  * Private modes (DECSET) that make a terminal unfit for a shell when they stay, with the state in which a shell expects
  * them: cursor keys, wrapping, mouse, shown cursor, alternate screen, focus, bracketed paste, synchronised updates.
  */
-const usual = new Map<number, boolean>([
+const expectedModes = new Map<number, boolean>([
   ...[1, 9, 47, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1047, 1049, 2004, 2026].map(
     (mode): [number, boolean] => [mode, false],
   ),
@@ -20,9 +20,9 @@ const sequences = new RegExp(
 )
 const unfinished = new RegExp(`${escape}(?:\\[[?<>]?[\\d;]*)?$`)
 /** A sequence that is torn is put together again up to so many characters: far more than any program sends. */
-const longest = 1024
+const longestTorn = 1024
 /** Encodings of keys that are kept: terminals, too, let go of the oldest beyond a bound of theirs. */
-const deepest = 16
+const mostEncodings = 16
 
 /**
  * What the programs of a session have changed in the terminal, so that it can be undone when they no longer can. The output is a
@@ -52,7 +52,7 @@ export class TerminalModes {
       else if (reset !== undefined) this.#forget()
       else this.#keys(Number(keys))
     }
-    this.#rest = unfinished.exec(text.slice(-longest))?.[0] ?? ''
+    this.#rest = unfinished.exec(text.slice(-longestTorn))?.[0] ?? ''
   }
 
   /** Makes the terminal fit for a shell; nothing where nothing has to be undone. */
@@ -66,13 +66,13 @@ export class TerminalModes {
   }
 
   #mode(mode: number, isSet: boolean): void {
-    const expected = usual.get(mode)
+    const expected = expectedModes.get(mode)
     if (expected === undefined) return
     const [on, off] = [`${escape}[?${mode}h`, `${escape}[?${mode}l`]
     this.#note(`?${mode}`, isSet !== expected, isSet ? on : off, expected ? on : off)
   }
 
-  /** The numbers are a host's, of any length: what is kept of them is written anew, and short. */
+  /** The numbers are a host's, of any length: what is kept of them is written again, and short. */
   #keys(level: number): void {
     this.#note('keys', level !== 0, `${escape}[>4;${Math.min(level, 9)}m`, `${escape}[>4m`)
   }
@@ -81,7 +81,7 @@ export class TerminalModes {
     const name = `encoding${this.#pushed++}`
     this.#note(name, true, `${escape}[>${Math.min(flags, 999)}u`, `${escape}[<u`)
     this.#encodings.push(name)
-    if (this.#encodings.length > deepest) this.#changes.delete(this.#encodings.shift() ?? '')
+    if (this.#encodings.length > mostEncodings) this.#changes.delete(this.#encodings.shift() ?? '')
   }
 
   #pop(count: number): void {
@@ -97,26 +97,5 @@ export class TerminalModes {
   #note(what: string, isChanged: boolean, redo: string, undo: string): void {
     this.#changes.delete(what)
     if (isChanged) this.#changes.set(what, { redo, undo })
-  }
-}
-
-/**
- * The text without the carriage return that a terminal puts before each line feed (ONLCR), over the borders of chunks: what
- * the program wrote, for a file or a pipe.
- */
-export class LineEndings {
-  #held = ''
-
-  write(chunk: string): string {
-    const text = this.#held + chunk
-    // A carriage return at the end may be half of a line's end.
-    this.#held = text.endsWith('\r') ? '\r' : ''
-    return text.slice(0, text.length - this.#held.length).replaceAll('\r\n', '\n')
-  }
-
-  end(): string {
-    const rest = this.#held
-    this.#held = ''
-    return rest
   }
 }
