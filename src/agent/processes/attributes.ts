@@ -1,13 +1,65 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { getPriority } from 'node:os'
-import { join } from 'node:path'
 import { readStat } from './machine.ts'
 
 /** What nearly every Linux starts programs with; more is for those that ask for it, as select(2) takes no more. */
-const usual = 1024
+const usualOpenFiles = 1024
 
 const openFiles = /^Max open files +(\w+) +(\w+)/m
+
+/** Linux's soft limits of process 1, by their lines in /proc/PID/limits and names in prlimit(1); there is no hard limit. */
+const usualLimits = [
+  [/^Max core file size +(\w+) +(\w+)/m, 'core', 0],
+  [/^Max stack size +(\w+) +(\w+)/m, 'stack', 8 * 1024 * 1024],
+] as const
+
+/** Read at load time, because the parent may exit. */
+const atStart = startedWith()
+
+/** The `ulimit` command that sets it. */
+const limitOpenFiles = Number.isFinite(atStart)
+  ? `ulimit -S -n ${atStart} 2>/dev/null`
+  : 'ulimit -S -n unlimited 2>/dev/null'
+
+let lines: string | undefined
+
+/**
+ * Shell commands that reset OOM score, nice value, I/O class, CPUs and limits to those of process 1, so that scripts do not
+ * inherit the agent's. Only for values that differ.
+ */
+export function usualAttributes(): string {
+  lines ??= [limitOpenFiles, ...commands().map((command) => `{ ${command}; } >/dev/null 2>&1`)].join('\n')
+  return lines
+}
+
+/** Uses process 1 of the host or container as the reference. */
+function commands(): string[] {
+  const [oomScore, processors] = [oomScoreOf(1), processorsOf(1)]
+  return [
+    ...(oomScore === oomScoreOf('self') ? [] : [`echo ${oomScore} >/proc/$$/oom_score_adj`]),
+    ...(getPriority() === 0 ? [] : ['renice 0 -p $$']),
+    ...(ioClassOf(1) === ioClassOf(process.pid) ? [] : ['ionice -c 0 -p $$']),
+    ...(processors === processorsOf('self') ? [] : [`taskset -cp ${processors} $$`]),
+    ...limitCommands(),
+  ]
+}
+
+/** Raises limits of the agent that are below those defaults, as far as its rights allow. */
+function limitCommands(): string[] {
+  const word = (value: number) => (value === Number.POSITIVE_INFINITY ? 'unlimited' : String(value))
+  return usualLimits.flatMap(([pattern, option, usualSoft]) => {
+    const own = limitsOf('self', pattern)
+    if (own === null) return []
+    const hard = process.getuid?.() === 0 ? Number.POSITIVE_INFINITY : own.hard
+    const soft = Math.min(Math.max(own.soft, usualSoft), hard)
+    if (soft === own.soft && hard === own.hard) return []
+    const permitted = Math.min(soft, own.hard)
+    const set = (limits: string) => `prlimit --pid $$ --${option}=${limits}`
+    // Root without CAP_SYS_RESOURCE raises no hard limit.
+    return [`${set(`${word(soft)}:${word(hard)}`)} || ${set(`${word(permitted)}:`)}`]
+  })
+}
 
 /** The soft and the hard limit of a line of proc(5) limits. */
 function limitsOf(pid: number | 'self', pattern: RegExp): { soft: number; hard: number } | null {
@@ -28,38 +80,8 @@ function limitsOf(pid: number | 'self', pattern: RegExp): { soft: number; hard: 
 function startedWith(): number {
   const parent = readStat(process.ppid)
   const isShell = parent !== null && parent.pid !== 1 && parent.command !== 'systemd'
-  const soft = (isShell ? limitsOf(parent.pid, openFiles)?.soft : undefined) ?? usual
-  return Math.min(soft, limitsOf('self', openFiles)?.hard ?? usual)
-}
-
-/** Read at load time, because the parent may exit. */
-const atStart = startedWith()
-
-/** The `ulimit` command that sets it. */
-const limitOpenFiles = Number.isFinite(atStart)
-  ? `ulimit -S -n ${atStart} 2>/dev/null`
-  : 'ulimit -S -n unlimited 2>/dev/null'
-
-/** Linux's soft limits of process 1, by their lines in /proc/PID/limits and names in prlimit(1); there is no hard limit. */
-const usualLimits = [
-  [/^Max core file size +(\w+) +(\w+)/m, 'core', 0],
-  [/^Max stack size +(\w+) +(\w+)/m, 'stack', 8 * 1024 * 1024],
-] as const
-
-/** Raises limits of the agent that are below those defaults, as far as its rights allow. */
-function limitCommands(): string[] {
-  const word = (value: number) => (value === Number.POSITIVE_INFINITY ? 'unlimited' : String(value))
-  return usualLimits.flatMap(([pattern, option, usualSoft]) => {
-    const own = limitsOf('self', pattern)
-    if (own === null) return []
-    const hard = process.getuid?.() === 0 ? Number.POSITIVE_INFINITY : own.hard
-    const soft = Math.min(Math.max(own.soft, usualSoft), hard)
-    if (soft === own.soft && hard === own.hard) return []
-    const permitted = Math.min(soft, own.hard)
-    const set = (limits: string) => `prlimit --pid $$ --${option}=${limits}`
-    // Root without CAP_SYS_RESOURCE raises no hard limit.
-    return [`${set(`${word(soft)}:${word(hard)}`)} || ${set(`${word(permitted)}:`)}`]
-  })
+  const soft = (isShell ? limitsOf(parent.pid, openFiles)?.soft : undefined) ?? usualOpenFiles
+  return Math.min(soft, limitsOf('self', openFiles)?.hard ?? usualOpenFiles)
 }
 
 const read = (path: string): string => {
@@ -76,54 +98,3 @@ const oomScoreOf = (pid: number | 'self') => read(`/proc/${pid}/oom_score_adj`).
 const ioClassOf = (pid: number) =>
   spawnSync('ionice', ['-p', String(pid)], { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' } })
     .stdout ?? ''
-
-/** Uses process 1 of the host or container as the reference. */
-function commands(): string[] {
-  const [oomScore, processors] = [oomScoreOf(1), processorsOf(1)]
-  return [
-    ...(oomScore === oomScoreOf('self') ? [] : [`echo ${oomScore} >/proc/$$/oom_score_adj`]),
-    ...(getPriority() === 0 ? [] : ['renice 0 -p $$']),
-    ...(ioClassOf(1) === ioClassOf(process.pid) ? [] : ['ionice -c 0 -p $$']),
-    ...(processors === processorsOf('self') ? [] : [`taskset -cp ${processors} $$`]),
-    ...limitCommands(),
-  ]
-}
-
-let lines: string | undefined
-
-/**
- * Shell commands that reset OOM score, nice value, I/O class, CPUs and limits to those of process 1, so that scripts do not
- * inherit the agent's. Only for values that differ.
- */
-export function usualAttributes(): string {
-  lines ??= [limitOpenFiles, ...commands().map((command) => `{ ${command}; } >/dev/null 2>&1`)].join('\n')
-  return lines
-}
-
-/** The PATH of every script, and where the agent finds what it starts for one. */
-export const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
-
-/** Where programs were found: looked at first, as most directories of the path hold none of them. */
-const places = new Map<string, string>()
-
-/** Whether it is a file that the agent itself could run. */
-export function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
-}
-
-/** The path of a program that scripts find by this name. */
-export function findInPath(name: string): string | undefined {
-  const place = places.get(name)
-  if (place !== undefined && isExecutable(place)) return place
-  const found = searchPath
-    .split(':')
-    .map((directory) => join(directory, name))
-    .find(isExecutable)
-  if (found !== undefined) places.set(name, found)
-  return found
-}

@@ -14,13 +14,14 @@ import {
 } from '../../core/scripts/script-form.ts'
 import { notEnforced } from '../../core/tasks/limits.ts'
 import type { Account } from './account.ts'
-import { findInPath, searchPath, usualAttributes } from './attributes.ts'
+import { usualAttributes } from './attributes.ts'
 import { blankExit, deathName, leaderName, neverBegun } from './exit-file.ts'
 import type { Limiter } from './limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
 import { quoted } from './own-process.ts'
 import { barredUser, dropTo } from './privileges.ts'
 import type { Sandbox } from './sandbox.ts'
+import { findInPath, searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
 const interpreters: Record<Interpreter, readonly string[]> = {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { searchPath } from '../processes/attributes.ts'
 import { ownProcess } from '../processes/own-process.ts'
+import { searchPath } from '../processes/search-path.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type PtyRequest, type ToPtys } from './pty-channel.ts'
 
 /** Milliseconds for which the process waits for another terminal: starting it takes longer than all else of an opening. */

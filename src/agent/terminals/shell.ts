@@ -5,13 +5,14 @@ import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { type Account, findAccount } from '../processes/account.ts'
-import { findInPath, isExecutable, searchPath, usualAttributes } from '../processes/attributes.ts'
+import { usualAttributes } from '../processes/attributes.ts'
 import { existing } from '../processes/inquiry.ts'
 import { runtimeOf } from '../processes/launch.ts'
 import { markVariable } from '../processes/machine.ts'
 import { quoted } from '../processes/own-process.ts'
 import { barredUser, dropTo } from '../processes/privileges.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
+import { findInPath, isExecutable, searchPath } from '../processes/search-path.ts'
 
 /** The shells that take `-l` for "as at a login". */
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
