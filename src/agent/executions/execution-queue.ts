@@ -9,6 +9,8 @@ import { originOf } from '../processes/origin.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 
+const requestFile = 'request.json'
+
 interface Waiting {
   readonly execution: Execution
   readonly request: ExecuteScript
@@ -80,6 +82,21 @@ export class ExecutionQueue {
   }
 }
 
+/** Keeps the request of a queued execution. It holds secrets, so it goes as soon as the script starts. */
+async function keepRequest(directory: string, request: ExecuteScript): Promise<void> {
+  await writeFileDurably(join(directory, requestFile), JSON.stringify(request), 0o600)
+}
+
+export function dropRequest(directory: string): void {
+  rmSync(join(directory, requestFile), { force: true })
+}
+
+/** The request that an earlier agent kept; null where the disk lost it. */
+export async function keptRequest(directory: string): Promise<ExecuteScript | null> {
+  const text = await readFile(join(directory, requestFile), 'utf8').catch(() => null)
+  return text === null ? null : (JSON.parse(text) as ExecuteScript)
+}
+
 /** How many executions run at once, and whether another may begin. */
 export class Slots {
   readonly #most: number
@@ -113,21 +130,4 @@ export class Slots {
       this.#whenIdle = resolve
     })
   }
-}
-
-const fileName = 'request.json'
-
-/** What an execution that waits its turn was asked to do. It holds secrets, so it goes as soon as the script starts. */
-async function keepRequest(directory: string, request: ExecuteScript): Promise<void> {
-  await writeFileDurably(join(directory, fileName), JSON.stringify(request), 0o600)
-}
-
-/** Null where the disk lost it. */
-export async function keptRequest(directory: string): Promise<ExecuteScript | null> {
-  const text = await readFile(join(directory, fileName), 'utf8').catch(() => null)
-  return text === null ? null : (JSON.parse(text) as ExecuteScript)
-}
-
-export function dropRequest(directory: string): void {
-  rmSync(join(directory, fileName), { force: true })
 }

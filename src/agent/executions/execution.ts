@@ -6,6 +6,153 @@ import { type PastOutput, PhasedOutput } from './output/phased-output.ts'
 import type { Run } from './run.ts'
 import { placeOf } from './steps.ts'
 
+/** Milliseconds that a link must stand before a `Leave` is given: by then an agent elsewhere has taken it. */
+const undisputedFor = 60_000
+
+/** An execution that the server has not yet acknowledged as complete. */
+export class Execution {
+  readonly taskId: string
+  readonly directory: string
+  state: ExecutionState = 'QUEUED'
+  /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
+  isDurable = false
+  isCancelled = false
+  /** Whether the server must first say that it may continue here; null: no other agent has its files. */
+  leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
+  /** The server of this link knows nothing of it: it is not told any more. */
+  isForgotten = false
+  /** What follows on its script, and with what; null where nothing does, or the disk has lost it. */
+  gates: ExecuteScript | null = null
+  isGated = false
+  /** The step that is under way or comes next. */
+  step: Step = firstStep
+  /** The steps that are over; of an execution with gates only. */
+  readonly passed: Passed[] = []
+  /** Ends the wait for the next step. */
+  stopWaiting: (() => void) | null = null
+  /** Of the current step; so is `run`. */
+  started: Started | null = null
+  run: Run | null = null
+  complete: ScriptComplete | null = null
+  /** The current step writes, or has written. */
+  #isWriting = false
+  #output: PhasedOutput | null = null
+
+  constructor(taskId: string, directory: string) {
+    this.taskId = taskId
+    this.directory = directory
+  }
+
+  /** Where the current step has its files. */
+  get place(): string {
+    return placeOf(this.directory, this.step)
+  }
+
+  /** Whether it has output, or will have: one of its scripts has begun. */
+  get hasBegun(): boolean {
+    return this.#isWriting || this.passed.length > 0
+  }
+
+  /** The current step writes from now on. */
+  writes(): void {
+    if (this.#isWriting) return
+    this.close()
+    this.#isWriting = true
+  }
+
+  /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
+  output(): PhasedOutput {
+    this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#present())
+    return this.#output
+  }
+
+  readonly #past = (step: Passed): PastOutput => ({ ...step, directory: placeOf(this.directory, step) })
+
+  #present() {
+    if (this.passed.length > 0 && !this.#isWriting) return null
+    const { phase } = this.step
+    const maxBytes = this.started?.maxOutputBytes ?? 0
+    return { phase, directory: this.place, maxBytes, isFinished: this.state === 'EXITED' }
+  }
+
+  /** What the server is told at HELLO; -1 without output. */
+  get lastSequence(): number {
+    if (this.complete) return this.complete.lastSequence ?? -1
+    return this.hasBegun ? this.output().count - 1 : -1
+  }
+
+  /** Its current step is over. */
+  pass(passed: Passed): void {
+    this.close()
+    this.passed.push(passed)
+    this.run = null
+    this.#isWriting = false
+  }
+
+  ended(complete: ScriptComplete): void {
+    this.state = 'EXITED'
+    this.run = null
+    this.complete = complete
+  }
+
+  close(): void {
+    this.#output?.close()
+    this.#output = null
+  }
+}
+
+interface LeaveOptions {
+  readonly clock: Clock
+  readonly given: (execution: Execution) => void
+  readonly refused: (execution: Execution) => void
+}
+
+/**
+ * Executions whose files another agent may have, too. Nothing of them starts before a server has answered the HELLO that
+ * names them, and the link has stood for a minute without another agent that takes it (P48).
+ */
+export class Leave {
+  readonly #options: LeaveOptions
+  readonly #timers = new Map<Execution, () => void>()
+
+  constructor(options: LeaveOptions) {
+    this.#options = options
+  }
+
+  answered(execution: Execution, isRefused: boolean): void {
+    if (execution.leave !== 'AWAITED') return
+    const { clock, given, refused } = this.#options
+    this.#timers.get(execution)?.()
+    this.#timers.delete(execution)
+    if (isRefused) {
+      execution.leave = 'REFUSED'
+      return refused(execution)
+    }
+    const settle = () => {
+      this.#timers.delete(execution)
+      if (execution.leave !== 'AWAITED' || execution.state === 'EXITED') return
+      execution.leave = 'GIVEN'
+      given(execution)
+    }
+    this.#timers.set(execution, clock.after(undisputedFor, settle))
+  }
+
+  /** The link is gone: the next one begins again. */
+  unlinked(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+}
+
+/** The end of an execution of which nothing more may start here. */
+export const notContinued = {
+  status: 'LOST',
+  exitCode: 255,
+  signal: null,
+  error:
+    'not continued: the host was restarted or the agent directory was copied, and another agent may have continued it',
+} as const
+
 /** The end of what never ran: refused, or cancelled before its turn. */
 export function notRun(
   taskId: string,
@@ -43,151 +190,4 @@ export function knownEnd(record: JournaledExecution, at: string): ScriptComplete
   const error = 'it has run before, and how it ended is not in the journal of the agent'
   const lost = notRun(taskId, at, { exitCode: 255, error })
   return { ...lost, status: 'LOST', startedAt: started?.startedAt ?? at }
-}
-
-/** An execution that the server has not yet acknowledged as complete. */
-export class Execution {
-  readonly taskId: string
-  readonly directory: string
-  state: ExecutionState = 'QUEUED'
-  /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
-  isDurable = false
-  isCancelled = false
-  /** Whether the server must first say that it may continue here; null: no other agent has its files. */
-  leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
-  /** The server of this link knows nothing of it: it is not told any more. */
-  isForgotten = false
-  /** What follows on its script, and with what; null where nothing does, or the disk has lost it. */
-  gates: ExecuteScript | null = null
-  isGated = false
-  /** The step that is under way or comes next. */
-  step: Step = firstStep
-  /** The steps that are over; of an execution with gates only. */
-  readonly passed: Passed[] = []
-  /** Ends the wait for the next step. */
-  stopWaiting: (() => void) | null = null
-  /** Of the present step; so is `run`. */
-  started: Started | null = null
-  run: Run | null = null
-  complete: ScriptComplete | null = null
-  /** The present step writes, or has written. */
-  #isWriting = false
-  #output: PhasedOutput | null = null
-
-  constructor(taskId: string, directory: string) {
-    this.taskId = taskId
-    this.directory = directory
-  }
-
-  /** Where the present step has its files. */
-  get place(): string {
-    return placeOf(this.directory, this.step)
-  }
-
-  /** Whether it has output, or will have: one of its scripts has begun. */
-  get hasBegun(): boolean {
-    return this.#isWriting || this.passed.length > 0
-  }
-
-  /** The present step writes from now on. */
-  writes(): void {
-    if (this.#isWriting) return
-    this.close()
-    this.#isWriting = true
-  }
-
-  /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
-  output(): PhasedOutput {
-    this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#present())
-    return this.#output
-  }
-
-  readonly #past = (step: Passed): PastOutput => ({ ...step, directory: placeOf(this.directory, step) })
-
-  #present() {
-    if (this.passed.length > 0 && !this.#isWriting) return null
-    const { phase } = this.step
-    const maxBytes = this.started?.maxOutputBytes ?? 0
-    return { phase, directory: this.place, maxBytes, isFinished: this.state === 'EXITED' }
-  }
-
-  /** What the server is told at HELLO; -1 without output. */
-  get lastSequence(): number {
-    if (this.complete) return this.complete.lastSequence ?? -1
-    return this.hasBegun ? this.output().count - 1 : -1
-  }
-
-  /** Its present step is over. */
-  pass(passed: Passed): void {
-    this.close()
-    this.passed.push(passed)
-    this.run = null
-    this.#isWriting = false
-  }
-
-  ended(complete: ScriptComplete): void {
-    this.state = 'EXITED'
-    this.run = null
-    this.complete = complete
-  }
-
-  close(): void {
-    this.#output?.close()
-    this.#output = null
-  }
-}
-
-/** Milliseconds that a link must stand: by then an agent that lives elsewhere has taken it. */
-const standsFor = 60_000
-
-/** The end of an execution of which nothing more may start here. */
-export const notContinued = {
-  status: 'LOST',
-  exitCode: 255,
-  signal: null,
-  error:
-    'not continued: the host was restarted or the agent directory was copied, and another agent may have continued it',
-} as const
-
-interface LeaveOptions {
-  readonly clock: Clock
-  readonly given: (execution: Execution) => void
-  readonly refused: (execution: Execution) => void
-}
-
-/**
- * Executions whose files another agent may have, too. Nothing of them starts before a server has answered the HELLO that
- * names them, and the link has stood for a minute without another agent that takes it (P48).
- */
-export class Leave {
-  readonly #options: LeaveOptions
-  readonly #timers = new Map<Execution, () => void>()
-
-  constructor(options: LeaveOptions) {
-    this.#options = options
-  }
-
-  answered(execution: Execution, isRefused: boolean): void {
-    if (execution.leave !== 'AWAITED') return
-    const { clock, given, refused } = this.#options
-    this.#timers.get(execution)?.()
-    this.#timers.delete(execution)
-    if (isRefused) {
-      execution.leave = 'REFUSED'
-      return refused(execution)
-    }
-    const settle = () => {
-      this.#timers.delete(execution)
-      if (execution.leave !== 'AWAITED' || execution.state === 'EXITED') return
-      execution.leave = 'GIVEN'
-      given(execution)
-    }
-    this.#timers.set(execution, clock.after(standsFor, settle))
-  }
-
-  /** The link is gone: the next one begins again. */
-  unlinked(): void {
-    for (const cancel of this.#timers.values()) cancel()
-    this.#timers.clear()
-  }
 }

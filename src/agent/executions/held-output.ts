@@ -14,6 +14,13 @@ const growingPollInterval = 50
 const maxTrailingBytes = 1024 * 1024
 const spools = ['stdout', 'stderr'] as const
 
+/** Milliseconds for which the directory of an acknowledged execution stays. */
+const removalDelay = 30_000
+/** Bytes; a directory with more output goes at once, because a disk must not fill up for the sake of speed. */
+const largestLeftover = 1024 * 1024
+/** Directories that wait for their removal. */
+const mostLeftovers = 1000
+
 interface HeldSpool {
   readonly path: string
   /**
@@ -30,21 +37,6 @@ interface Held {
   readonly spools: readonly HeldSpool[]
   /** Looks in a row that found no writer; a process may pass its output on between two of them. */
   misses: number
-}
-
-function openedForTruncation(path: string): number | null {
-  try {
-    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
-  } catch {
-    return null
-  }
-}
-
-/** Spool directories of an execution: its own and those of its gates (`placeOf`). */
-function placesIn(directory: string): string[] {
-  if (!existsSync(directory)) return []
-  const gates = readdirSync(directory).filter((name) => /^(verify|rollback)-\d+$/.test(name))
-  return [directory, ...gates.map((name) => join(directory, name))]
 }
 
 /**
@@ -168,16 +160,25 @@ export class HeldOutput {
   }
 }
 
+function openedForTruncation(path: string): number | null {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return null
+  }
+}
+
+/** Spool directories of an execution: its own and those of its gates (`placeOf`). */
+function placesIn(directory: string): string[] {
+  if (!existsSync(directory)) return []
+  const gates = readdirSync(directory).filter((name) => /^(verify|rollback)-\d+$/.test(name))
+  return [directory, ...gates.map((name) => join(directory, name))]
+}
+
 /**
- * Directories of acknowledged executions are removed some time later, together: ext4 gives no inode away again within
+ * Removes directories of acknowledged executions some time later, together: ext4 gives no inode away again within
  * seconds of its deletion and searches past each of those, so that deleting at once makes the next start slower.
  */
-const removeAfter = 30_000
-/** More output than this goes at once: a disk must not fill up for the sake of speed. */
-const keepAtMost = 1024 * 1024
-/** So many wait at most. */
-const mostWaiting = 1000
-
 export class Leftovers {
   readonly #clock: Clock
   readonly #log: Log
@@ -193,9 +194,9 @@ export class Leftovers {
 
   /** `bytes` of output lie in the directory. What is left when the agent ends, the next one removes at its start. */
   add(directory: string, bytes: number): void {
-    if (bytes > keepAtMost || this.#waiting.length >= mostWaiting) return this.remove(directory)
+    if (bytes > largestLeftover || this.#waiting.length >= mostLeftovers) return this.remove(directory)
     this.#waiting.push(directory)
-    this.#cancelTimer ??= this.#clock.after(removeAfter, () => {
+    this.#cancelTimer ??= this.#clock.after(removalDelay, () => {
       this.#cancelTimer = undefined
       for (const waiting of this.#waiting.splice(0)) this.remove(waiting)
     })

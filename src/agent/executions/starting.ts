@@ -17,11 +17,21 @@ import type { RunnerOptions } from './runner-options.ts'
 import { identityOf } from './steps.ts'
 import type { JournalWriter, Supervision } from './supervision.ts'
 
+/** Fields of scripts only; the message schema does not reject unknown fields. */
+const scriptFields = ['scriptName', 'upgrade', 'verify', 'rollback', 'stdin', 'limits', 'workDir'] as const
+
 interface StartingOptions extends RunnerOptions {
   readonly journalWriter: JournalWriter
   readonly supervision: Supervision
   /** That it starts is in the journal, on disk. */
   readonly durable: () => void
+}
+
+interface Ready {
+  /** What is launched: of an upgrade, the script that carries it out. */
+  readonly toRun: ExecuteScript
+  readonly start: Start
+  readonly started: Started
 }
 
 /**
@@ -64,50 +74,7 @@ export async function startStep(
   return null
 }
 
-/** Fields of scripts only; the message schema does not reject unknown fields. */
-const scriptFields = ['scriptName', 'upgrade', 'verify', 'rollback', 'stdin', 'limits', 'workDir'] as const
-
-/** Checks what can be known before the start. An upgrade always comes signed, whatever else an agent takes. */
-export function refusalOf(request: Order, options: RunnerOptions): Refusal | null {
-  const refuse = (error: string): Refusal => ({ exitCode: 126, error })
-  if (isOfFiles(request)) {
-    const wrong = scriptFields.find((name) => request[name] !== undefined)
-    if (wrong !== undefined) return refuse(`invalid order: a file transfer has no field ${wrong}`)
-    const barred = barredUser(request.runAs ?? options.runAs, options)
-    if (barred !== null) return refuse(barred)
-    return options.sandbox.mode === 'strict'
-      ? refuse('this agent copies no files: its --sandbox strict lets nothing reach those of the host')
-      : null
-  }
-  if (request.upgrade === undefined) return scriptsRefusal(request, options)
-  if (!request.signature) return refuse('signature missing: an upgrade has to be signed by the server')
-  if (options.upgrade === null) return refuse('this agent takes no upgrades: it is a part of rsm quickstart')
-  return refusal(ofAgent(request), { ...options, runAs: options.own.name })
-}
-
-/** Of what follows on a script, too: it is refused before anything starts. */
-function scriptsRefusal(request: ExecuteScript, options: RunnerOptions): Refusal | null {
-  for (const each of [request, request.verify, request.rollback]) {
-    const refused = each && refusal({ ...request, script: each.script, scriptType: each.scriptType }, options)
-    if (refused) return refused
-  }
-  return null
-}
-
-/** An upgrade is the agent's own, whatever its scripts are held to. */
-function ofAgent(request: ExecuteScript): ExecuteScript {
-  const { runAs: _runAs, workDir: _workDir, limits: _limits, ...own } = request
-  return own
-}
-
-interface Ready {
-  /** What is launched: of an upgrade, the script that carries it out. */
-  readonly toRun: ExecuteScript
-  readonly start: Start
-  readonly started: Started
-}
-
-/** As whom an execution runs. Rejects with RsmError where there is no such user. */
+/** The account that an execution runs as. Rejects with RsmError where there is no such user. */
 function accountOf(request: ExecuteScript, { own, runAs }: RunnerOptions): Account | Promise<Account> {
   const user = request.upgrade === undefined ? (request.runAs ?? runAs) : own.name
   return user === own.name ? own : findAccount(user)
@@ -126,7 +93,7 @@ function ready(
   const isUpgrade = request.upgrade !== undefined && upgrade !== null
   const toRun = isUpgrade ? upgrade(ofAgent(request), directory) : request
   const setting = isUpgrade ? ofOwn(options) : options
-  const { start, started } = place(toRun, step, directory, account, setting)
+  const { start, started } = settle(toRun, step, directory, account, setting)
   prepare(toRun, start)
   if (request.stdin === undefined)
     return { toRun, start, started: isUpgrade ? { ...started, isUpgrade } : started }
@@ -134,7 +101,13 @@ function ready(
   return { toRun, start: { ...start, delivery }, started: { ...started, isOfFiles: true } }
 }
 
-/** What this very program does, whatever its scripts are held to. */
+/** An upgrade without what holds scripts: it is the agent's own. */
+function ofAgent(request: ExecuteScript): ExecuteScript {
+  const { runAs: _runAs, workDir: _workDir, limits: _limits, ...own } = request
+  return own
+}
+
+/** The options without what holds scripts, for work of this very program. */
 const ofOwn = (options: RunnerOptions): RunnerOptions => ({
   ...options,
   sandbox: withoutSandbox(options.own),
@@ -146,7 +119,7 @@ function filesReady(request: Order, directory: string, account: Account, options
   const { own, sandbox, files } = options
   sandbox.admit(account)
   const toRun = files.script(request, directory, account)
-  const { start, started } = place(toRun, firstStep, directory, own, ofOwn(options))
+  const { start, started } = settle(toRun, firstStep, directory, own, ofOwn(options))
   prepare(toRun, start)
   return { toRun, start, started: { ...started, isOfFiles: true } }
 }
@@ -155,7 +128,7 @@ function filesReady(request: Order, directory: string, account: Account, options
  * Settles in what box and under which limits a script starts, makes the cgroups that hold it, and says what the journal
  * keeps of it. Throws RsmError where it must not run, or not so.
  */
-function place(
+function settle(
   request: ExecuteScript,
   step: Step,
   directory: string,
@@ -190,4 +163,31 @@ function place(
     ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
   }
   return { start, started }
+}
+
+/** Checks what can be known before the start. An upgrade always comes signed, whatever else an agent takes. */
+export function refusalOf(request: Order, options: RunnerOptions): Refusal | null {
+  const refuse = (error: string): Refusal => ({ exitCode: 126, error })
+  if (isOfFiles(request)) {
+    const wrong = scriptFields.find((name) => request[name] !== undefined)
+    if (wrong !== undefined) return refuse(`invalid order: a file transfer has no field ${wrong}`)
+    const barred = barredUser(request.runAs ?? options.runAs, options)
+    if (barred !== null) return refuse(barred)
+    return options.sandbox.mode === 'strict'
+      ? refuse('this agent copies no files: its --sandbox strict lets nothing reach those of the host')
+      : null
+  }
+  if (request.upgrade === undefined) return scriptsRefusal(request, options)
+  if (!request.signature) return refuse('signature missing: an upgrade has to be signed by the server')
+  if (options.upgrade === null) return refuse('this agent takes no upgrades: it is a part of rsm quickstart')
+  return refusal(ofAgent(request), { ...options, runAs: options.own.name })
+}
+
+/** Judges the gates of a script, too: all of it is refused before anything starts. */
+function scriptsRefusal(request: ExecuteScript, options: RunnerOptions): Refusal | null {
+  for (const each of [request, request.verify, request.rollback]) {
+    const refused = each && refusal({ ...request, script: each.script, scriptType: each.scriptType }, options)
+    if (refused) return refused
+  }
+  return null
 }

@@ -15,7 +15,7 @@ import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
-/** Milliseconds after which is tried again what the system refused. */
+/** Milliseconds until a refused call is retried. */
 const againAfter = 1_000
 
 interface SupervisionOptions extends Pick<RunnerOptions, 'clock' | 'machine' | 'containment' | 'log'> {
@@ -164,7 +164,7 @@ export class Supervision {
   }
 }
 
-/** What is written of executions as far as the disk lets: where it refuses, the next agent finds it out by itself. */
+/** Writes to the journal and to directories as far as the disk allows; where it refuses, the next agent finds out. */
 export class JournalWriter {
   readonly #journal: Journal
   readonly #log: Log

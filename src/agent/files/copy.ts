@@ -36,8 +36,14 @@ export async function copyFile(copying: Copying): Promise<boolean> {
   }
 }
 
+/** Puts a tree of the server in its place. `spool`: an empty file, open to be read and written. */
+export async function copyTree(copying: Copying, spool: number): Promise<boolean> {
+  await bringTree(copying, spool)
+  return putTree(copying, spool)
+}
+
 /** Brings all of a tree to this host, before any of it is looked at: only then its sum is known. */
-async function bring({ copy, server }: Copying, spool: number): Promise<void> {
+async function bringTree({ copy, server }: Copying, spool: number): Promise<void> {
   const text = new Appender(spool)
   const written = (work: Promise<void>) =>
     work.catch((error: unknown) => {
@@ -45,10 +51,4 @@ async function bring({ copy, server }: Copying, spool: number): Promise<void> {
     })
   for await (const piece of server.receive(copy.file)) await written(text.write(piece))
   await written(text.end())
-}
-
-/** Puts a tree of the server in its place. `spool`: an empty file, open to be read and written. */
-export async function copyTree(copying: Copying, spool: number): Promise<boolean> {
-  await bring(copying, spool)
-  return putTree(copying, spool)
 }

@@ -19,10 +19,22 @@ import type { Account } from '../processes/account.ts'
 import { stdinName } from '../processes/launch.ts'
 import { ownCommand, ownProcess } from '../processes/own-process.ts'
 
+const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
+
+const orderName = 'order.json'
+export const reportName = 'report'
+export const partsName = 'parts'
+export const leaveName = 'leave'
+/** Bytes that a report takes on the disk from the beginning on, so that a full one does not lose it. */
+export const reportBytes = 8192
+
+/** Milliseconds for a sweep; a disk that does not answer holds up no result. */
+const sweepPatience = 20_000
+
+const run = promisify(execFile)
+
 /** What an execution does: runs a script, or in its place copies to this host or from it. */
 export type Order = ExecuteScript & { readonly copy?: CopyOrder; readonly fetch?: FetchOrder }
-
-const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
 
 /** An order for files in the form of those for scripts, so that all is journalled, queued and ended in one way. */
 export const orderOf = (message: CopyFile | FetchFile): Order => ({ ...message, ...noScript })
@@ -76,13 +88,6 @@ export interface FileReport {
   readonly changed?: boolean
   readonly error?: string
 }
-
-const orderName = 'order.json'
-export const reportName = 'report'
-export const partsName = 'parts'
-export const leaveName = 'leave'
-/** Bytes that a report takes on the disk from the beginning on, so that a full one does not lose it. */
-export const reportBytes = 8192
 
 export const readOrder = (directory: string): FileOrder =>
   JSON.parse(readFileSync(join(directory, orderName), 'utf8')) as FileOrder
@@ -165,10 +170,6 @@ export function fileWork(source: FileSource): FileWork {
   }
 }
 
-const run = promisify(execFile)
-/** Milliseconds; a disk that does not answer holds up no result. */
-const patience = 20_000
-
 /**
  * Removes what temporary files an order has left whose process was killed: by a process of whoever made them, as what lies in a
  * directory of another user is nothing to touch as root. Never rejects.
@@ -177,7 +178,7 @@ export async function sweepParts(directory: string, log: Log): Promise<void> {
   const parts = readParts(directory)
   if (parts.length === 0) return
   const { file, argv } = ownProcess('__copy', directory, 'clean')
-  await run(file, argv, { timeout: patience, killSignal: 'SIGKILL' }).catch((error: unknown) =>
+  await run(file, argv, { timeout: sweepPatience, killSignal: 'SIGKILL' }).catch((error: unknown) =>
     log('WARN', 'temporary files of a copy may be left', {
       parts: parts.map(({ path, name }) => `${path}/${name}`),
       error: String(error),

@@ -20,59 +20,16 @@ import { ServerLine } from './server-line.ts'
 /** What the shell says of a process that TERM has ended. */
 const terminated = 143
 
+/** `initgroups` is missing in @types/node. */
+const system = process as typeof process & { initgroups(user: string, group: number): void }
+
 const say = (line: string) => process.stdout.write(`${shownNames(line)}\n`)
 
-/** All that only the agent's own user may read is read before this process becomes another. */
-async function carryOut(order: FileOrder, directory: string, workspace: CopyWorkspace): Promise<void> {
-  const server = await ServerLine.open(order, workspace)
-  try {
-    const { copy, fetch, runAs, stdin } = order
-    if (stdin !== undefined) return await deliver(stdin, server, directory)
-    if (fetch !== undefined) {
-      if (runAs !== null) become(runAs)
-      const told = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
-      if (told !== null) workspace.report({ error: told })
-    } else if (copy !== undefined) {
-      const desired = await desiredAttributes(copy)
-      const spool = copy.kind === 'TREE' ? openSpool(directory) : null
-      if (runAs !== null) become(runAs)
-      const copying: Copying = { copy, desired, workspace, server, say, bare: [] }
-      const changed = await (spool === null ? copyFile(copying) : copyTree(copying, spool))
-      const told = bareText(copying.bare)
-      workspace.report({ changed, ...(told !== null && { error: told }) })
-    }
-  } finally {
-    server.close()
-  }
-}
-
-/** Where a tree lies until it is known to be as it was signed: nobody else can come to it, and it goes with this process. */
-function openSpool(directory: string): number {
-  const path = join(directory, 'tree')
-  const fd = openSync(path, 'wx+', 0o600)
-  unlinkSync(path)
-  return fd
-}
-
-/** Brings what a script is to read. It does not begin where that fails, whatever the reason. */
-async function deliver(stdin: FileOfTask, server: ServerLine, directory: string): Promise<void> {
-  try {
-    await pipeline(server.receive(stdin), createWriteStream(join(directory, stdinName), { mode: 0o600 }))
-  } catch (error) {
-    const full = isDiskFull(error) ? ': no room in the data directory of the agent' : ''
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Failure(full === '' ? reason : `${stdin.size} bytes of stdin${full}`, 126)
-  }
-}
-
-/** Removes what is left of the temporary files of an order whose process was killed. */
-function clean(order: FileOrder, workspace: CopyWorkspace): void {
-  if (order.runAs !== null) become(order.runAs)
-  workspace.sweep()
-}
+const run = promisify(execFile)
+const octal = (text: string | undefined) => (text === undefined ? undefined : Number.parseInt(text, 8))
 
 /**
- * Carries out the order in this directory of an execution, as whom it says, and goes on until it is done or TERM comes; `what`
+ * Carries out the order in this directory of an execution, as whom it says, until it is done or TERM comes; `what`
  * is `clean` for one whose process was killed. Its report in that directory says how it ended, and so does the exit code.
  */
 export async function workOnFiles(directory: string, what: string): Promise<void> {
@@ -103,11 +60,77 @@ export async function workOnFiles(directory: string, what: string): Promise<void
   return undefined
 }
 
-/** @types/node does not know it. */
-const system = process as typeof process & { initgroups(user: string, group: number): void }
+/** All that only the agent's own user may read is read before this process becomes another. */
+async function carryOut(order: FileOrder, directory: string, workspace: CopyWorkspace): Promise<void> {
+  const server = await ServerLine.open(order, workspace)
+  try {
+    const { copy, fetch, runAs, stdin } = order
+    if (stdin !== undefined) return await deliver(stdin, server, directory)
+    if (fetch !== undefined) {
+      if (runAs !== null) become(runAs)
+      const told = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
+      if (told !== null) workspace.report({ error: told })
+    } else if (copy !== undefined) {
+      const desired = await desiredAttributes(copy)
+      const spool = copy.kind === 'TREE' ? openSpool(directory) : null
+      if (runAs !== null) become(runAs)
+      const copying: Copying = { copy, desired, workspace, server, say, bare: [] }
+      const changed = await (spool === null ? copyFile(copying) : copyTree(copying, spool))
+      const told = bareText(copying.bare)
+      workspace.report({ changed, ...(told !== null && { error: told }) })
+    }
+  } finally {
+    server.close()
+  }
+}
+
+/** Brings what a script is to read. It does not begin where that fails, whatever the reason. */
+async function deliver(stdin: FileOfTask, server: ServerLine, directory: string): Promise<void> {
+  try {
+    await pipeline(server.receive(stdin), createWriteStream(join(directory, stdinName), { mode: 0o600 }))
+  } catch (error) {
+    const full = isDiskFull(error) ? ': no room in the data directory of the agent' : ''
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Failure(full === '' ? reason : `${stdin.size} bytes of stdin${full}`, 126)
+  }
+}
+
+/** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
+async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder): Promise<DesiredAttributes> {
+  return {
+    mode: octal(mode),
+    sourceMode: octal(sourceMode),
+    uid: owner === undefined ? null : await numberOf('passwd', owner),
+    gid: group === undefined ? null : await numberOf('group', group),
+  }
+}
+
+/** A name, or a number, of the users or groups of this host. Rejects with `Failure` where there is none. */
+async function numberOf(database: 'passwd' | 'group', name: string): Promise<number> {
+  const kind = database === 'passwd' ? 'user' : 'group'
+  const asked = run('getent', [database, '--', name], { timeout: directoryPatience, killSignal: 'SIGKILL' })
+  const found = await asked.catch((cause: unknown) => {
+    if (isOverdue(cause))
+      throw new Failure(`the ${kind} ${name} could not be looked up: ${directorySilent}`, 126)
+    return null
+  })
+  const id = found?.stdout.trim().split(':')[2]
+  if (id !== undefined) return Number(id)
+  // A file may belong to a number that nobody has.
+  if (/^\d{1,9}$/.test(name)) return Number(name)
+  throw new Failure(`there is no ${kind} ${name} on this host`, 126)
+}
+
+/** Where a tree lies until it is known to be as it was signed: nobody else can come to it, and it goes with this process. */
+function openSpool(directory: string): number {
+  const path = join(directory, 'tree')
+  const fd = openSync(path, 'wx+', 0o600)
+  unlinkSync(path)
+  return fd
+}
 
 /**
- * Makes this process another user's, for good: user, groups and capabilities of all its threads. From here on, it
+ * Makes this process another user's forever: user, groups and capabilities of all its threads. From here on, it
  * starts cp and tar only, on files of that user. No process of that user can read its memory, where the token is, because
  * the kernel lets none trace a process that was root's.
  * @throws Error where anything of it is still root's
@@ -128,31 +151,8 @@ function become({ name, uid, gid }: NonNullable<FileOrder['runAs']>): void {
   }
 }
 
-const run = promisify(execFile)
-const octal = (text: string | undefined) => (text === undefined ? undefined : Number.parseInt(text, 8))
-
-/** A name, or a number, of the users or groups of this host. Rejects with `Failure` where there is none. */
-async function numberOf(database: 'passwd' | 'group', name: string): Promise<number> {
-  const kind = database === 'passwd' ? 'user' : 'group'
-  const asked = run('getent', [database, '--', name], { timeout: directoryPatience, killSignal: 'SIGKILL' })
-  const found = await asked.catch((cause: unknown) => {
-    if (isOverdue(cause))
-      throw new Failure(`the ${kind} ${name} could not be looked up: ${directorySilent}`, 126)
-    return null
-  })
-  const id = found?.stdout.trim().split(':')[2]
-  if (id !== undefined) return Number(id)
-  // A file may belong to a number that nobody has.
-  if (/^\d{1,9}$/.test(name)) return Number(name)
-  throw new Failure(`there is no ${kind} ${name} on this host`, 126)
-}
-
-/** Looks up owner and group: before this process becomes another user, so that no lookup depends on its rights. */
-async function desiredAttributes({ mode, sourceMode, owner, group }: CopyOrder): Promise<DesiredAttributes> {
-  return {
-    mode: octal(mode),
-    sourceMode: octal(sourceMode),
-    uid: owner === undefined ? null : await numberOf('passwd', owner),
-    gid: group === undefined ? null : await numberOf('group', group),
-  }
+/** Removes what is left of the temporary files of an order whose process was killed. */
+function clean(order: FileOrder, workspace: CopyWorkspace): void {
+  if (order.runAs !== null) become(order.runAs)
+  workspace.sweep()
 }

@@ -62,7 +62,7 @@ export async function register(
   }
 }
 
-/** What can't pass by itself, with what to do: of a token the server says only that it does not take it. */
+/** Adds what to do to a refusal that stays: of a token the server says only that it does not take it. */
 function explained(error: RsmError): RsmError {
   if (error.code !== 'unauthenticated' && error.code !== 'forbidden') return error
   const hint =
@@ -75,7 +75,7 @@ function explained(error: RsmError): RsmError {
 
 /**
  * The identity with a new registration. An enrollment token that this agent has used before brings no other key: else
- * whoever takes the server's address, and answers 401, could have it register anew and run what it signs (S05).
+ * whoever takes the server's address, and answers 401, could have it register again and run what it signs (S05).
  * Errors: `conflict`, and the identity stays as it was.
  */
 export function enrolled(former: Identity, registration: Registration, enrollToken: string): Identity {
@@ -96,7 +96,7 @@ export function enrolled(former: Identity, registration: Registration, enrollTok
 
 type TokenOptions = Pick<AgentOptions, 'dataDir' | 'enrollToken'>
 
-/** The enrollment token, read now where it is in a file. @throws RsmError `usage` where there is none, or nothing that a header can hold. */
+/** The enrollment token, read now where it is in a file. @throws RsmError `usage` where it is missing or no header can hold it. */
 export function readEnrollToken({ enrollToken }: TokenOptions): string {
   if (enrollToken === undefined)
     throw new RsmError('usage', 'this host is not registered, and there is no enrollment token', {

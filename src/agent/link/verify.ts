@@ -9,6 +9,9 @@ import type { Log } from '../log.ts'
 /** The fixed head of an Ed25519 public key in DER (RFC 8410 §4), before its 32 bytes. */
 const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 
+/** Refusals that are kept word by word; of more only the count. */
+const mostRefusals = 16
+
 interface VerifyOptions {
   readonly agentId: string
   /** Pinned at the registration: Ed25519, base64, bare or DER. */
@@ -30,12 +33,6 @@ export interface Doubt {
 
 /** Null where the message is to be trusted. */
 export type Verify = <T extends SignedType>(type: T, payload: Payloads[T]) => Doubt | null
-
-function publicKey(text: string): KeyObject {
-  const bytes = Buffer.from(text, 'base64')
-  const der = bytes.length === 32 ? Buffer.concat([spkiHead, bytes]) : bytes
-  return createPublicKey({ key: der, format: 'der', type: 'spki' })
-}
 
 export function verifier(options: VerifyOptions): Verify {
   let key: KeyObject | undefined
@@ -64,8 +61,11 @@ export function verifier(options: VerifyOptions): Verify {
   }
 }
 
-/** Refusals that are kept word by word; of more only the count. */
-const mostKept = 16
+function publicKey(text: string): KeyObject {
+  const bytes = Buffer.from(text, 'base64')
+  const der = bytes.length === 32 ? Buffer.concat([spkiHead, bytes]) : bytes
+  return createPublicKey({ key: der, format: 'der', type: 'spki' })
+}
 
 interface Refused {
   readonly sentence: string
@@ -103,7 +103,7 @@ export class Distrust {
     const leftOut = this.#lines.take('', this.#clock.monotonic())
     if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })
     const sentence = `${reason} (${what}, ${new Date(this.#clock.now()).toISOString()})`
-    if (this.#refused.length >= mostKept) this.#more += 1
+    if (this.#refused.length >= mostRefusals) this.#more += 1
     else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isTold: false })
   }
 

@@ -21,6 +21,9 @@ const tailBytes = 64 * 1024
 /** How far a spool may outgrow what is kept before the middle is given back to the disk. */
 const spoolSlack = 32 * 1024 * 1024
 
+/** Chunks are read one at a time, all into this. */
+const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
+
 export interface Chunk {
   readonly stream: Stream
   /** What the script wrote, good until the next chunk is read: UTF-8, unless the script wrote something else. */
@@ -28,9 +31,6 @@ export interface Chunk {
   /** Bytes that count against the window. */
   readonly bytes: number
 }
-
-/** Chunks are read one at a time, all into this. */
-const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
 
 export interface OutputSummary {
   lastSequence: number

@@ -116,7 +116,7 @@ export function headOf(spool: Spool, start: number): number {
   return orphanedHead(bytes.subarray(0, readAt(spool, bytes, start)))
 }
 
-/** How many bytes at the end begin a character of UTF-8 whose rest has not come yet: 0 to 3. */
+/** Number of bytes at the end that begin a character of UTF-8 whose rest has not come yet: 0 to 3. */
 export function incompleteTail(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -129,7 +129,7 @@ export function incompleteTail(bytes: Uint8Array): number {
   return 0
 }
 
-/** How many bytes at the beginning only continue a character that began before: 0 to 3. */
+/** Number of bytes at the beginning that only continue a character that began before: 0 to 3. */
 function orphanedHead(bytes: Uint8Array): number {
   let count = 0
   while (count < Math.min(3, bytes.length) && ((bytes[count] ?? 0) & 0xc0) === 0x80) count += 1
