@@ -7,6 +7,23 @@ interface Mount {
   readonly path: string
 }
 
+/** The sub-cgroup that systemd puts the agent into by `DelegateSubgroup=agent`. */
+const subgroup = 'agent'
+
+/**
+ * The directory under which this agent makes its cgroups, or null where there is none: its own cgroup in the hierarchy
+ * of a v1 controller, or in the v2 one for null. In v2 no group has both processes and controllers for its children
+ * ("no internal processes"), so an agent that was put into a subgroup of its own works in the one above.
+ */
+export function cgroupHome(controller: string | null): string | null {
+  const mount = mountOf(controller)
+  const own = ownPath(controller)
+  if (mount === null || own === null || own.startsWith('/..')) return null
+  const isBelow = mount.root !== '/' && (own === mount.root || own.startsWith(`${mount.root}/`))
+  const path = join(mount.path, isBelow ? own.slice(mount.root.length) : own)
+  return controller === null && basename(path) === subgroup ? dirname(path) : path
+}
+
 function mountOf(controller: string | null): Mount | null {
   for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
@@ -26,43 +43,6 @@ function ownPath(controller: string | null): string | null {
     if (isIt) return path.join(':')
   }
   return null
-}
-
-/** The sub-cgroup that systemd puts the agent into by `DelegateSubgroup=agent`. */
-const subgroup = 'agent'
-
-/**
- * The directory under which this agent makes its cgroups, or null where there is none: its own cgroup in the hierarchy
- * of a v1 controller, or in the v2 one for null. In v2 no group has both processes and controllers for its children
- * ("no internal processes"), so an agent that was put into a subgroup of its own works in the one above.
- */
-export function cgroupHome(controller: string | null): string | null {
-  const mount = mountOf(controller)
-  const own = ownPath(controller)
-  if (mount === null || own === null || own.startsWith('/..')) return null
-  const isBelow = mount.root !== '/' && (own === mount.root || own.startsWith(`${mount.root}/`))
-  const path = join(mount.path, isBelow ? own.slice(mount.root.length) : own)
-  return controller === null && basename(path) === subgroup ? dirname(path) : path
-}
-
-/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
-function withChildren(path: string): string[] {
-  try {
-    const below = readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .flatMap((entry) => withChildren(join(path, entry.name)))
-    return [...below, path]
-  } catch {
-    return [path]
-  }
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }
 
 /** KILL to all in a cgroup and below it, in one step. */
@@ -100,6 +80,26 @@ export function removeCgroup(path: string): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
+function withChildren(path: string): string[] {
+  try {
+    const below = readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .flatMap((entry) => withChildren(join(path, entry.name)))
+    return [...below, path]
+  } catch {
+    return [path]
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
   }
 }
 

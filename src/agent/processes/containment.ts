@@ -7,6 +7,11 @@ import { ProcessTable, type Tree } from './processes.ts'
 import { isLoose, lookAt } from './strays.ts'
 import { type EndingTimes, endTree, levelOf, type Remnant } from './tree.ts'
 
+/** Milliseconds from one look at the loose trees to the next. */
+const lookEvery = 1_000
+/** Looks take at most one part in so many of the time. */
+const lookShare = 50
+
 /** What is known of the end of a tree. */
 export interface Ended {
   /** What could not be ended. */
@@ -26,6 +31,11 @@ export interface Containment {
   end(tree: Tree): Promise<Ended>
   /** Removes what has become empty since, but those of the executions named. */
   sweep(running: ReadonlySet<string>): void
+}
+
+interface Noted {
+  /** By pid: what the last two looks found. A process may be begun while one of them reads. */
+  known: Map<number, ProcessId>
 }
 
 /**
@@ -82,16 +92,6 @@ export function findContainment(storeId: string, isBoxed = false, times?: Ending
   }
 }
 
-/** Milliseconds from one look to the next. */
-const lookEvery = 1_000
-/** Looks take at most one part in so many of the time. */
-const lookShare = 50
-
-interface Noted {
-  /** By pid: what the last two looks found. A process may be begun while one of them reads. */
-  known: Map<number, ProcessId>
-}
-
 /**
  * Notes what the trees are made of that nothing holds, while they run: what has a parent or a session of theirs now is
  * known later, when it has left both. Costs nothing while there is none.
@@ -117,7 +117,7 @@ class Watch {
     }
   }
 
-  /** What is known of a tree, for who ends it. */
+  /** The known processes of a tree. */
   knownOf(tree: Tree): Map<number, ProcessId> {
     return new Map(this.#trees.get(tree)?.known)
   }
@@ -144,7 +144,7 @@ class Watch {
   async #note(tree: Tree, noted: Noted): Promise<void> {
     const found = new Map(noted.known)
     const { members } = await lookAt(tree, this.#table, found)
-    // A pid that was given anew must not make another's session this tree's.
+    // A reused pid must not make another's session this tree's.
     const used = new Set(members.flatMap(({ pid, session }) => [pid, session]))
     const before = [...noted.known].filter(([pid]) => used.has(pid))
     noted.known = new Map([

@@ -5,7 +5,10 @@ import { Mutex } from '../../core/mutex.ts'
 import { silentWith } from './mounts.ts'
 
 /** How long a file system may take to answer, milliseconds. */
-const usualPatience = 5_000
+const defaultPatience = 5_000
+
+/** Threads that looks at directories may hold: one is left for the agent's own files. */
+const mostHeldByLooks = 3
 
 /** Calls of this process that have not answered in time, and hold a thread each. */
 let held = 0
@@ -22,7 +25,7 @@ export class Inquiry<Answer> {
   readonly #mutex = new Mutex()
 
   /** Nothing is asked while `mostHeld` threads are held: Node has four for all that is done with files. */
-  constructor(question: (path: string) => Promise<Answer>, mostHeld: number, patience = usualPatience) {
+  constructor(question: (path: string) => Promise<Answer>, mostHeld: number, patience = defaultPatience) {
     this.#question = question
     this.#mostHeld = mostHeld
     this.#patience = patience
@@ -65,16 +68,13 @@ export class Inquiry<Answer> {
   }
 }
 
-/** Threads that may be held before nothing more is looked at: one is left for the agent's own files. */
-const mostHeld = 3
+type Directories = Inquiry<Pick<Stats, 'isDirectory'>>
 
-type Looked = Inquiry<Pick<Stats, 'isDirectory'>>
-
-/** Looked at before anything starts there, as a start on a dead mount would hold the whole agent. */
-const looked: Looked = new Inquiry(stat, mostHeld)
+/** Asked before anything starts in a directory, because a start on a dead mount would hold the whole agent. */
+const usualDirectories: Directories = new Inquiry(stat, mostHeldByLooks)
 
 /** Why nothing can start in a directory, as a sentence; null where it can. */
-export async function workDirFault(workDir: string, directories = looked): Promise<string | null> {
+export async function workDirFault(workDir: string, directories = usualDirectories): Promise<string | null> {
   try {
     if ((await directories.ask(workDir)).isDirectory()) return null
     return `the working directory ${workDir} is not a directory`
@@ -83,17 +83,17 @@ export async function workDirFault(workDir: string, directories = looked): Promi
   }
 }
 
+/** The directory itself, or the root where there is none, or none that answers. */
+export async function existing(directory: string, directories = usualDirectories): Promise<string> {
+  return directories.ask(directory).then(
+    (found) => (found.isDirectory() ? directory : '/'),
+    () => '/',
+  )
+}
+
 function reasonOf(error: unknown): string {
   if (error instanceof RsmError) return error.message
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
     ? 'does not exist'
     : String(error)
-}
-
-/** The directory itself, or the root where there is none, or none that answers. */
-export async function existing(directory: string, directories = looked): Promise<string> {
-  return directories.ask(directory).then(
-    (found) => (found.isDirectory() ? directory : '/'),
-    () => '/',
-  )
 }

@@ -17,6 +17,9 @@ export interface Machine {
 /** In which the kernel tells times to programs, on every Linux there is (USER_HZ, times(7)). */
 export const ticksPerSecond = 100
 
+/** Milliseconds between two looks at a process that is ending. */
+const endPoll = 250
+
 let bootId: string | undefined
 
 export const thisMachine: Machine = {
@@ -46,13 +49,13 @@ const absences = new Set<unknown>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
 const wantedFields = 20
 
 /** A line of /proc/PID/stat is at most 52 numbers and a name. */
-const line = Buffer.allocUnsafeSlow(2048)
+const statLine = Buffer.allocUnsafeSlow(2048)
 
 /** Without what `readFileSync` does beside: a machine has thousands of processes. */
 function readLine(path: string): string {
   const fd = openSync(path, 'r')
   try {
-    return line.toString('utf8', 0, readSync(fd, line, 0, line.length, null))
+    return statLine.toString('utf8', 0, readSync(fd, statLine, 0, statLine.length, null))
   } finally {
     closeSync(fd)
   }
@@ -129,9 +132,7 @@ export function startedWith(pid: number): string {
   }
 }
 
-const lookEvery = 250
-
-/** Ends a process, by SIGKILL after so many milliseconds. Nothing happens to another that has its pid by now. */
+/** Ends a process, by SIGKILL after `within` milliseconds. Never signals another process that has its pid by now. */
 export async function endProcess(id: ProcessId, within = 15_000): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     if (!isAlive(id)) return
@@ -140,6 +141,6 @@ export async function endProcess(id: ProcessId, within = 15_000): Promise<void> 
     } catch {
       return
     }
-    for (let waited = 0; waited < within && isAlive(id); waited += lookEvery) await pause(lookEvery)
+    for (let waited = 0; waited < within && isAlive(id); waited += endPoll) await pause(endPoll)
   }
 }

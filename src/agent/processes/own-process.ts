@@ -9,6 +9,9 @@ const withoutDebugger = process.allowedNodeEnvironmentFlags.has('--disable-sigus
   ? ['--disable-sigusr1']
   : []
 
+/** O_CLOEXEC, as /proc/PID/fdinfo has it (proc(5)): octal. */
+const closeOnExec = 0o2000000
+
 /**
  * How to start rsm as a process of its own that does one thing for its agent. A single file by what the kernel has of it:
  * its path may hold another release by now.
@@ -33,9 +36,6 @@ export function ownCommand(part: '__copy' | '__upgrade', ...argv: string[]): str
 
 /** The file that this process was started from, by which a package manager knows whether it is its own. */
 export const installedFile = (): string => (isSingleFile ? process.execPath : ownPath('bin/run.js'))
-
-/** O_CLOEXEC, as /proc/PID/fdinfo has it (proc(5)): octal. */
-const closeOnExec = 0o2000000
 
 /**
  * Closes the descriptors that whoever started this process left open, as `exec 200>lock` in a shell does: each script

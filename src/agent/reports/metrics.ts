@@ -23,86 +23,9 @@ interface Counters {
   sent: number
 }
 
-function percent(part: number, whole: number): number {
-  return whole > 0 ? Math.round(Math.min(1, Math.max(0, part / whole)) * 1000) / 10 : 0
-}
-
-function countersNow(clock: Clock): Counters {
-  const ticks = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
-    .trim()
-    .split(/\s+/)
-    .slice(1, 9)
-    .map(Number)
-  const total = ticks.reduce((sum, tick) => sum + tick, 0)
-  const idle = (ticks[3] ?? 0) + (ticks[4] ?? 0)
-  let [received, sent] = [0, 0]
-  for (const line of readFileSync('/proc/net/dev', 'utf8').split('\n').slice(2)) {
-    const [name = '', figures = ''] = line.split(':')
-    if (!figures || name.trim() === 'lo') continue
-    const columns = figures.trim().split(/\s+/).map(Number)
-    received += columns[0] ?? 0
-    sent += columns[8] ?? 0
-  }
-  return { at: clock.monotonic(), busy: total - idle, total, received, sent }
-}
-
-function memory(): Metrics['memory'] {
-  const text = readFileSync('/proc/meminfo', 'utf8')
-  const megabytes = (name: string) =>
-    Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) / 1024)
-  const [totalMB, availableMB] = [megabytes('MemTotal'), megabytes('MemAvailable')]
-  const usedMB = totalMB - availableMB
-  return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
-}
-
-/** Null if the file system allocates inodes as needed (btrfs reports 0) or its numbers are invented (FUSE). */
-export const inodesUsed = ({ files = 0, ffree = 0 }: Partial<Space>, type: string): number | null =>
-  files > 0 && !type.startsWith('fuse') ? percent(files - ffree, files) : null
-
-/** One row per device, for its first mount. Omits read-only devices and those that do not answer. */
-async function disks(
-  space: Inquiry<Space>,
-  silent: (mountPoint: string, how: string) => void,
-): Promise<Metrics['disk']> {
-  const seen = new Set<string>()
-  const rows: Metrics['disk'] = []
-  for (const { device, mountPoint, type, isReadOnly } of disksMounted()) {
-    if (seen.has(device) || isReadOnly) continue
-    if (rows.length >= mostDisks) break
-    const figures = await space.ask(mountPoint).catch((error: unknown) => {
-      if (!(error instanceof RsmError)) return null
-      silent(mountPoint, error.message)
-      // Nor would it at another place.
-      seen.add(device)
-      return null
-    })
-    if (!figures || figures.blocks === 0) continue
-    seen.add(device)
-    const [used, usable] = [figures.blocks - figures.bfree, figures.blocks - figures.bfree + figures.bavail]
-    const inodes = inodesUsed(figures, type)
-    const gigabytes = (blocks: number) => Math.round((blocks * figures.bsize) / 1024 ** 2 / 10.24) / 100
-    rows.push({
-      mountPoint,
-      totalGB: gigabytes(figures.blocks),
-      usedGB: gigabytes(used),
-      usagePercent: percent(used, usable),
-      ...(inodes === null ? {} : { inodesPercent: inodes }),
-    })
-  }
-  return rows
-}
-
-function connections(): number {
-  let established = 0
-  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    try {
-      for (const line of readFileSync(path, 'latin1').split('\n'))
-        if (/^\s*\d+: \S+ \S+ 01 /.test(line)) established += 1
-    } catch {
-      // No IPv6 on this host.
-    }
-  }
-  return established
+interface Health {
+  readonly status: AgentStatus
+  readonly reason: string | null
 }
 
 /**
@@ -152,9 +75,86 @@ export function meter(
   }
 }
 
-interface Health {
-  readonly status: AgentStatus
-  readonly reason: string | null
+function countersNow(clock: Clock): Counters {
+  const ticks = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
+    .trim()
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number)
+  const total = ticks.reduce((sum, tick) => sum + tick, 0)
+  const idle = (ticks[3] ?? 0) + (ticks[4] ?? 0)
+  let [received, sent] = [0, 0]
+  for (const line of readFileSync('/proc/net/dev', 'utf8').split('\n').slice(2)) {
+    const [name = '', figures = ''] = line.split(':')
+    if (!figures || name.trim() === 'lo') continue
+    const columns = figures.trim().split(/\s+/).map(Number)
+    received += columns[0] ?? 0
+    sent += columns[8] ?? 0
+  }
+  return { at: clock.monotonic(), busy: total - idle, total, received, sent }
+}
+
+function memory(): Metrics['memory'] {
+  const text = readFileSync('/proc/meminfo', 'utf8')
+  const megabytes = (name: string) =>
+    Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) / 1024)
+  const [totalMB, availableMB] = [megabytes('MemTotal'), megabytes('MemAvailable')]
+  const usedMB = totalMB - availableMB
+  return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
+}
+
+/** One row per device, for its first mount. Omits read-only devices and those that do not answer. */
+async function disks(
+  space: Inquiry<Space>,
+  silent: (mountPoint: string, how: string) => void,
+): Promise<Metrics['disk']> {
+  const seen = new Set<string>()
+  const rows: Metrics['disk'] = []
+  for (const { device, mountPoint, type, isReadOnly } of disksMounted()) {
+    if (seen.has(device) || isReadOnly) continue
+    if (rows.length >= mostDisks) break
+    const figures = await space.ask(mountPoint).catch((error: unknown) => {
+      if (!(error instanceof RsmError)) return null
+      silent(mountPoint, error.message)
+      // Nor would it at another place.
+      seen.add(device)
+      return null
+    })
+    if (!figures || figures.blocks === 0) continue
+    seen.add(device)
+    const [used, usable] = [figures.blocks - figures.bfree, figures.blocks - figures.bfree + figures.bavail]
+    const inodes = inodesUsed(figures, type)
+    const gigabytes = (blocks: number) => Math.round((blocks * figures.bsize) / 1024 ** 2 / 10.24) / 100
+    rows.push({
+      mountPoint,
+      totalGB: gigabytes(figures.blocks),
+      usedGB: gigabytes(used),
+      usagePercent: percent(used, usable),
+      ...(inodes === null ? {} : { inodesPercent: inodes }),
+    })
+  }
+  return rows
+}
+
+/** Null if the file system allocates inodes as needed (btrfs reports 0) or its numbers are invented (FUSE). */
+export const inodesUsed = ({ files = 0, ffree = 0 }: Partial<Space>, type: string): number | null =>
+  files > 0 && !type.startsWith('fuse') ? percent(files - ffree, files) : null
+
+function connections(): number {
+  let established = 0
+  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    try {
+      for (const line of readFileSync(path, 'latin1').split('\n'))
+        if (/^\s*\d+: \S+ \S+ 01 /.test(line)) established += 1
+    } catch {
+      // No IPv6 on this host.
+    }
+  }
+  return established
+}
+
+function percent(part: number, whole: number): number {
+  return whole > 0 ? Math.round(Math.min(1, Math.max(0, part / whole)) * 1000) / 10 : 0
 }
 
 /** The first reason why the data directory may lack room for output of scripts; null if there is none. */

@@ -10,47 +10,26 @@ import { type KeptState, stateFileName } from './status-file.ts'
 const unit = 'rsm-agent'
 const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]
 
-/** How the agent is started on this host; its service is the one that runs on the default directory. */
-function startCommand(url: string, dataDirOption: string): string {
-  if (dataDirOption !== '') return `rsm agent run --url ${url} ${dataDirOption}`
-  return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
-}
+/** What `rsm agent run` calls its process. */
+const processTitle = 'rsm agent run'
+/** The file of a data directory that its agent holds open. */
+const lockName = '/lock'
 
 /** Other agents that are named. */
 const mostNamed = 3
 
-/** Where agents run, for who asked at the wrong place; empty where none does. */
-function elsewhere(): string {
-  const found = agentsHere()
-  const named = found.slice(0, mostNamed).map(({ pid, user, dataDir }) => {
-    const where = dataDir === null ? '' : `, --data-dir ${dataDir}`
-    return `pid ${pid} of ${user}${where}`
-  })
-  if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
-  return named.length === 0 ? '' : `\nor ask one that runs here: ${named.join('; ')}`
-}
-
-/** The user whose directory it is, as far as the way to it can be seen. */
-function ownerOf(path: string): string {
-  try {
-    return userName(statSync(path).uid)
-  } catch {
-    return ownerOf(dirname(path))
-  }
-}
-
-export interface RunningState extends AgentState {
+interface RunningState extends AgentState {
   readonly pid: number
   /** By SIGSTOP or a debugger: its state is that of then. */
   readonly isStopped: boolean
 }
 
-function isStopped(pid: number): boolean {
-  try {
-    return /^State:\t[Tt]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
-  } catch {
-    return false
-  }
+/** An agent that runs on this host. */
+interface AgentProcess {
+  readonly pid: number
+  readonly user: string
+  /** Null where this user may not see it. */
+  readonly dataDir: string | null
 }
 
 /**
@@ -81,28 +60,58 @@ export function readAgentState(directory: string, dataDirOption = ''): RunningSt
   return { ...state, isStopped: isStopped(state.pid) }
 }
 
-/** What `rsm agent run` calls its process. */
-const processTitle = 'rsm agent run'
-/** The file of a data directory that its agent holds open. */
-const lockName = '/lock'
-
-/** An agent that runs on this host. */
-interface AgentProcess {
-  readonly pid: number
-  readonly user: string
-  /** Null where this user may not see it. */
-  readonly dataDir: string | null
+/**
+ * The state of the agent that runs on this data directory, and what is seen around it. Rejects as `readAgentState`
+ * throws.
+ */
+export async function readAgentFacts(
+  directory: string,
+  dataDirOption: string,
+): Promise<{ state: RunningState; facts: AgentFacts }> {
+  const dataDir = resolve(directory)
+  const state = readAgentState(dataDir, dataDirOption)
+  const figures = await statfs(dataDir).catch(() => null)
+  const freePercent = figures && figures.blocks > 0 ? (figures.bavail / figures.blocks) * 100 : null
+  const others = agentsHere().filter(({ pid }) => pid !== state.pid)
+  return { state, facts: { ...state, dataDir, freePercent, others } }
 }
 
-/** The name of a user of this machine, or its number where that has none in /etc/passwd. */
-function userName(uid: number): string {
+function isStopped(pid: number): boolean {
   try {
-    const users = readFileSync('/etc/passwd', 'utf8').split('\n')
-    const found = users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))
-    return found?.[0] ?? `user ${uid}`
+    return /^State:\t[Tt]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
   } catch {
-    return `user ${uid}`
+    return false
   }
+}
+
+/** How the agent is started on this host; its service is the one that runs on the default directory. */
+function startCommand(url: string, dataDirOption: string): string {
+  if (dataDirOption !== '') return `rsm agent run --url ${url} ${dataDirOption}`
+  return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
+}
+
+/** Where agents run, for who asked at the wrong place; empty where none does. */
+function elsewhere(): string {
+  const found = agentsHere()
+  const named = found.slice(0, mostNamed).map(({ pid, user, dataDir }) => {
+    const where = dataDir === null ? '' : `, --data-dir ${dataDir}`
+    return `pid ${pid} of ${user}${where}`
+  })
+  if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
+  return named.length === 0 ? '' : `\nor ask one that runs here: ${named.join('; ')}`
+}
+
+/** The agents of all users on this host, by their processes. */
+function agentsHere(): AgentProcess[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.map(Number).flatMap((pid) => {
+    if (readStat(pid)?.command !== processTitle) return []
+    try {
+      return [{ pid, user: userName(statSync(`/proc/${pid}`).uid), dataDir: dataDirectoryOf(pid) }]
+    } catch {
+      return []
+    }
+  })
 }
 
 function dataDirectoryOf(pid: number): string | null {
@@ -118,31 +127,22 @@ function dataDirectoryOf(pid: number): string | null {
   return null
 }
 
-/** The agents of all users on this host, by their processes. */
-export function agentsHere(): AgentProcess[] {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return pids.map(Number).flatMap((pid) => {
-    if (readStat(pid)?.command !== processTitle) return []
-    try {
-      return [{ pid, user: userName(statSync(`/proc/${pid}`).uid), dataDir: dataDirectoryOf(pid) }]
-    } catch {
-      return []
-    }
-  })
+/** The user whose directory it is, as far as the way to it can be seen. */
+function ownerOf(path: string): string {
+  try {
+    return userName(statSync(path).uid)
+  } catch {
+    return ownerOf(dirname(path))
+  }
 }
 
-/**
- * The state of the agent that runs on this data directory, and what is seen around it. Rejects as `readAgentState`
- * throws.
- */
-export async function readAgentFacts(
-  directory: string,
-  dataDirOption: string,
-): Promise<{ state: RunningState; facts: AgentFacts }> {
-  const dataDir = resolve(directory)
-  const state = readAgentState(dataDir, dataDirOption)
-  const figures = await statfs(dataDir).catch(() => null)
-  const freePercent = figures && figures.blocks > 0 ? (figures.bavail / figures.blocks) * 100 : null
-  const others = agentsHere().filter(({ pid }) => pid !== state.pid)
-  return { state, facts: { ...state, dataDir, freePercent, others } }
+/** The name of a user of this machine, or its number where that has none in /etc/passwd. */
+function userName(uid: number): string {
+  try {
+    const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+    const found = users.map((line) => line.split(':')).find(([, , id]) => id === String(uid))
+    return found?.[0] ?? `user ${uid}`
+  } catch {
+    return `user ${uid}`
+  }
 }

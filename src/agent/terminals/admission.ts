@@ -5,6 +5,10 @@ import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 const mostInput = 64 * 1024
 const mostFrames = 1024
 
+/** Milliseconds for which the id of an ended terminal opens no other: a signature is good for 5 minutes. */
+const idKept = 10 * 60_000
+const mostIds = 10_000
+
 /** Messages of which it is not decided yet whether the server sent them, and what is typed meanwhile. */
 export class Undecided {
   readonly #requests = new Set<TerminalOpen>()
@@ -43,10 +47,6 @@ export class Undecided {
     return kept
   }
 }
-
-/** Milliseconds for which the id of an ended terminal opens no other: a signature is good for 5 minutes. */
-const idKept = 10 * 60_000
-const mostIds = 10_000
 
 /** Terminals that have ended, or were closed before they began: their ids open no other. */
 export class PastTerminals {

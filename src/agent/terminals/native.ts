@@ -4,6 +4,15 @@ import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
 import { holdsPrograms } from '../processes/mounts.ts'
 
+/** The build copies node-pty's native module here: what was compiled on this machine, and what node-pty ships. */
+const compiled = 'dist/native/compiled.node'
+const shipped = `dist/native/${process.platform}-${process.arch}.node`
+
+/** Linux's O_TMPFILE. Node does not name it; O_DIRECTORY, which is a part of it, differs between machines. */
+const nameless = 0o20000000 | constants.O_DIRECTORY
+/** Where a file without a name may lie until it is loaded: not all of these are there, or may hold programs. */
+const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
+
 /**
  * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
  * then, and try without a pause to write what the program does not read; neither can be turned off.
@@ -25,40 +34,14 @@ export interface Native {
   resize(fd: number, cols: number, rows: number, pixelWidth: number, pixelHeight: number): void
 }
 
-/** The build copies node-pty's native module here: what was compiled on this machine, and what node-pty ships. */
-const compiled = 'dist/native/compiled.node'
-const shipped = `dist/native/${process.platform}-${process.arch}.node`
-
-/** Its path within the package; null where there is none for this machine. What is shipped does not run on musl. */
-export function nativePath(isMusl: boolean): string | null {
-  if (hasOwnFile(compiled)) return compiled
-  return !isMusl && hasOwnFile(shipped) ? shipped : null
-}
-
-/** Linux's O_TMPFILE. Node does not name it; O_DIRECTORY, which is a part of it, differs between machines. */
-const nameless = 0o20000000 | constants.O_DIRECTORY
-/** Where a file without a name may lie until it is loaded: not all of these are there, or may hold programs. */
-const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
-
-/** Where the native module at `path` may be loaded from; a single file tries `directory` first. */
-export const placesOf = (path: string, directory: string): string[] =>
-  isSingleFile ? [directory, ...elsewhere] : [dirname(ownPath(path))]
-
-/** Why none of these directories can hold the native module, as a sentence; null if one can. */
-export function lackOfPlace(places: readonly string[], isWritten = isSingleFile): string | null {
-  const takes = (place: string) => {
-    try {
-      accessSync(place, isWritten ? constants.W_OK : constants.R_OK)
-      return holdsPrograms(place)
-    } catch {
-      return false
-    }
-  }
-  if (places.some(takes)) return null
-  const rule = isWritten
-    ? 'a directory that is writable and not mounted noexec'
-    : 'a directory that is not mounted noexec'
-  return `terminals need ${rule}, unlike ${places.join(', ')}: remount one with exec and restart the agent`
+/** The native module of node-pty; `directory` is where a single file tries first to put it. */
+export function loadNative(directory: string): Native {
+  const path = nativePath(false)
+  if (path === null) throw new Error(`this rsm was built without the native module of node-pty (${shipped})`)
+  if (isSingleFile) return loadNameless(ownFile(path), directory) as Native
+  const loaded = { exports: {} }
+  dlopen(loaded, ownPath(path))
+  return loaded.exports as Native
 }
 
 /** Loads a module out of a single file: by a file that nobody can see, swap or forget to remove. */
@@ -82,23 +65,10 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
   throw new Error(lackOfPlace(places) ?? `the native module of node-pty cannot be loaded: ${failure}`)
 }
 
-/** The native module of node-pty; `directory` is where a single file tries first to put it. */
-export function loadNative(directory: string): Native {
-  const path = nativePath(false)
-  if (path === null) throw new Error(`this rsm was built without the native module of node-pty (${shipped})`)
-  if (isSingleFile) return loadNameless(ownFile(path), directory) as Native
-  const loaded = { exports: {} }
-  dlopen(loaded, ownPath(path))
-  return loaded.exports as Native
-}
-
-/** Whether this program is linked to musl, which the prebuilt module does not run on. */
-function isMusl(): boolean {
-  try {
-    return readFileSync('/proc/self/maps', 'latin1').includes('/ld-musl-')
-  } catch {
-    return false
-  }
+/** Its path within the package; null where there is none for this machine. What is shipped does not run on musl. */
+function nativePath(isMusl: boolean): string | null {
+  if (hasOwnFile(compiled)) return compiled
+  return !isMusl && hasOwnFile(shipped) ? shipped : null
 }
 
 /**
@@ -112,4 +82,34 @@ export function lackOfTerminal(directory: string): string | null {
     return `node-pty, which opens terminals, has no native module for ${process.platform}-${process.arch}${onMusl ? ' with musl' : ''}`
   if (!existsSync('/dev/ptmx')) return 'this host has no /dev/ptmx, which opens terminals'
   return lackOfPlace(placesOf(path, directory))
+}
+
+/** Whether this program is linked to musl, which the prebuilt module does not run on. */
+function isMusl(): boolean {
+  try {
+    return readFileSync('/proc/self/maps', 'latin1').includes('/ld-musl-')
+  } catch {
+    return false
+  }
+}
+
+/** Where the native module at `path` may be loaded from; a single file tries `directory` first. */
+export const placesOf = (path: string, directory: string): string[] =>
+  isSingleFile ? [directory, ...elsewhere] : [dirname(ownPath(path))]
+
+/** Why none of these directories can hold the native module, as a sentence; null if one can. */
+export function lackOfPlace(places: readonly string[], isWritten = isSingleFile): string | null {
+  const takes = (place: string) => {
+    try {
+      accessSync(place, isWritten ? constants.W_OK : constants.R_OK)
+      return holdsPrograms(place)
+    } catch {
+      return false
+    }
+  }
+  if (places.some(takes)) return null
+  const rule = isWritten
+    ? 'a directory that is writable and not mounted noexec'
+    : 'a directory that is not mounted noexec'
+  return `terminals need ${rule}, unlike ${places.join(', ')}: remount one with exec and restart the agent`
 }
