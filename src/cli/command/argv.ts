@@ -2,6 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../core/errors.ts'
 
+/** Words of the longest name of a command. */
+const mostWords = 3
+
 /** What the manifest and the command classes both say of a flag. */
 export interface FlagShape {
   readonly type: string
@@ -10,6 +13,8 @@ export interface FlagShape {
   readonly charAliases?: readonly string[] | undefined
   readonly helpGroup?: string | undefined
 }
+
+type Flags<F extends FlagShape> = Readonly<Record<string, F>>
 
 /**
  * Words that are not UTF-8 arrive with U+FFFD in place of their bytes, so something else would run than was typed. A word in
@@ -55,10 +60,6 @@ export function splitOptions(
   return { options: [...argv], words: [] }
 }
 
-const deepest = 3
-
-type Flags<F extends FlagShape> = Readonly<Record<string, F>>
-
 /** The global flags, which may come before the command. Those that choose a server are missing in commands of this machine. */
 export function globalFlags<F extends FlagShape>(commands: Readonly<Record<string, { flags: Flags<F> }>>) {
   const all = Object.values(commands).flatMap(({ flags }) => Object.entries(flags))
@@ -90,7 +91,7 @@ export function splitGlobals<F extends FlagShape>(flags: Flags<F>, argv: readonl
 
 /** The longest run of leading words that names a command; `rest` follows them. */
 export function findCommand<C>(commands: Readonly<Record<string, C>>, argv: readonly string[]) {
-  for (let count = Math.min(argv.length, deepest); count > 0; count--) {
+  for (let count = Math.min(argv.length, mostWords); count > 0; count--) {
     const words = argv.slice(0, count)
     const id = words.join(':')
     const command = Object.hasOwn(commands, id) ? commands[id] : undefined

@@ -1,19 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 
-/** What oclif's parser throws; told by its shape, so that oclif is not loaded here. */
-interface ParseError extends Error {
-  readonly oclif: unknown
-  readonly flags?: readonly string[]
-  readonly args?: readonly unknown[]
-}
-
-/** Whether an error is a mistake in the words typed. */
-export function isMisuse(error: unknown): error is ParseError | Misuse {
-  return error instanceof Misuse || (error instanceof Error && 'oclif' in error)
-}
-
-/** Which command lists the values that an argument may have. */
+/** Commands that list the values of an argument. */
 const listedBy: Readonly<Record<string, string>> = {
   TASK: 'rsm tasks list',
   HOST: 'rsm hosts list',
@@ -27,28 +15,29 @@ const listedBy: Readonly<Record<string, string>> = {
   RECORDING: 'rsm recordings list',
 }
 
-function optionNear(typed: string, flags: readonly string[]): string | undefined {
-  const word = typed.split('=', 1)[0] ?? ''
-  if ((word === '-o' || word === '--output') && flags.includes('json')) return '--json'
-  const found = word.startsWith('--') ? near(word.slice(2), flags) : undefined
-  return found === undefined ? undefined : `--${found}`
-}
-
 /** Options that choose a server: only commands of this machine lack them. */
 const choosesServer = /^--(?:url|context|token-file|ca-file|tls-fingerprint)(?:=|$)/
 
-function unknownOptions(typed: readonly string[], flags: readonly string[]): string {
-  if (typed.every((word) => choosesServer.test(word)))
-    return `unknown option ${typed.join(', ')}: this command works on this machine only`
-  const meant = optionNear(typed[0] ?? '', flags)
-  return `unknown option ${typed.join(', ')}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`
+/** What oclif's parser throws; told by its shape, so that oclif is not loaded here. */
+interface ParseError extends Error {
+  readonly oclif: unknown
+  readonly flags?: readonly string[]
+  readonly args?: readonly unknown[]
 }
 
-/** The two sentences of the parser that have no class of their own. */
-function plainSentence(message: string): string {
-  return message
-    .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
-    .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
+/** A mistake in the words typed. oclif rewrites the message of what a `parse` throws, so the sentence stands beside it. */
+export class Misuse extends RsmError {
+  sentence: string
+
+  constructor(sentence: string) {
+    super('usage', sentence)
+    this.sentence = sentence
+  }
+}
+
+/** Whether an error is a mistake in the words typed. */
+export function isMisuse(error: unknown): error is ParseError | Misuse {
+  return error instanceof Misuse || (error instanceof Error && 'oclif' in error)
 }
 
 /** The mistake in our words, with what to type instead. `flags`: the names of those that the command `id` has. */
@@ -71,19 +60,25 @@ export function usageOf(error: ParseError | Misuse, id: string, flags: readonly 
   }
 }
 
-/** Whether a word may be taken for another: in a short one a slip or two make any other word. */
-function isLike(typed: string, meant: string): boolean {
-  const a = typed.toLowerCase()
-  const b = meant.toLowerCase()
-  if (a[0] === b[0]) return Math.min(a.length, b.length) > 2 || Math.abs(a.length - b.length) < 2
-  // People seldom miss the first letter: if it differs, the rest has to agree, or the first two letters are swapped.
-  return a.slice(1) === b.slice(1) || (a[0] === b[1] && a[1] === b[0]) || a === b.slice(1) || b === a.slice(1)
+function unknownOptions(typed: readonly string[], flags: readonly string[]): string {
+  if (typed.every((word) => choosesServer.test(word)))
+    return `unknown option ${typed.join(', ')}: this command works on this machine only`
+  const meant = optionNear(typed[0] ?? '', flags)
+  return `unknown option ${typed.join(', ')}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`
 }
 
-/** The known word that was probably meant. No suggestion is better than a wrong one. */
-function near(typed: string, known: readonly string[]): string | undefined {
-  const found = nearest(typed, known)
-  return found !== undefined && isLike(typed, found) ? found : undefined
+function optionNear(typed: string, flags: readonly string[]): string | undefined {
+  const word = typed.split('=', 1)[0] ?? ''
+  if ((word === '-o' || word === '--output') && flags.includes('json')) return '--json'
+  const found = word.startsWith('--') ? near(word.slice(2), flags) : undefined
+  return found === undefined ? undefined : `--${found}`
+}
+
+/** The two sentences of the parser that have no class of their own. */
+function plainSentence(message: string): string {
+  return message
+    .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
+    .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
 }
 
 /** The command that the first words of a line probably mean; `ids` are those that exist (`hosts:list`). */
@@ -102,12 +97,17 @@ export function commandMeant(
   return second === undefined ? undefined : near(second, commands)
 }
 
-/** A mistake in the words typed. oclif rewrites the message of what a `parse` throws, so the sentence stands beside it. */
-export class Misuse extends RsmError {
-  sentence: string
+/** The known word that was probably meant. No suggestion is better than a wrong one. */
+function near(typed: string, known: readonly string[]): string | undefined {
+  const found = nearest(typed, known)
+  return found !== undefined && isLike(typed, found) ? found : undefined
+}
 
-  constructor(sentence: string) {
-    super('usage', sentence)
-    this.sentence = sentence
-  }
+/** Whether a word may be taken for another: in a short one a slip or two make any other word. */
+function isLike(typed: string, meant: string): boolean {
+  const a = typed.toLowerCase()
+  const b = meant.toLowerCase()
+  if (a[0] === b[0]) return Math.min(a.length, b.length) > 2 || Math.abs(a.length - b.length) < 2
+  // People seldom miss the first letter: if it differs, the rest has to agree, or the first two letters are swapped.
+  return a.slice(1) === b.slice(1) || (a[0] === b[1] && a[1] === b[0]) || a === b.slice(1) || b === a.slice(1)
 }

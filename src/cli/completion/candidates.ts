@@ -28,23 +28,22 @@ interface Offer {
   readonly isOpen?: boolean
 }
 
+/** Ways in which a selector (contract §8) can continue where it ends. */
+type SelectorEnd =
+  /** Within brackets, or behind a wildcard: nothing is known. */
+  | { readonly is: 'nothing' }
+  | { readonly is: 'host'; readonly lead: string }
+  /** `@…` up to its first colon. */
+  | { readonly is: 'group'; readonly lead: string }
+  /** Behind `@key:`; `key` in lower case, as `tag:role` where it was written `@tag:role:`. */
+  | { readonly is: 'member'; readonly lead: string; readonly key: string }
+
 const none: Answer = { candidates: [] }
 
 /** Matches almost every name: Unicode classes take milliseconds to compile. */
 export const plain = /^[ -~]*$/
 
-/** Control characters could leave the line, or forge another one. */
-const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
-
-/** Those that begin with what is typed, whatever the case. */
-function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
-  const typed = current.slice(lead.length).toLowerCase()
-  const candidates: Candidate[] = []
-  for (const { name, about = '', isOpen = false } of offers)
-    if (name.toLowerCase().startsWith(typed) && isPrintable(name))
-      candidates.push({ word: lead + name, shown: name, about, isOpen })
-  return candidates
-}
+const operators = ',!&^'
 
 const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   host: 'hosts',
@@ -83,99 +82,36 @@ const fixed: Partial<Record<Kind, readonly Offer[]>> = {
 
 const statuses: readonly Offer[] = statusWords.map((name) => ({ name }))
 
-/** Tags among the groups, `KEY:VALUE`, without `os:` and `arch:`, which are no tags. */
-const tagsOf = (groups: readonly Named[]) =>
-  groups.flatMap(({ name, about }) => (name.startsWith('tag:') ? [{ name: name.slice(4), about }] : []))
-
-function keysOf(tags: readonly Named[], end: string): Offer[] {
-  const keys = new Set(tags.map(({ name }) => name.slice(0, name.indexOf(':'))))
-  return [...keys].map((key) => ({ name: key + end, about: end === '' ? '' : 'tag', isOpen: end !== '' }))
-}
-
-const under = (groups: readonly Named[], start: string): Named[] =>
-  groups.flatMap(({ name, about }) =>
-    name.toLowerCase().startsWith(start) ? [{ name: name.slice(start.length), about }] : [],
-  )
-
 const reserved = ['status:', 'os:', 'arch:', 'id:', 'tag:']
 
-async function selectorOffers(
+/** What the word under the cursor can become; `topic` says what a topic is about. */
+export async function candidatesFor(
+  wanted: Wanted,
   current: string,
+  manifest: Manifest,
   lookup: Lookup,
-): Promise<{ offers: readonly Offer[]; lead: string }> {
-  const end = selectorEnd(current)
-  switch (end.is) {
+  topic: (id: string) => string = () => '',
+): Promise<Answer> {
+  switch (wanted.is) {
     case 'nothing':
-      return { offers: [], lead: current }
-    case 'host':
-      return { offers: await lookup('hosts'), lead: end.lead }
-    case 'group': {
-      const [clusters, groups] = await Promise.all([lookup('clusters'), lookup('groups')])
-      const offers: Offer[] = [
-        ...clusters.map(({ name, about }) => ({
-          name: `@${name}`,
-          about: about === '' ? 'cluster' : `cluster, ${about}`,
-        })),
-        ...keysOf(tagsOf(groups), ':')
-          .filter(({ name }) => !reserved.includes(name.toLowerCase()))
-          .map((offer) => ({ ...offer, name: `@${offer.name}` })),
-        { name: '@*', about: 'every host' },
-        { name: '@reachable', about: 'hosts that a script gets to' },
-        ...reserved.map((key) => ({ name: `@${key}`, about: 'group', isOpen: true })),
-      ]
-      return { offers, lead: end.lead }
-    }
-    case 'member': {
-      if (end.key === 'status') return { offers: statuses, lead: end.lead }
-      const groups = await lookup('groups')
-      if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
-      const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
-      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
-      // A comma or a star in a value would mean other hosts than those that carry it.
-      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
+      return none
+    case 'command':
+      return { candidates: fitting(commandOffers(manifest, wanted.words, topic), '', current) }
+    case 'option':
+      return { candidates: fitting(optionOffers(wanted), '', current) }
+    case 'value': {
+      const { of, lead } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup)
+      return {
+        candidates: fitting(
+          of.map((name) => ({ name })),
+          lead,
+          current,
+        ),
+        isOrdered: true,
+      }
     }
   }
-}
-
-async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: readonly Offer[]; lead: string }> {
-  const groups = await lookup('groups')
-  const at = typed.indexOf('=')
-  if (at === -1) return { offers: keysOf(tagsOf(groups), '='), lead: '' }
-  return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
-}
-
-async function values(kind: Kind, lead: string, current: string, lookup: Lookup): Promise<Answer> {
-  const typed = current.slice(lead.length)
-  if (kind === 'file' || kind === 'directory')
-    return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
-  if (kind === 'selector' || kind === 'tag') {
-    const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
-    const candidates = fitting(found.offers, lead + found.lead, current)
-    const [only] = candidates
-    // `@role:` alone would be half a word; bash closes its quotes even.
-    const next =
-      only?.isOpen === true && candidates.length === 1 && only.word !== current
-        ? await values(kind, lead, only.word, lookup)
-        : undefined
-    return next !== undefined && next.candidates.length > 0 ? next : { candidates, isOrdered: true }
-  }
-  if (kind === 'format') {
-    const { formatNames } = await import('../output/formats.ts')
-    const at = typed.indexOf('=')
-    if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
-    const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
-    return { candidates: fitting(offers, lead, current), isOrdered: true }
-  }
-  if (kind === 'tag key')
-    return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
-  const list = lists[kind]
-  const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
-  const isLatestOffered = kind === 'task' && known.length > 1
-  const offers = isLatestOffered ? [{ name: 'latest', about: 'your newest' }, ...known] : known
-  const candidates = fitting(offers, lead, current)
-  if (candidates.length === 0 && kind.endsWith(' or file'))
-    return { candidates, files: { only: 'files', lead } }
-  return { candidates, isOfIds: ofIds.has(kind), isOrdered: true }
 }
 
 function commandOffers(
@@ -216,47 +152,77 @@ function optionOffers({ command, given }: Extract<Wanted, { is: 'option' }>): Of
   return [...offers, { name: '--help', about: 'Show what it does' }, ...(command.id === '' ? [version] : [])]
 }
 
-/** What the word under the cursor can become; `topic` says what a topic is about. */
-export async function candidatesFor(
-  wanted: Wanted,
+async function values(kind: Kind, lead: string, current: string, lookup: Lookup): Promise<Answer> {
+  const typed = current.slice(lead.length)
+  if (kind === 'file' || kind === 'directory')
+    return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
+  if (kind === 'selector' || kind === 'tag') {
+    const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
+    const candidates = fitting(found.offers, lead + found.lead, current)
+    const [only] = candidates
+    // `@role:` alone would be half a word; bash closes its quotes even.
+    const next =
+      only?.isOpen === true && candidates.length === 1 && only.word !== current
+        ? await values(kind, lead, only.word, lookup)
+        : undefined
+    return next !== undefined && next.candidates.length > 0 ? next : { candidates, isOrdered: true }
+  }
+  if (kind === 'format') {
+    const { formatNames } = await import('../output/formats.ts')
+    const at = typed.indexOf('=')
+    if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
+    const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
+    return { candidates: fitting(offers, lead, current), isOrdered: true }
+  }
+  if (kind === 'tag key')
+    return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
+  const list = lists[kind]
+  const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
+  const isLatestOffered = kind === 'task' && known.length > 1
+  const offers = isLatestOffered ? [{ name: 'latest', about: 'your newest' }, ...known] : known
+  const candidates = fitting(offers, lead, current)
+  if (candidates.length === 0 && kind.endsWith(' or file'))
+    return { candidates, files: { only: 'files', lead } }
+  return { candidates, isOfIds: ofIds.has(kind), isOrdered: true }
+}
+
+async function selectorOffers(
   current: string,
-  manifest: Manifest,
   lookup: Lookup,
-  topic: (id: string) => string = () => '',
-): Promise<Answer> {
-  switch (wanted.is) {
+): Promise<{ offers: readonly Offer[]; lead: string }> {
+  const end = selectorEnd(current)
+  switch (end.is) {
     case 'nothing':
-      return none
-    case 'command':
-      return { candidates: fitting(commandOffers(manifest, wanted.words, topic), '', current) }
-    case 'option':
-      return { candidates: fitting(optionOffers(wanted), '', current) }
-    case 'value': {
-      const { of, lead } = wanted
-      if (typeof of === 'string') return values(of, lead, current, lookup)
-      return {
-        candidates: fitting(
-          of.map((name) => ({ name })),
-          lead,
-          current,
-        ),
-        isOrdered: true,
-      }
+      return { offers: [], lead: current }
+    case 'host':
+      return { offers: await lookup('hosts'), lead: end.lead }
+    case 'group': {
+      const [clusters, groups] = await Promise.all([lookup('clusters'), lookup('groups')])
+      const offers: Offer[] = [
+        ...clusters.map(({ name, about }) => ({
+          name: `@${name}`,
+          about: about === '' ? 'cluster' : `cluster, ${about}`,
+        })),
+        ...keysOf(tagsOf(groups), ':')
+          .filter(({ name }) => !reserved.includes(name.toLowerCase()))
+          .map((offer) => ({ ...offer, name: `@${offer.name}` })),
+        { name: '@*', about: 'every host' },
+        { name: '@reachable', about: 'hosts that a script gets to' },
+        ...reserved.map((key) => ({ name: `@${key}`, about: 'group', isOpen: true })),
+      ]
+      return { offers, lead: end.lead }
+    }
+    case 'member': {
+      if (end.key === 'status') return { offers: statuses, lead: end.lead }
+      const groups = await lookup('groups')
+      if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
+      const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
+      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
+      // A comma or a star in a value would mean other hosts than those that carry it.
+      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
-
-/** What a selector (contract §8) can go on with where it ends. */
-type SelectorEnd =
-  /** Within brackets, or behind a wildcard: nothing is known. */
-  | { readonly is: 'nothing' }
-  | { readonly is: 'host'; readonly lead: string }
-  /** `@…` up to its first colon. */
-  | { readonly is: 'group'; readonly lead: string }
-  /** Behind `@key:`; `key` in lower case, as `tag:role` where it was written `@tag:role:`. */
-  | { readonly is: 'member'; readonly lead: string; readonly key: string }
-
-const operators = ',!&^'
 
 /** Cuts a selector where its last name begins: `lead` is all before that. */
 function selectorEnd(text: string): SelectorEnd {
@@ -281,3 +247,37 @@ function selectorEnd(text: string): SelectorEnd {
     key: tag === undefined ? key.toLowerCase() : `tag:${tag.toLowerCase()}`,
   }
 }
+
+async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: readonly Offer[]; lead: string }> {
+  const groups = await lookup('groups')
+  const at = typed.indexOf('=')
+  if (at === -1) return { offers: keysOf(tagsOf(groups), '='), lead: '' }
+  return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
+}
+
+/** Tags among the groups, `KEY:VALUE`, without `os:` and `arch:`, which are no tags. */
+const tagsOf = (groups: readonly Named[]) =>
+  groups.flatMap(({ name, about }) => (name.startsWith('tag:') ? [{ name: name.slice(4), about }] : []))
+
+function keysOf(tags: readonly Named[], end: string): Offer[] {
+  const keys = new Set(tags.map(({ name }) => name.slice(0, name.indexOf(':'))))
+  return [...keys].map((key) => ({ name: key + end, about: end === '' ? '' : 'tag', isOpen: end !== '' }))
+}
+
+const under = (groups: readonly Named[], start: string): Named[] =>
+  groups.flatMap(({ name, about }) =>
+    name.toLowerCase().startsWith(start) ? [{ name: name.slice(start.length), about }] : [],
+  )
+
+/** Those that begin with what is typed, whatever the case. */
+function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
+  const typed = current.slice(lead.length).toLowerCase()
+  const candidates: Candidate[] = []
+  for (const { name, about = '', isOpen = false } of offers)
+    if (name.toLowerCase().startsWith(typed) && isPrintable(name))
+      candidates.push({ word: lead + name, shown: name, about, isOpen })
+  return candidates
+}
+
+/** Control characters could leave the line, or forge another one. */
+const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)

@@ -4,11 +4,36 @@ import { join } from 'node:path'
 import { baseDirectory } from '../contexts/private-files.ts'
 import { makeNamedDirectory } from '../input/named-path.ts'
 
-/** How long names are as good as new, in milliseconds. */
+/** Milliseconds for which names are fresh. */
 const life = 10_000
-/** How long former names stand in for a server that does not answer. */
+/** Milliseconds for which older names stand in for a server that does not answer. */
 const mostAge = 600_000
 const mostBytes = 8 * 1024 * 1024
+
+/** A name that a server knows, and what helps to tell it from others. */
+export interface Named {
+  readonly name: string
+  readonly about: string
+}
+
+/** The lists of names that a server is asked for. Groups are what hosts have in common: `tag:role:web`, `os:linux`. */
+export type Listed =
+  | 'hosts'
+  | 'groups'
+  | 'clusters'
+  | 'scripts'
+  | 'schedules'
+  | 'uploads'
+  | 'tasks'
+  | 'users'
+  | 'tokens'
+  | 'enrollments'
+  | 'webhooks'
+  | 'recordings'
+  | 'sessions'
+
+/** Names as they are looked up; never rejects: what can't be known is an empty list. */
+export type Lookup = (listed: Listed | 'contexts') => Promise<readonly Named[]>
 
 interface Kept {
   /** When the server was last asked, and when it last answered; milliseconds since 1970. */
@@ -17,20 +42,6 @@ interface Kept {
   readonly owner: string
   readonly names: readonly Named[]
 }
-
-function isKept(value: unknown): value is Kept {
-  const { asked, answered, names } = (value ?? {}) as Partial<Kept>
-  return (
-    [asked, answered].every(Number.isFinite) &&
-    Array.isArray(names) &&
-    (names as unknown[]).every((each) => {
-      const { name, about } = (each ?? {}) as Partial<Named>
-      return typeof name === 'string' && typeof about === 'string'
-    })
-  )
-}
-
-const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 /**
  * Names of one server as one user sees them, kept for a few seconds: a directory of mode 0700, a file of mode 0600 for each list. A file
@@ -58,7 +69,7 @@ export class NamesCache {
   read(listed: Listed): { readonly names: readonly Named[]; readonly isFresh: boolean } | undefined {
     const kept = this.#read(listed)
     const now = this.#now()
-    // A clock that was set back makes nothing last for ever.
+    // A clock that was set back must not make an entry last forever.
     if (kept === undefined || now < kept.asked || now - kept.answered > mostAge) return undefined
     return { names: kept.names, isFresh: now - kept.asked < life }
   }
@@ -108,27 +119,16 @@ export class NamesCache {
   }
 }
 
-/** A name that a server knows, and what helps to tell it from others. */
-export interface Named {
-  readonly name: string
-  readonly about: string
+function isKept(value: unknown): value is Kept {
+  const { asked, answered, names } = (value ?? {}) as Partial<Kept>
+  return (
+    [asked, answered].every(Number.isFinite) &&
+    Array.isArray(names) &&
+    (names as unknown[]).every((each) => {
+      const { name, about } = (each ?? {}) as Partial<Named>
+      return typeof name === 'string' && typeof about === 'string'
+    })
+  )
 }
 
-/** The lists of names that a server is asked for. Groups are what hosts have in common: `tag:role:web`, `os:linux`. */
-export type Listed =
-  | 'hosts'
-  | 'groups'
-  | 'clusters'
-  | 'scripts'
-  | 'schedules'
-  | 'uploads'
-  | 'tasks'
-  | 'users'
-  | 'tokens'
-  | 'enrollments'
-  | 'webhooks'
-  | 'recordings'
-  | 'sessions'
-
-/** Names as they are looked up; never rejects: what can't be known is an empty list. */
-export type Lookup = (listed: Listed | 'contexts') => Promise<readonly Named[]>
+const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)

@@ -19,6 +19,8 @@ import { makeDirectory, whyUnwritable } from '../../disk/named-files.ts'
 const lockName = 'lock'
 const lockPatience = 10_000
 
+const defaultBases = { CONFIG: '.config', STATE: '.local/state', CACHE: '.cache' }
+
 /** JSON files that only their owner may read: a directory of mode 0700 with files of mode 0600. */
 export class PrivateFiles {
   readonly #directory: string
@@ -115,10 +117,8 @@ export class PrivateFiles {
   }
 }
 
-const defaults = { CONFIG: '.config', STATE: '.local/state', CACHE: '.cache' }
-
 /** Where files of one kind belong to their user (XDG base directories); a relative path in the variable counts as none. */
-export function baseDirectory(kind: keyof typeof defaults, env: NodeJS.ProcessEnv = process.env): string {
+export function baseDirectory(kind: keyof typeof defaultBases, env: NodeJS.ProcessEnv = process.env): string {
   const base = env[`XDG_${kind}_HOME`] ?? ''
-  return isAbsolute(base) ? base : join(homedir(), defaults[kind])
+  return isAbsolute(base) ? base : join(homedir(), defaultBases[kind])
 }

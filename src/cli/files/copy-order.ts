@@ -8,74 +8,10 @@ import { given, ifGiven } from '../flags/given.ts'
 /** Bytes of a text whose changes are shown (contract §13). */
 const longestDiff = 1024 * 1024
 
-/** Errors: `invalid`, naming `field`. */
-export function checkPath(field: string, path: string, kind: Copy['kind']): void {
-  const message = writtenPathFault(path, kind)
-  if (message !== null) throw invalid([{ field, message }])
-}
-
-/** The own name of something local; empty where only what is in it is meant. */
-export const nameOf = (source: string): string =>
-  source.endsWith('/') || /^(?:.*\/)?\.{1,2}$/.test(source) ? '' : basename(source)
-
-/** Where something goes: into a directory, under its own name. Errors: `invalid`, `usage`. */
-export function pathOnHosts(path: string, source: string, kind: Copy['kind']): string {
-  if (path.endsWith('/') && source === '-')
-    throw new RsmError('usage', `${path} is a directory, and stdin has no name: add the name of the file`)
-  // A percent sign in the path of a copy stands for something.
-  const whole = path.endsWith('/') ? path + nameOf(source).replaceAll('%', '%%') : path
-  checkPath('copy.path', whole, kind)
-  return whole
-}
-
-/** What the options say of a copy. Errors: `usage`. */
-export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
-  const { backup, diff, secret } = flags
-  if (diff && secret)
-    throw new RsmError('usage', '--diff would show what is secret', { hint: 'use --dry-run' })
-  return {
-    ...given({ mode: ifGiven(flags.mode, parseMode) }),
-    ...ifGiven(flags.owner, parseOwner),
-    ...(backup && { backup }),
-    ...(diff ? { check: 'DIFF' as const } : flags['dry-run'] && { check: 'CHANGED' as const }),
-  }
-}
-
-/** Options that would have no effect in this direction: somebody relies on them. Errors: `usage`. */
-export function refuseOptions(
-  flags: Partial<CopyFlags>,
-  names: readonly (keyof CopyFlags)[],
-  direction: 'to' | 'from',
-): void {
-  const useless = names.find((name) => flags[name] !== undefined && flags[name] !== false)
-  if (useless !== undefined) throw new RsmError('usage', `--${useless} is for copies ${direction} hosts`)
-}
-
-/** Before a large file is sent for nothing. Errors: `usage`. */
-export function refuseLongDiff(name: string, size: number | null): void {
-  if (size !== null && size > longestDiff)
-    throw new RsmError('usage', `--diff is for text up to 1 MiB, and ${name} has ${size} bytes`, {
-      hint: 'use --dry-run',
-    })
-}
-
 /** A place on hosts; `selector` is empty where options say which. */
 interface RemotePath {
   readonly selector: string
   readonly path: string
-}
-
-/** An argument of `cp`: on hosts where it holds `:/` with no `/` before it, else local (contract §13). Errors: `usage`. */
-function remoteOf(argument: string): RemotePath | undefined {
-  const slash = argument.indexOf('/')
-  const before = slash === -1 ? argument : argument.slice(0, slash)
-  if (!before.includes(':')) return undefined
-  if (before.endsWith(':') && slash !== -1)
-    return { selector: before.slice(0, -1), path: argument.slice(slash) }
-  const [selector = '', ...rest] = argument.split(':')
-  throw new RsmError('usage', `a path on hosts begins with a slash: ${argument}`, {
-    hint: `write ${selector}:/${rest.join(':')} for a path on hosts, or ./${argument} for a local file`,
-  })
 }
 
 export interface ToHosts {
@@ -88,7 +24,7 @@ export interface FromHosts {
   readonly target: string
 }
 
-/** What `cp` is to do. Errors: `usage`. */
+/** Reads the arguments of `cp`. Errors: `usage`. */
 export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   const target = words.at(-1) ?? ''
   const sources = words.slice(0, -1)
@@ -116,4 +52,68 @@ export function readArguments(words: readonly string[]): ToHosts | FromHosts {
   throw new RsmError('usage', `no path on hosts: ${target} is a local path`, {
     hint: `write SELECTOR:/PATH, or with -w, -g, -t or -a only :/PATH`,
   })
+}
+
+/** An argument of `cp`: on hosts where it holds `:/` with no `/` before it, else local (contract §13). Errors: `usage`. */
+function remoteOf(argument: string): RemotePath | undefined {
+  const slash = argument.indexOf('/')
+  const before = slash === -1 ? argument : argument.slice(0, slash)
+  if (!before.includes(':')) return undefined
+  if (before.endsWith(':') && slash !== -1)
+    return { selector: before.slice(0, -1), path: argument.slice(slash) }
+  const [selector = '', ...rest] = argument.split(':')
+  throw new RsmError('usage', `a path on hosts begins with a slash: ${argument}`, {
+    hint: `write ${selector}:/${rest.join(':')} for a path on hosts, or ./${argument} for a local file`,
+  })
+}
+
+/** Errors: `invalid`, naming `field`. */
+export function checkPath(field: string, path: string, kind: Copy['kind']): void {
+  const message = writtenPathFault(path, kind)
+  if (message !== null) throw invalid([{ field, message }])
+}
+
+/** The own name of something local; empty where only what is in it is meant. */
+export const nameOf = (source: string): string =>
+  source.endsWith('/') || /^(?:.*\/)?\.{1,2}$/.test(source) ? '' : basename(source)
+
+/** The path of a copy on hosts; one into a directory keeps its own name. Errors: `invalid`, `usage`. */
+export function pathOnHosts(path: string, source: string, kind: Copy['kind']): string {
+  if (path.endsWith('/') && source === '-')
+    throw new RsmError('usage', `${path} is a directory, and stdin has no name: add the name of the file`)
+  // A percent sign in the path of a copy stands for something.
+  const whole = path.endsWith('/') ? path + nameOf(source).replaceAll('%', '%%') : path
+  checkPath('copy.path', whole, kind)
+  return whole
+}
+
+/** What the options say of a copy. Errors: `usage`. */
+export function readCopyOptions(flags: CopyHow): Pick<Copy, 'mode' | 'owner' | 'group' | 'backup' | 'check'> {
+  const { backup, diff, secret } = flags
+  if (diff && secret)
+    throw new RsmError('usage', '--diff would show what is secret', { hint: 'use --dry-run' })
+  return {
+    ...given({ mode: ifGiven(flags.mode, parseMode) }),
+    ...ifGiven(flags.owner, parseOwner),
+    ...(backup && { backup }),
+    ...(diff ? { check: 'DIFF' as const } : flags['dry-run'] && { check: 'CHANGED' as const }),
+  }
+}
+
+/** Refuses options that have no effect in this direction, because the user relies on them. Errors: `usage`. */
+export function refuseOptions(
+  flags: Partial<CopyFlags>,
+  names: readonly (keyof CopyFlags)[],
+  direction: 'to' | 'from',
+): void {
+  const useless = names.find((name) => flags[name] !== undefined && flags[name] !== false)
+  if (useless !== undefined) throw new RsmError('usage', `--${useless} is for copies ${direction} hosts`)
+}
+
+/** Fails before a large file is uploaded for nothing. Errors: `usage`. */
+export function refuseLongDiff(name: string, size: number | null): void {
+  if (size !== null && size > longestDiff)
+    throw new RsmError('usage', `--diff is for text up to 1 MiB, and ${name} has ${size} bytes`, {
+      hint: 'use --dry-run',
+    })
 }

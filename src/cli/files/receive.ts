@@ -17,6 +17,10 @@ import type { BaseCommand } from '../command/base-command.ts'
 import { showTransfer } from '../output/status-line.ts'
 import { showBytes } from '../text/amounts.ts'
 
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+const noOwner = { uid: null, gid: null } as const
+
 interface Coming {
   readonly taskId: string
   readonly hostId: number
@@ -24,57 +28,6 @@ interface Coming {
   readonly kind: Fetch['kind']
   /** Bounds a tree. */
   readonly mostEntries: number
-}
-
-const nobody = { uid: null, gid: null } as const
-
-/** One file, which takes its place when all of it is there. */
-async function putFile(
-  path: string,
-  directory: HeldDirectory,
-  temporaries: LocalTemporaries,
-  bytes: AsyncIterable<Buffer>,
-): Promise<void> {
-  const name = basename(path)
-  const found = formerOf(directory, name)
-  const usual = 0o666 & ~process.umask()
-  const desired = { mode: undefined, sourceMode: usual, ...nobody }
-  const replacement = new Replacement(temporaries, directory, name)
-  try {
-    for await (const piece of bytes) await replacement.write(piece)
-    const attributes = attributesFor(desired, found?.isFile() === true ? found : null)
-    await replacement.commit(attributes, { keepsFormer: false })
-  } finally {
-    await replacement.close()
-  }
-  directory.sync()
-}
-
-/**
- * A tree, judged by the rules of those that go to hosts: what a host sends leads out of no directory (contract §13). Answers what is
- * to be told of it.
- */
-async function unpack(
-  path: string,
-  directory: HeldDirectory,
-  temporaries: LocalTemporaries,
-  bytes: AsyncIterable<Buffer>,
-  mostEntries: number,
-): Promise<string | null> {
-  const { name, fd } = temporaries.create(directory)
-  const tar = new Appender(fd)
-  try {
-    directory.remove(name)
-    for await (const piece of bytes) await tar.write(piece)
-    await tar.end()
-    const desired = { mode: undefined, sourceMode: undefined, ...nobody }
-    const bare: string[] = []
-    await putTree({ copy: { path }, desired, workspace: temporaries, say: () => {}, bare }, fd, mostEntries)
-    return bareText(bare)
-  } finally {
-    await tar.settled()
-    closeSync(fd)
-  }
 }
 
 /** Brings what a task has fetched from a host to its place here; answers how much it was, and what is to be told of it. Errors: `usage` where that can't be written. */
@@ -113,9 +66,56 @@ export async function receive(
   }
 }
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+/**
+ * A tree, judged by the rules of those that go to hosts: what a host sends leads out of no directory (contract §13). Answers what is
+ * to be told of it.
+ */
+async function unpack(
+  path: string,
+  directory: HeldDirectory,
+  temporaries: LocalTemporaries,
+  bytes: AsyncIterable<Buffer>,
+  mostEntries: number,
+): Promise<string | null> {
+  const { name, fd } = temporaries.create(directory)
+  const tar = new Appender(fd)
+  try {
+    directory.remove(name)
+    for await (const piece of bytes) await tar.write(piece)
+    await tar.end()
+    const desired = { mode: undefined, sourceMode: undefined, ...noOwner }
+    const bare: string[] = []
+    await putTree({ copy: { path }, desired, workspace: temporaries, say: () => {}, bare }, fd, mostEntries)
+    return bareText(bare)
+  } finally {
+    await tar.settled()
+    closeSync(fd)
+  }
+}
 
-/** What lies here for a moment only: it goes with this process, also where a signal ends that. */
+/** One file, which takes its place when all of it is there. */
+async function putFile(
+  path: string,
+  directory: HeldDirectory,
+  temporaries: LocalTemporaries,
+  bytes: AsyncIterable<Buffer>,
+): Promise<void> {
+  const name = basename(path)
+  const found = formerOf(directory, name)
+  const usual = 0o666 & ~process.umask()
+  const desired = { mode: undefined, sourceMode: usual, ...noOwner }
+  const replacement = new Replacement(temporaries, directory, name)
+  try {
+    for await (const piece of bytes) await replacement.write(piece)
+    const attributes = attributesFor(desired, found?.isFile() === true ? found : null)
+    await replacement.commit(attributes, { keepsFormer: false })
+  } finally {
+    await replacement.close()
+  }
+  directory.sync()
+}
+
+/** Temporary files on this machine; they go with this process, also where a signal ends it. */
 export class LocalTemporaries implements Temporaries {
   readonly taskId: string
   readonly #notice: (line: string) => void

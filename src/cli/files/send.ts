@@ -10,12 +10,6 @@ import { fileSource, type LocalSource, stdinSource } from './source.ts'
 /** In characters: the server takes no more. */
 const longestName = 255
 
-/** A name as the server takes it, without what nobody sees; undefined where nothing is left of it. */
-function shownName(name = ''): string | undefined {
-  const seen = beginning(name.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ''), longestName)
-  return seen.trim() === '' ? undefined : seen
-}
-
 /** Uploads a source, which its owner closes, with a line on the terminal that says how far it is; answers the file's id. */
 export async function sendSource(
   command: BaseCommand,
@@ -37,7 +31,7 @@ export async function sendSource(
   }
 }
 
-/** Opens what scripts are to read; it is sent once it is known that something runs. Errors: `usage`. */
+/** Opens the scripts' stdin; uploaded only once the task is certain to start. Errors: `usage`. */
 export async function openScriptStdin(
   command: BaseCommand,
   path: string,
@@ -51,4 +45,10 @@ export async function openScriptStdin(
     bring: async (client) => ({ stdin: { fileId: await sendSource(command, client, source) } }),
     close: source.close,
   }
+}
+
+/** A name as the server takes it, without what nobody sees; undefined where nothing is left of it. */
+function shownName(name = ''): string | undefined {
+  const seen = beginning(name.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ''), longestName)
+  return seen.trim() === '' ? undefined : seen
 }

@@ -7,35 +7,23 @@ type Flag = FlagInput[string]
 /** Names of flags, and the variables that they took their values from. */
 export type Variables = Map<string, string>
 
+const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
+const no = new Set(['0', 'false', 'n', 'no', 'off'])
+
 /** The same flags, each with the variable of its name: `--data-dir` is `RSM_DATA_DIR`, unless it says another. */
 export function withVariables<F extends FlagInput>(prefix: string, flags: F): F {
   const variable = (name: string) => prefix + name.toUpperCase().replaceAll('-', '_')
   return mapEach(flags, (flag, name) => ({ env: variable(name), ...flag }))
 }
 
-const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
-const no = new Set(['0', 'false', 'n', 'no', 'off'])
-
-/** A word that is neither yes nor no must not mean no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
-function truthOf(name: string, text: string): boolean {
-  const word = text.toLowerCase()
-  if (yes.has(word)) return true
-  if (no.has(word)) return false
-  throw new Misuse(`--${name} takes yes or no (1 or 0, true or false, on or off), not ${text}`)
-}
-
-function words(text: string, delimiter: string): string[] {
-  return text
-    .split(delimiter)
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
-}
-
-/** RSM_HOST is the previous name of RSM_LISTEN_HOST. Ignored in a script, where it names the script's host. */
-function sourceOf(variable: string): string {
-  const isSet = (name: string) => (process.env[name] ?? '').trim() !== ''
-  const isOldName = variable === 'RSM_LISTEN_HOST' && !isSet(variable) && !isSet('RSM_TASK_ID')
-  return isOldName ? 'RSM_HOST' : variable
+/**
+ * The same flags, whose values may come from the environment as they may be typed. oclif hands on the text of a variable as it
+ * is, also for a flag that may be repeated, where a list is expected: here it becomes one, at its commas. A blank variable is
+ * none, and space around a value is none of it: files of variables bring line ends. `variables` hears which flags took their
+ * value from which variable.
+ */
+export function fromEnvironment<F extends FlagInput>(flags: F, variables: Variables): F {
+  return mapEach(flags, (flag, name) => settable(name, flag, variables))
 }
 
 function settable(name: string, flag: Flag, variables: Variables): Flag {
@@ -63,19 +51,31 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
   return { ...flag, env: variable, parse }
 }
 
-/**
- * The same flags, whose values may come from the environment as they may be typed. oclif hands on the text of a variable as it
- * is, also for a flag that may be repeated, where a list is expected: here it becomes one, at its commas. A blank variable is
- * none, and space around a value is none of it: files of variables bring line ends. `variables` hears which flags took their
- * value from which variable.
- */
-export function fromEnvironment<F extends FlagInput>(flags: F, variables: Variables): F {
-  return mapEach(flags, (flag, name) => settable(name, flag, variables))
+/** RSM_HOST is the previous name of RSM_LISTEN_HOST. Ignored in a script, where it names the script's host. */
+function sourceOf(variable: string): string {
+  const isSet = (name: string) => (process.env[name] ?? '').trim() !== ''
+  const isOldName = variable === 'RSM_LISTEN_HOST' && !isSet(variable) && !isSet('RSM_TASK_ID')
+  return isOldName ? 'RSM_HOST' : variable
+}
+
+/** A word that is neither yes nor no must not mean no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
+function truthOf(name: string, text: string): boolean {
+  const word = text.toLowerCase()
+  if (yes.has(word)) return true
+  if (no.has(word)) return false
+  throw new Misuse(`--${name} takes yes or no (1 or 0, true or false, on or off), not ${text}`)
+}
+
+function words(text: string, delimiter: string): string[] {
+  return text
+    .split(delimiter)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
 }
 
 /**
  * The value of a variable that holds a secret; undefined where it is not set or empty. No process that is started from
- * now on inherits it, and on Linux /proc/PID/environ of this one shows it no more.
+ * now on inherits it, and on Linux /proc/PID/environ of this one no longer shows it.
  */
 export function takeVariable(name: string): string | undefined {
   const value = process.env[name] || undefined

@@ -1,6 +1,8 @@
 import { boolean, string } from '@oclif/core/flags'
 import { integer, repeated } from './checks.ts'
 
+const ssh = { helpGroup: 'SSH' } as const
+
 /** How hosts are named where a command takes one or more, in the words of help. */
 export const hostsDescription = "hosts, like web1, 'web[1-3]' or @id:17"
 
@@ -15,40 +17,38 @@ export const hostsFlag = string({
 export const tagFlag = (description: string) =>
   string({ char: 't', ...repeated, helpValue: 'KEY=VALUE', description })
 
-const helpGroup = 'SSH'
-
-/** How `hosts join` gets to hosts by itself. */
+/** Options of `hosts join` to install and join hosts by ssh. */
 export const sshFlags = {
   ssh: string({
-    helpGroup,
+    ...ssh,
     helpValue: 'NODESET',
     exclusive: ['replace', 'max-uses'],
     description: "install and join these hosts by ssh, like 'web[01-20]'",
   }),
-  'ssh-user': string({ helpGroup, helpValue: 'USER', description: 'log in as this user' }),
+  'ssh-user': string({ ...ssh, helpValue: 'USER', description: 'log in as this user' }),
   jump: string({
-    helpGroup,
+    ...ssh,
     char: 'J',
     helpValue: 'JUMP',
     description: 'connect through this host, as ssh -J',
   }),
   sudo: boolean({
-    helpGroup,
+    ...ssh,
     exclusive: ['ask-sudo-password'],
     description: 'become root with sudo, without a password',
   }),
   'ask-sudo-password': boolean({
-    helpGroup,
+    ...ssh,
     description: 'ask once for the sudo password of these hosts',
   }),
-  'accept-new': boolean({ helpGroup, description: 'trust the host keys of unknown hosts' }),
+  'accept-new': boolean({ ...ssh, description: 'trust the host keys of unknown hosts' }),
   prefix: string({
-    helpGroup,
+    ...ssh,
     helpValue: 'DIR',
     description: 'install into DIR/bin of the hosts (default: /usr/local)',
   }),
   concurrency: integer({
-    helpGroup,
+    ...ssh,
     char: 'f',
     min: 1,
     max: 256,

@@ -98,6 +98,13 @@ export const runFlags = {
   ...outputFlags,
 }
 
+/** The script's stdin, in place of /dev/null (contract §13). */
+export const stdinFlag = string({
+  ...run,
+  helpValue: 'FILE|-',
+  description: "file for the script's stdin on each host; - = rsm's own",
+})
+
 export type RunFlags = FlagsOf<typeof runFlags>
 
 type ExecutionFlags = FlagsOf<typeof executionFlags> & { readonly plan?: boolean }
@@ -188,10 +195,3 @@ export async function askSecrets(taskId: string, names: readonly string[]): Prom
     })
   return secrets
 }
-
-/** What a script reads in place of /dev/null (contract §13). */
-export const stdinFlag = string({
-  helpGroup: 'RUN',
-  helpValue: 'FILE|-',
-  description: "file for the script's stdin on each host; - = rsm's own",
-})

@@ -3,7 +3,7 @@ import type { FlagInput } from '@oclif/core/interfaces'
 import { integer } from './checks.ts'
 import { type Variables, withVariables } from './environment.ts'
 
-/** What the installation of either service takes. */
+/** Flags of the installation of either service. */
 export const installFlags = {
   prefix: string({
     helpValue: 'DIR',
@@ -14,35 +14,7 @@ export const installFlags = {
   yes: boolean({ char: 'y', description: 'change settings of an earlier installation without asking' }),
 }
 
-/** As a variable has it. */
-function asText(value: unknown): string {
-  if (Array.isArray(value)) return value.join(',')
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  return typeof value === 'number' ? `${value}` : (value as string)
-}
-
-interface Metadata {
-  readonly flags: Readonly<Record<string, { readonly setFromDefault?: boolean } | undefined>>
-}
-
-/** The variables of the flags that were given, with their values: what a service reads from its file of settings. */
-export function typedSettings(
-  declared: FlagInput,
-  values: Readonly<Record<string, unknown>>,
-  { flags }: Metadata,
-  variables: Variables,
-): Map<string, string> {
-  const settings = new Map<string, string>()
-  for (const [name, { env }] of Object.entries(declared)) {
-    const value = values[name]
-    const isGiven = variables.has(name) || flags[name]?.setFromDefault !== true
-    if (env === undefined || value === undefined || !isGiven) continue
-    settings.set(env, asText(value))
-  }
-  return settings
-}
-
-/** What the removal of either service takes. */
+/** Flags of the removal of either service. */
 export const uninstallFlags = {
   'keep-data': boolean({ exclusive: ['remove-data'], description: 'keep its data directory (default)' }),
   'remove-data': boolean({ description: 'remove its data directory too' }),
@@ -78,9 +50,37 @@ export const insecureStore = boolean({
   description: 'allow plain text to a PostgreSQL on another machine',
 })
 
-/** For what a command does itself: a server that runs knows it. */
+/** For commands that work without a server: one that runs knows its keys. */
 export const keysFlag = string({
   env: 'RSM_KEYS',
   helpValue: 'DIR',
   description: 'directory of the keys, if no server runs (default: keys/)',
 })
+
+interface Metadata {
+  readonly flags: Readonly<Record<string, { readonly setFromDefault?: boolean } | undefined>>
+}
+
+/** The variables of the flags that were given, with their values: what a service reads from its file of settings. */
+export function typedSettings(
+  declared: FlagInput,
+  values: Readonly<Record<string, unknown>>,
+  { flags }: Metadata,
+  variables: Variables,
+): Map<string, string> {
+  const settings = new Map<string, string>()
+  for (const [name, { env }] of Object.entries(declared)) {
+    const value = values[name]
+    const isGiven = variables.has(name) || flags[name]?.setFromDefault !== true
+    if (env === undefined || value === undefined || !isGiven) continue
+    settings.set(env, asText(value))
+  }
+  return settings
+}
+
+/** The value as a variable holds it. */
+function asText(value: unknown): string {
+  if (Array.isArray(value)) return value.join(',')
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return typeof value === 'number' ? `${value}` : (value as string)
+}

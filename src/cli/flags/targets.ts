@@ -25,11 +25,19 @@ export const targetFlags = {
 
 export type TargetFlags = FlagsOf<typeof targetFlags>
 
-/** Names the option in which a variable was not set, as in `-w "$HOSTS"`. */
-function refuseEmpty({ hosts = [], cluster = [], tag = [], exclude = [] }: TargetFlags): void {
-  for (const [option, values] of Object.entries({ '-w': hosts, '-g': cluster, '-t': tag, '-x': exclude }))
-    if (values.some((value) => value.trim() === ''))
-      throw new RsmError('usage', `${option} is empty`, { hint: 'is a variable not set?' })
+/** A cluster has the hosts that were named when it was changed, or those of a selector that is read each time. */
+export const memberFlags = {
+  hosts: string({
+    char: 'w',
+    helpValue: 'SELECTOR',
+    exclusive: ['selector'],
+    description: 'members: the hosts that this selector matches now',
+  }),
+  selector: string({
+    helpValue: 'SELECTOR',
+    exclusive: ['hosts'],
+    description: 'members: always the hosts that this selector matches',
+  }),
 }
 
 /** The targets that the options say; `-w -` takes the names that `readStdin` gives. */
@@ -61,19 +69,11 @@ export async function readTargets(
   return targets
 }
 
-/** A cluster has the hosts that were named when it was changed, or those of a selector that is read each time. */
-export const memberFlags = {
-  hosts: string({
-    char: 'w',
-    helpValue: 'SELECTOR',
-    exclusive: ['selector'],
-    description: 'members: the hosts that this selector matches now',
-  }),
-  selector: string({
-    helpValue: 'SELECTOR',
-    exclusive: ['hosts'],
-    description: 'members: always the hosts that this selector matches',
-  }),
+/** Names the option in which a variable was not set, as in `-w "$HOSTS"`. */
+function refuseEmpty({ hosts = [], cluster = [], tag = [], exclude = [] }: TargetFlags): void {
+  for (const [option, values] of Object.entries({ '-w': hosts, '-g': cluster, '-t': tag, '-x': exclude }))
+    if (values.some((value) => value.trim() === ''))
+      throw new RsmError('usage', `${option} is empty`, { hint: 'is a variable not set?' })
 }
 
 export async function readMembers(

@@ -4,6 +4,19 @@ import { showBytes } from '../text/amounts.ts'
 import { isUtf8 } from '../text/screen.ts'
 import { type Column, renderTable } from '../text/table.ts'
 
+const narrowest = 10
+const widest = 120
+const usualWidth = 80
+const gap = 2
+
+const bars = '▁▂▃▄▅▆▇█'
+const asciiBars = '_.:-=+*#'
+
+interface Reading {
+  readonly at: number
+  readonly value: number
+}
+
 interface Series {
   readonly name: string
   readonly show: (value: number) => string
@@ -12,46 +25,11 @@ interface Series {
   readonly readings: Reading[]
 }
 
-const narrowest = 10
-const widest = 120
-const usualWidth = 80
-const gap = 2
-
-const percent = (value: number) => `${value.toFixed(1)} %`
-const load = (value: number) => value.toFixed(2)
-const rate = (value: number) => `${showBytes(value)}/s`
-
-function seriesOf(samples: readonly Metrics[]): Series[] {
-  const over = (pick: (sample: Metrics) => number | undefined): Reading[] =>
-    samples.flatMap((sample) => {
-      const value = pick(sample)
-      return value === undefined ? [] : [{ at: Date.parse(sample.timestamp), value }]
-    })
-  const mounts = [...new Set(samples.flatMap(({ disk }) => disk.map(({ mountPoint }) => mountPoint)))]
-  const usage = ({ disk }: Metrics, mount: string) =>
-    disk.find(({ mountPoint }) => mountPoint === mount)?.usagePercent
-  const disks = mounts.map((mount) => ({
-    name: `disk ${mount}`,
-    show: percent,
-    full: 100,
-    readings: over((sample) => usage(sample, mount)),
-  }))
-  return [
-    { name: 'cpu', show: percent, full: 100, readings: over(({ cpu }) => cpu.usagePercent) },
-    { name: 'load 1m', show: load, readings: over(({ cpu }) => cpu.loadAvg1m) },
-    { name: 'memory', show: percent, full: 100, readings: over(({ memory }) => memory.usagePercent) },
-    ...disks,
-    { name: 'net in', show: rate, readings: over(({ network }) => network.rxBytesPerSec) },
-    { name: 'net out', show: rate, readings: over(({ network }) => network.txBytesPerSec) },
-  ]
+interface Scale {
+  readonly from: number
+  readonly to: number
+  readonly top: number
 }
-
-const highestOf = ({ readings }: Series) =>
-  readings.reduce((top, { value }) => Math.max(top, value), Number.NEGATIVE_INFINITY)
-const lowestOf = ({ readings }: Series) =>
-  readings.reduce((low, { value }) => Math.min(low, value), Number.POSITIVE_INFINITY)
-const averageOf = ({ readings }: Series) =>
-  readings.reduce((sum, { value }) => sum + value / readings.length, 0)
 
 const columns: readonly Column<Series>[] = [
   { heading: 'SERIES', value: ({ name }) => name },
@@ -82,19 +60,41 @@ export function renderMetrics(
   ])
 }
 
-interface Reading {
-  readonly at: number
-  readonly value: number
+function seriesOf(samples: readonly Metrics[]): Series[] {
+  const over = (pick: (sample: Metrics) => number | undefined): Reading[] =>
+    samples.flatMap((sample) => {
+      const value = pick(sample)
+      return value === undefined ? [] : [{ at: Date.parse(sample.timestamp), value }]
+    })
+  const mounts = [...new Set(samples.flatMap(({ disk }) => disk.map(({ mountPoint }) => mountPoint)))]
+  const usage = ({ disk }: Metrics, mount: string) =>
+    disk.find(({ mountPoint }) => mountPoint === mount)?.usagePercent
+  const disks = mounts.map((mount) => ({
+    name: `disk ${mount}`,
+    show: percent,
+    full: 100,
+    readings: over((sample) => usage(sample, mount)),
+  }))
+  return [
+    { name: 'cpu', show: percent, full: 100, readings: over(({ cpu }) => cpu.usagePercent) },
+    { name: 'load 1m', show: load, readings: over(({ cpu }) => cpu.loadAvg1m) },
+    { name: 'memory', show: percent, full: 100, readings: over(({ memory }) => memory.usagePercent) },
+    ...disks,
+    { name: 'net in', show: rate, readings: over(({ network }) => network.rxBytesPerSec) },
+    { name: 'net out', show: rate, readings: over(({ network }) => network.txBytesPerSec) },
+  ]
 }
 
-interface Scale {
-  readonly from: number
-  readonly to: number
-  readonly top: number
-}
+const percent = (value: number) => `${value.toFixed(1)} %`
+const load = (value: number) => value.toFixed(2)
+const rate = (value: number) => `${showBytes(value)}/s`
 
-const bars = '▁▂▃▄▅▆▇█'
-const ascii = '_.:-=+*#'
+const highestOf = ({ readings }: Series) =>
+  readings.reduce((top, { value }) => Math.max(top, value), Number.NEGATIVE_INFINITY)
+const lowestOf = ({ readings }: Series) =>
+  readings.reduce((low, { value }) => Math.min(low, value), Number.POSITIVE_INFINITY)
+const averageOf = ({ readings }: Series) =>
+  readings.reduce((sum, { value }) => sum + value / readings.length, 0)
 
 /**
  * Readings as one character for each equal part of the time, from 0 to `top`: the highest of the part, so that no peak is
@@ -102,7 +102,7 @@ const ascii = '_.:-=+*#'
  */
 export function sparkline(readings: readonly Reading[], scale: Scale, width: number): string {
   const { from, to, top } = scale
-  const marks = isUtf8() ? bars : ascii
+  const marks = isUtf8() ? bars : asciiBars
   const highest: (number | undefined)[] = Array.from({ length: width })
   const part = Math.max(1, to - from) / width
   for (const { at, value } of readings) {

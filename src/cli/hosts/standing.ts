@@ -2,6 +2,12 @@ import { shownStatus } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 
+/** Hosts of one rack fall silent together, each heard last at a second of its own. */
+const silences =
+  /\b(no heartbeat for|no link for|NO LINK for|was last heard|was stopped) (\d+) (s|min|h|days)\b/g
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, days: 86_400 }
+
 /** Hosts that stand alike, as `web[1-3]`, and how: `OFFLINE: never heard`. */
 export interface Standing {
   readonly names: string
@@ -39,14 +45,6 @@ export function foldStanding(
   }))
 }
 
-/** Hosts of one rack fall silent together, each heard last at a second of its own. */
-const silences =
-  /\b(no heartbeat for|no link for|NO LINK for|was last heard|was stopped) (\d+) (s|min|h|days)\b/g
-
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, days: 86_400 }
-
-const secondsOf = ([, , count = '', unit = '']: readonly string[]) => Number(count) * (unitSeconds[unit] ?? 1)
-
 export const withoutSpans = (reason: string): string => reason.replace(silences, '$1')
 
 /** What several have in common, with how long they have been silent from the shortest to the longest. */
@@ -66,3 +64,5 @@ export function sharedReason(reasons: readonly string[]): string {
     return `${words} ${least}${unit === largest ? '' : ` ${unit}`} to ${most} ${largest}`
   })
 }
+
+const secondsOf = ([, , count = '', unit = '']: readonly string[]) => Number(count) * (unitSeconds[unit] ?? 1)

@@ -7,6 +7,9 @@ import { stdinReader } from './stdin.ts'
 
 const instead = 'use --password-stdin'
 
+/** Characters of a passphrase: guesses at a backup's keys are not throttled, as logins are. */
+const shortestPassphrase = 12
+
 /** A password from stdin, or asked without echo; it never is an argument, which all users of the machine can read. */
 export async function readPassword(fromStdin: boolean, question: string): Promise<string> {
   if (!fromStdin) return ask(question, { hidden: true, instead })
@@ -39,23 +42,18 @@ export async function readNewPassword(fromStdin: boolean): Promise<string> {
   return password
 }
 
-/** Guesses at a backup's keys are not throttled, as logins are. */
-const shortest = 12
-
 /** A new passphrase, in a file that an option names. Errors: `usage`. */
 export function readNewPassphrase(path: string, option: string): string {
   const passphrase = readSecretFile(path, option)
-  if (passphrase.length >= shortest) return passphrase
-  throw new RsmError('usage', `the passphrase in ${path} (${option}) has fewer than ${shortest} characters`, {
-    hint: 'to make a strong one: openssl rand -base64 24',
-  })
+  if (passphrase.length >= shortestPassphrase) return passphrase
+  throw new RsmError(
+    'usage',
+    `the passphrase in ${path} (${option}) has fewer than ${shortestPassphrase} characters`,
+    {
+      hint: 'to make a strong one: openssl rand -base64 24',
+    },
+  )
 }
-
-/** Whether the server asks for a code of an authenticator app, or for another one. */
-const asksForCode = (error: unknown): boolean =>
-  error instanceof RsmError &&
-  error.code === 'unauthenticated' &&
-  error.fields.some(({ field }) => field === 'code')
 
 /** Logs in; asks for a code of the authenticator app where the server does and none was given. */
 export async function logIn(client: Client, credentials: LoginRequest): Promise<LoginResult> {
@@ -69,3 +67,9 @@ export async function logIn(client: Client, credentials: LoginRequest): Promise<
     return client.auth.login({ ...credentials, code: code.trim() })
   }
 }
+
+/** Whether the server asks for a code of an authenticator app, or for another one. */
+const asksForCode = (error: unknown): boolean =>
+  error instanceof RsmError &&
+  error.code === 'unauthenticated' &&
+  error.fields.some(({ field }) => field === 'code')

@@ -3,17 +3,7 @@ import { ReadStream } from 'node:tty'
 import { RsmError } from '../../core/errors.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** A question is read from the terminal, never from stdin (contract §9). */
-function openTerminal(question: string, instead: string): { input: ReadStream; fd: number } {
-  try {
-    const fd = openSync('/dev/tty', 'r+')
-    return { input: new ReadStream(fd), fd }
-  } catch {
-    throw new RsmError('usage', `no terminal to ask "${question.trim().replace(/:$/, '')}"`, {
-      hint: instead,
-    })
-  }
-}
+const longestAnswer = 4096
 
 /**
  * Whether a person can be asked: the command was started from a terminal, even if one of its streams
@@ -22,8 +12,6 @@ function openTerminal(question: string, instead: string): { input: ReadStream; f
 export function isSomeoneThere(): boolean {
   return (process.stdin.isTTY || process.stderr.isTTY) && (process.env['CI'] ?? '') === ''
 }
-
-const longestAnswer = 4096
 
 /**
  * Asks on the terminal. `hidden` shows nothing of the answer; Ctrl-C and an aborted `signal` reject with `interrupted`;
@@ -66,6 +54,18 @@ export async function ask(
       writeSync(fd, '\n')
     }
     input.destroy()
+  }
+}
+
+/** A question is read from the terminal, never from stdin (contract §9). */
+function openTerminal(question: string, instead: string): { input: ReadStream; fd: number } {
+  try {
+    const fd = openSync('/dev/tty', 'r+')
+    return { input: new ReadStream(fd), fd }
+  } catch {
+    throw new RsmError('usage', `no terminal to ask "${question.trim().replace(/:$/, '')}"`, {
+      hint: instead,
+    })
   }
 }
 

@@ -5,6 +5,14 @@ import { RsmError } from '../../core/errors.ts'
 
 /** More than any script or list of hosts that the server takes. */
 const maxStdinBytes = 16 * 1024 * 1024
+/** Bytes of commands that a terminal takes (contract §7). */
+const maxCommandBytes = 256 * 1024
+
+/** FIONREAD of Linux and how many bytes wait; nothing is read, for the rest may be for who comes after us. */
+const countProgram =
+  'my $n = pack("i", 0); exit 1 unless ioctl(STDIN, 0x541B, $n); exit(unpack("i", $n) > 0 ? 0 : 1)'
+/** Milliseconds for that program. */
+const countPatience = 1_000
 
 /** Reads all of stdin as text; it can be read for one thing only. */
 export interface StdinReader {
@@ -42,19 +50,29 @@ export function stdinReader(): StdinReader {
   return reader as StdinReader
 }
 
-/** FIONREAD of Linux and how many bytes wait; nothing is read, for the rest may be for who comes after us. */
-const counts =
-  'my $n = pack("i", 0); exit 1 unless ioctl(STDIN, 0x541B, $n); exit(unpack("i", $n) > 0 ? 0 : 1)'
-const patience = 1_000
-
-/** Whether a program is there to say how much waits; neither Node nor a shell can, without reading it. */
-async function isWaiting(): Promise<boolean> {
-  const { spawn } = await import('node:child_process')
-  return new Promise((resolve) => {
-    const child = spawn('perl', ['-e', counts], { stdio: ['inherit', 'ignore', 'ignore'], timeout: patience })
-    child.on('error', () => resolve(false))
-    child.on('close', (code) => resolve(code === 0))
+/** Decodes bytes. Errors: `usage` if they are not UTF-8, because replacement characters would change what the user meant. */
+export function utf8Text(bytes: Buffer, what: string): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {
+    hint: `convert it first, as with iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
   })
+}
+
+/** The number of the first line that is not UTF-8, counted from 1. */
+function badLine(bytes: Buffer): number {
+  let line = 1
+  for (let from = 0; from < bytes.length; line++) {
+    const end = bytes.indexOf(10, from)
+    const to = end < 0 ? bytes.length : end + 1
+    if (!isUtf8(bytes.subarray(from, to))) return line
+    from = to
+  }
+  return line
+}
+
+function isUtf16(bytes: Buffer): boolean {
+  const mark = bytes.toString('hex', 0, 2)
+  return mark === 'fffe' || mark === 'feff'
 }
 
 /**
@@ -75,33 +93,18 @@ export async function hasUnreadStdin(): Promise<boolean> {
   }
 }
 
-/** The number of the first line that is not UTF-8, counted from 1. */
-function badLine(bytes: Buffer): number {
-  let line = 1
-  for (let from = 0; from < bytes.length; line++) {
-    const end = bytes.indexOf(10, from)
-    const to = end < 0 ? bytes.length : end + 1
-    if (!isUtf8(bytes.subarray(from, to))) return line
-    from = to
-  }
-  return line
-}
-
-function isUtf16(bytes: Buffer): boolean {
-  const mark = bytes.toString('hex', 0, 2)
-  return mark === 'fffe' || mark === 'feff'
-}
-
-/** Decodes bytes. Errors: `usage` if they are not UTF-8, because replacement characters would change what the user meant. */
-export function utf8Text(bytes: Buffer, what: string): string {
-  if (isUtf8(bytes)) return bytes.toString('utf8')
-  throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {
-    hint: `convert it first, as with iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
+/** Whether a program is there to say how much waits; neither Node nor a shell can, without reading it. */
+async function isWaiting(): Promise<boolean> {
+  const { spawn } = await import('node:child_process')
+  return new Promise((resolve) => {
+    const child = spawn('perl', ['-e', countProgram], {
+      stdio: ['inherit', 'ignore', 'ignore'],
+      timeout: countPatience,
+    })
+    child.on('error', () => resolve(false))
+    child.on('close', (code) => resolve(code === 0))
   })
 }
-
-/** What the server takes (contract §7). */
-const maxCommandBytes = 256 * 1024
 
 /** All of stdin, to be run by the shell of the host. Errors: `usage` where that is not for a terminal. */
 export async function commandFromStdin(): Promise<string> {

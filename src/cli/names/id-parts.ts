@@ -14,10 +14,65 @@ export const partOfId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i
 /** No id is a word of letters alone. */
 const word = /^[a-z]+$/i
 
+type TerminalServices = Pick<Client, 'terminals' | 'auth'>
+
 /** Rejects `latst` with a suggestion, before the server is asked. */
 export function refuseMisspelt(noun: string, topic: string, wanted: string): void {
   if (word.test(wanted) && nearest(wanted, ['latest']) !== undefined)
     throw new RsmError('not_found', unknownName(noun, wanted, ['latest']), { hint: `rsm ${topic} list` })
+}
+
+/** The newest task that the caller started, whatever others have started since; `not_found` where there is none. */
+export async function latestTask({ tasks, auth }: Pick<Client, 'tasks' | 'auth'>): Promise<TaskSummary> {
+  const { username } = await auth.me()
+  const [newest] = (await tasks.list({ createdBy: username, size: 1 })).content
+  if (newest === undefined)
+    throw new RsmError('not_found', `${username} has started no task yet`, {
+      hint: 'tasks of all users: rsm tasks list',
+    })
+  return newest
+}
+
+export async function taskOfPart({ tasks }: Pick<Client, 'tasks'>, part: string): Promise<string> {
+  const { content, totalElements } = await tasks.list({ size: searched })
+  const ids = content.map(({ taskId }) => taskId)
+  return oneOfPart({ noun: 'task', topic: 'tasks' }, part, ids, totalElements)
+}
+
+/** The id of a recorded session as people name it, as those of tasks are named: `latest`, a part of it, or all. */
+export async function findTerminalId(services: TerminalServices, wanted: string): Promise<string> {
+  if (wanted === 'latest') return (await latestTerminal(services)).sessionId
+  if (!partOfId.test(wanted)) {
+    refuseMisspelt('recording', 'recordings', wanted)
+    return wanted
+  }
+  const page = await services.terminals.list({ recorded: true, size: searched })
+  const ids = page.content.map(({ sessionId }) => sessionId)
+  return oneOfPart({ noun: 'recording', topic: 'recordings' }, wanted, ids, page.totalElements)
+}
+
+async function latestTerminal({ terminals, auth }: TerminalServices): Promise<Terminal> {
+  const { username } = await auth.me()
+  const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
+  if (newest === undefined)
+    throw new RsmError('not_found', `${username} has recorded no session yet`, {
+      hint: 'sessions of all users: rsm recordings list',
+    })
+  return newest
+}
+
+/** An upload by its id, or by 6 or more of its first or last characters. Errors: `not_found`, also where several fit. */
+export async function findUpload(
+  { files }: Pick<Client, 'files'>,
+  wanted: string,
+): Promise<Upload & { readonly id: string }> {
+  const { content } = await allPages((paging) => files.list(paging), {})
+  const ids = content.map(({ fileId }) => fileId)
+  const id = partOfId.test(wanted) ? oneOfPart({ noun: 'upload', topic: 'files' }, wanted, ids, 0) : wanted
+  const found = content.find(({ fileId }) => fileId === id)
+  if (found === undefined)
+    throw new RsmError('not_found', `no such upload: ${wanted}`, { hint: 'rsm files list' })
+  return { ...found, id }
 }
 
 /**
@@ -25,7 +80,7 @@ export function refuseMisspelt(noun: string, topic: string, wanted: string): voi
  * some minutes; the last are random. Rejects with `not_found`, which names those that it may mean; `total`: so many there are
  * beside those that are looked through.
  */
-export function oneOfPart(
+function oneOfPart(
   { noun, topic }: { readonly noun: string; readonly topic: string },
   part: string,
   ids: readonly string[],
@@ -47,59 +102,4 @@ export function oneOfPart(
   throw new RsmError('not_found', `${part} may be ${named.join(', ')}${more}`, {
     hint: 'the last 6 characters of an id tell it from others',
   })
-}
-
-/** The newest task that the caller started, whatever others have started since; `not_found` where there is none. */
-export async function latestTask({ tasks, auth }: Pick<Client, 'tasks' | 'auth'>): Promise<TaskSummary> {
-  const { username } = await auth.me()
-  const [newest] = (await tasks.list({ createdBy: username, size: 1 })).content
-  if (newest === undefined)
-    throw new RsmError('not_found', `${username} has started no task yet`, {
-      hint: 'tasks of all users: rsm tasks list',
-    })
-  return newest
-}
-
-export async function taskOfPart({ tasks }: Pick<Client, 'tasks'>, part: string): Promise<string> {
-  const { content, totalElements } = await tasks.list({ size: searched })
-  const ids = content.map(({ taskId }) => taskId)
-  return oneOfPart({ noun: 'task', topic: 'tasks' }, part, ids, totalElements)
-}
-
-type Services = Pick<Client, 'terminals' | 'auth'>
-
-async function latestTerminal({ terminals, auth }: Services): Promise<Terminal> {
-  const { username } = await auth.me()
-  const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
-  if (newest === undefined)
-    throw new RsmError('not_found', `${username} has recorded no session yet`, {
-      hint: 'sessions of all users: rsm recordings list',
-    })
-  return newest
-}
-
-/** The id of a recorded session as people name it, as those of tasks are named: `latest`, a part of it, or all. */
-export async function findTerminalId(services: Services, wanted: string): Promise<string> {
-  if (wanted === 'latest') return (await latestTerminal(services)).sessionId
-  if (!partOfId.test(wanted)) {
-    refuseMisspelt('recording', 'recordings', wanted)
-    return wanted
-  }
-  const page = await services.terminals.list({ recorded: true, size: searched })
-  const ids = page.content.map(({ sessionId }) => sessionId)
-  return oneOfPart({ noun: 'recording', topic: 'recordings' }, wanted, ids, page.totalElements)
-}
-
-/** An upload by its id, or by 6 or more of its first or last characters. Errors: `not_found`, also where several fit. */
-export async function findUpload(
-  { files }: Pick<Client, 'files'>,
-  wanted: string,
-): Promise<Upload & { readonly id: string }> {
-  const { content } = await allPages((paging) => files.list(paging), {})
-  const ids = content.map(({ fileId }) => fileId)
-  const id = partOfId.test(wanted) ? oneOfPart({ noun: 'upload', topic: 'files' }, wanted, ids, 0) : wanted
-  const found = content.find(({ fileId }) => fileId === id)
-  if (found === undefined)
-    throw new RsmError('not_found', `no such upload: ${wanted}`, { hint: 'rsm files list' })
-  return { ...found, id }
 }

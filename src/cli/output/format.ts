@@ -42,15 +42,6 @@ export interface Sink {
 
 type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: (env?: object) => number }
 
-function colorsOf(stream: Stream): Colors {
-  const { CI = '', TERM } = process.env
-  if (stream.isTTY !== true || isColorless() || CI !== '' || TERM === 'dumb') return 'none'
-  // Node takes an empty NO_COLOR as set.
-  const depth = stream.getColorDepth?.({ ...process.env, NO_COLOR: undefined }) ?? 1
-  if (depth >= 8) return 'many'
-  return depth >= 4 ? 'basic' : 'none'
-}
-
 /**
  * Waits for a slow reader, so that memory stays bounded however much the hosts write. Where the reader of one that is
  * `dispensable` has gone, nothing is written any more and nobody waits; else that rejects.
@@ -75,4 +66,13 @@ export function sinkOf(stream: Stream, { dispensable = false } = {}): Sink {
       return dispensable ? drained.catch(() => {}) : drained
     },
   }
+}
+
+function colorsOf(stream: Stream): Colors {
+  const { CI = '', TERM } = process.env
+  if (stream.isTTY !== true || isColorless() || CI !== '' || TERM === 'dumb') return 'none'
+  // Node takes an empty NO_COLOR as set.
+  const depth = stream.getColorDepth?.({ ...process.env, NO_COLOR: undefined }) ?? 1
+  if (depth >= 8) return 'many'
+  return depth >= 4 ? 'basic' : 'none'
 }

@@ -18,6 +18,11 @@ const maxAnnotations = 10
 const quotedLines = 10
 const quotedFrom = 4096
 
+/** GitHub refuses the summary of a step that is larger, in bytes. */
+const largestSummary = 1024 * 1024
+/** A node set of hosts without a pattern in their names is cut here, in characters. */
+const longestCell = 2000
+
 interface Written {
   /** For its group, which is shown when it has ended. */
   readonly all: BoundedText
@@ -124,19 +129,13 @@ export class GithubOutput implements OutputFormat {
   }
 }
 
-/** GitHub refuses the summary of a step that is larger, in bytes. */
-const largestSummary = 1024 * 1024
-/** A node set of hosts without a pattern in their names is cut here, in characters. */
-const longestCell = 2000
-
-/** Text as a cell shows it, character for character: nothing in it is Markdown, HTML or the end of a cell. */
-function cell(text: string): string {
-  const line = sanitizeLine(text)
-  const cut = line.length > longestCell ? `${line.slice(0, longestCell)}...` : line
-  return cut.replace(/[^A-Za-z0-9 .,;()%/+=-]/gu, (character) => `&#${character.codePointAt(0)};`)
+/** Appends it to the file that GitHub Actions names; without one nothing is written. */
+export function appendStepSummary(path: string | undefined, task: Task, failures: readonly Failure[]): void {
+  if (path === undefined || path === '') return
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  const text = stepSummary(task, failures, largestSummary - size)
+  if (size + Buffer.byteLength(text) <= largestSummary) appendFileSync(path, text)
 }
-
-const namesOf = (results: readonly TaskResult[]) => foldNodeset(results.map(({ hostname }) => hostname))
 
 /** How the task went, as a table in Markdown: whoever failed by reason, then whoever did not. */
 export function stepSummary(task: Task, failures: readonly Failure[], room: number): string {
@@ -163,10 +162,11 @@ ${task.hostCount} host${task.hostCount === 1 ? '' : 's'}${cell(took)}, task ${ce
   return `${text}\n`
 }
 
-/** Appends it to the file that GitHub Actions names; without one nothing is written. */
-export function appendStepSummary(path: string | undefined, task: Task, failures: readonly Failure[]): void {
-  if (path === undefined || path === '') return
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-  const text = stepSummary(task, failures, largestSummary - size)
-  if (size + Buffer.byteLength(text) <= largestSummary) appendFileSync(path, text)
+/** Text as a cell shows it, character for character: nothing in it is Markdown, HTML or the end of a cell. */
+function cell(text: string): string {
+  const line = sanitizeLine(text)
+  const cut = line.length > longestCell ? `${line.slice(0, longestCell)}...` : line
+  return cut.replace(/[^A-Za-z0-9 .,;()%/+=-]/gu, (character) => `&#${character.codePointAt(0)};`)
 }
+
+const namesOf = (results: readonly TaskResult[]) => foldNodeset(results.map(({ hostname }) => hostname))

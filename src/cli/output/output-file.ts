@@ -21,6 +21,10 @@ import { whyUnwritable } from '../../disk/named-files.ts'
 import type { Sink } from './format.ts'
 import { isOutdirName } from './outdir.ts'
 
+/** How long a pipe is waited for that nobody reads yet, and how often it is tried meanwhile, in milliseconds. */
+const readerWait = 5_000
+const readerPause = 50
+
 export interface OutputFile {
   readonly sink: Sink
   /** All of it is there; rejects when something could not be written. */
@@ -37,48 +41,10 @@ interface Place {
   readonly isPipe: boolean
 }
 
-/** Where it is written. A pipe or a device can't be replaced by a file of that name, and that of `>(…)` has no other path. */
-function placeOf(path: string, whole: boolean): Place {
-  const known = statSync(path, { throwIfNoEntry: false })
-  if (known?.isDirectory() === true) throw new Error('it is a directory')
-  const isPipe = known?.isFIFO() === true
-  if (!whole || known?.isFile() === false) return { target: path, written: path, isPipe }
-  const target = known === undefined ? path : realpathSync(path)
-  const { randomBytes } = process.getBuiltinModule('node:crypto')
-  const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
-  const written = join(dirname(target), temporary)
-  const place = { target, written, isPipe }
-  return known === undefined ? place : { ...place, mode: known.mode & modeBits }
-}
-
-/** How long a pipe is waited for that nobody reads yet, and how often it is tried meanwhile, in milliseconds. */
-const readerWait = 5_000
-const readerPause = 50
-
-/** The open of a pipe would wait for its reader for ever. */
-function openPipe(path: string, patience: number): number {
-  for (const until = performance.now() + patience; ; ) {
-    try {
-      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
-      if (performance.now() >= until) throw new Error('the pipe has no reader', { cause: error })
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readerPause)
-    }
-  }
-}
-
-/** A write that waits for the reader of a pipe in a thread would keep the process, whatever signal comes: a socket waits in none. */
-function streamInto(fd: number, isPipe: boolean): Writable {
-  if (!isPipe) return createWriteStream('', { fd })
-  const { Socket } = process.getBuiltinModule('node:net')
-  return new Socket({ fd, readable: false, writable: true })
-}
-
-/** In words that name what was typed, and not the file of a passing name beside it. */
-function whyNot(error: NodeJS.ErrnoException, path: string): string {
-  if (error.code === 'ENOENT') return `directory ${dirname(path)} does not exist`
-  return error.code === 'ENXIO' ? 'it is a socket' : whyUnwritable(error)
+interface Destinations {
+  readonly files: readonly { readonly path: string }[]
+  readonly outdir: string | undefined
+  readonly onStdout: boolean
 }
 
 /**
@@ -143,36 +109,51 @@ export function openOutputFile(path: string, whole: boolean, patience = readerWa
   }
 }
 
-/** Its path without links, also if only its directory exists. */
-function realPath(path: string): string {
-  try {
-    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
-  } catch {
-    return resolve(path)
+/** Where it is written. A pipe or a device can't be replaced by a file of that name, and that of `>(…)` has no other path. */
+function placeOf(path: string, whole: boolean): Place {
+  const known = statSync(path, { throwIfNoEntry: false })
+  if (known?.isDirectory() === true) throw new Error('it is a directory')
+  const isPipe = known?.isFIFO() === true
+  if (!whole || known?.isFile() === false) return { target: path, written: path, isPipe }
+  const target = known === undefined ? path : realpathSync(path)
+  const { randomBytes } = process.getBuiltinModule('node:crypto')
+  const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
+  const written = join(dirname(target), temporary)
+  const place = { target, written, isPipe }
+  return known === undefined ? place : { ...place, mode: known.mode & modeBits }
+}
+
+/** The open of a pipe would wait for its reader forever. */
+function openPipe(path: string, patience: number): number {
+  for (const until = performance.now() + patience; ; ) {
+    try {
+      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
+      if (performance.now() >= until) throw new Error('the pipe has no reader', { cause: error })
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readerPause)
+    }
   }
 }
 
-/** Two writers would spoil a file or a pipe. They may share a terminal and /dev/null. */
-const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isSocket()
-
-const idOf = ({ dev, ino }: Stats) => `${dev}:${ino}`
-
-/** Whether stdout and stderr are one place: a terminal, a file, a pipe that takes both. */
-export function areTogether(): boolean {
-  return (process.stdout.isTTY && process.stderr.isTTY) || idOf(fstatSync(1)) === idOf(fstatSync(2))
+/** A write that waits for the reader of a pipe in a thread would keep the process, whatever signal comes: a socket waits in none. */
+function streamInto(fd: number, isPipe: boolean): Writable {
+  if (!isPipe) return createWriteStream('', { fd })
+  const { Socket } = process.getBuiltinModule('node:net')
+  return new Socket({ fd, readable: false, writable: true })
 }
 
-interface Wanted {
-  readonly files: readonly { readonly path: string }[]
-  readonly outdir: string | undefined
-  readonly onStdout: boolean
+/** In words that name what was typed, and not the file of a passing name beside it. */
+function whyNot(error: NodeJS.ErrnoException, path: string): string {
+  if (error.code === 'ENOENT') return `directory ${dirname(path)} does not exist`
+  return error.code === 'ENXIO' ? 'it is a socket' : whyUnwritable(error)
 }
 
 /**
- * That each of what is written has a place of its own, however it is spelt: `same` and `./same`, a link, a second name,
+ * Refuses two destinations that are one place, however it is spelt: `same` and `./same`, a link, a second name,
  * /dev/stdout. Errors: `usage`.
  */
-export function refuseShared({ files, outdir, onStdout }: Wanted): void {
+export function refuseShared({ files, outdir, onStdout }: Destinations): void {
   const refused = (message: string) => new RsmError('usage', message)
   const taken = new Set<string>()
   for (const { path } of files) {
@@ -191,3 +172,22 @@ export function refuseShared({ files, outdir, onStdout }: Wanted): void {
       throw refused(`${path} has the name of a file in --outdir`)
   }
 }
+
+/** Whether stdout and stderr are one place: a terminal, a file, a pipe that takes both. */
+export function areTogether(): boolean {
+  return (process.stdout.isTTY && process.stderr.isTTY) || idOf(fstatSync(1)) === idOf(fstatSync(2))
+}
+
+/** Its path without links, also if only its directory exists. */
+function realPath(path: string): string {
+  try {
+    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+  } catch {
+    return resolve(path)
+  }
+}
+
+/** Two writers would spoil a file or a pipe. They may share a terminal and /dev/null. */
+const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isSocket()
+
+const idOf = ({ dev, ino }: Stats) => `${dev}:${ino}`

@@ -12,10 +12,13 @@ const interval = 100
 const settling = 20
 /** A task that ends sooner needs no status line. */
 const firstAfter = 300
-/** How often it is drawn anew while nothing happens: it shows how long it has taken. */
+/** How often it is redrawn while nothing happens: it shows how long it has taken. */
 const tick = 1000
 /** How long output waits for the answer to a question; then the question scrolls away. */
 const longestQuestion = 30_000
+
+/** Milliseconds before which a rate says little. */
+const firstRate = 1000
 
 interface Screen {
   readonly columns?: number
@@ -28,6 +31,14 @@ interface Screen {
 export interface Clock {
   now(): number
   after(milliseconds: number, work: () => void): () => void
+}
+
+/** A transfer as people see it. */
+interface TransferProgress {
+  /** `size` is null where only its end says it. */
+  readonly at: (bytes: number, size: number | null) => void
+  readonly cut: (why: string) => void
+  readonly end: () => void
 }
 
 const realClock: Clock = {
@@ -157,17 +168,6 @@ export class StatusLine {
     this.#isShown = true
     this.#screen.write(`${line}\r`)
   }
-}
-
-/** Less time says little about a rate, in milliseconds. */
-const firstRate = 1000
-
-/** What people see of bytes that come or go. */
-interface TransferProgress {
-  /** `size` is null where only its end says it. */
-  readonly at: (bytes: number, size: number | null) => void
-  readonly cut: (why: string) => void
-  readonly end: () => void
 }
 
 /** A line on the terminal; `what` is `sending app.conf`. */

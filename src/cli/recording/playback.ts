@@ -7,16 +7,13 @@ import { localSize } from '../terminal/term.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 import { type Pace, Player } from './player.ts'
 
+/** A line that has no end is written in pieces of so many characters. */
+const longestPiece = 64 * 1024
+
 interface Recording {
   readonly header: RecordingHeader
   readonly events: AsyncGenerator<RecordingEvent>
 }
-
-const write = (text: string) =>
-  new Promise<void>((resolve) => {
-    if (text === '') resolve()
-    else process.stdout.write(text, () => resolve())
-  })
 
 /** On this terminal, as it was; afterwards the terminal is as before, whatever the recording turned on. */
 export async function playOnTerminal(
@@ -72,9 +69,6 @@ export async function printAtOnce({ events }: Recording, raw: boolean): Promise<
   await write(text.end())
 }
 
-/** A line that has no end is written in pieces of so many characters. */
-const longestPiece = 64 * 1024
-
 /** Output of a terminal as text for a file or a pipe: without control sequences (contract §9), in whole lines. */
 export class PlainText {
   readonly #endings = new LineEndings()
@@ -115,3 +109,9 @@ export class PlainText {
     return text
   }
 }
+
+const write = (text: string) =>
+  new Promise<void>((resolve) => {
+    if (text === '') resolve()
+    else process.stdout.write(text, () => resolve())
+  })

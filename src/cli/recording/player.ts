@@ -4,6 +4,13 @@ import { longestTimer } from '../../core/protocol/bounds.ts'
 import { pause } from '../../net/backoff.ts'
 import type { PlayerKey } from '../terminal/keyboard.ts'
 
+export interface Pace {
+  /** 2 is twice as fast as it was. */
+  readonly speed: number
+  /** A pause is no longer than so many seconds, before `speed`. */
+  readonly idleLimit: number
+}
+
 interface PlayerOptions {
   readonly pace: Pace
   readonly show: (output: string) => Promise<void>
@@ -64,13 +71,6 @@ export class Player {
       }
     }
   }
-}
-
-export interface Pace {
-  /** 2 is twice as fast as it was. */
-  readonly speed: number
-  /** A pause is no longer than so many seconds, before `speed`. */
-  readonly idleLimit: number
 }
 
 /** Milliseconds to wait between events at `from` and `to`, both in seconds since the beginning. */

@@ -10,26 +10,8 @@ import {
   type TaskResult,
 } from '../../core/tasks/task.ts'
 
-const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
-
-/** A task that has ended stays ended: data that says it runs is older, whenever it was read. */
-export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
-  told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
-
-/** How many hosts are in which state, as people count them. */
-export function tallyOf(counts: Counts) {
-  const sum = (fits: (status: ResultStatus) => boolean) =>
-    (Object.keys(counts) as ResultStatus[]).filter(fits).reduce((total, status) => total + counts[status], 0)
-  return {
-    all: sum(() => true),
-    done: sum(isFinal),
-    failed: sum(isFailure),
-    running: counts.RUNNING,
-    pending: counts.PENDING,
-    stopped: counts.CANCELLED + counts.SKIPPED,
-    success: counts.SUCCESS,
-  }
-}
+/** Statuses in the order of `countsText`: successes first. */
+const countsOrder = ['SUCCESS', ...resultStatuses.filter((status) => status !== 'SUCCESS')] as const
 
 export class TaskState {
   readonly taskId: string
@@ -85,13 +67,25 @@ export class TaskState {
   }
 }
 
-/** `2 SUCCESS, 1 FAILED`: what went well first, and always in the same order. */
-const order = ['SUCCESS', ...resultStatuses.filter((status) => status !== 'SUCCESS')] as const
+const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
-export function countsText(counts: Partial<Counts>): string {
-  return order
-    .flatMap((status) => ((counts[status] ?? 0) > 0 ? [`${counts[status]} ${status}`] : []))
-    .join(', ')
+/** A task that has ended stays ended: data that says it runs is older, whenever it was read. */
+export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
+  told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
+
+/** How many hosts are in which state, as people count them. */
+export function tallyOf(counts: Counts) {
+  const sum = (fits: (status: ResultStatus) => boolean) =>
+    (Object.keys(counts) as ResultStatus[]).filter(fits).reduce((total, status) => total + counts[status], 0)
+  return {
+    all: sum(() => true),
+    done: sum(isFinal),
+    failed: sum(isFailure),
+    running: counts.RUNNING,
+    pending: counts.PENDING,
+    stopped: counts.CANCELLED + counts.SKIPPED,
+    success: counts.SUCCESS,
+  }
 }
 
 /** A task as the events so far describe it: for progress, and for when the server can no longer be asked. */
@@ -123,6 +117,13 @@ export class KnownTask {
     if (taskId === undefined) return undefined
     return { ...(this.#task as Task), results: results ?? [...this.#results.values()] }
   }
+}
+
+/** `2 SUCCESS, 1 FAILED`, always in the same order. */
+export function countsText(counts: Partial<Counts>): string {
+  return countsOrder
+    .flatMap((status) => ((counts[status] ?? 0) > 0 ? [`${counts[status]} ${status}`] : []))
+    .join(', ')
 }
 
 /** `3/50 done, 1 failed, 46 running, 1 waiting`. */
