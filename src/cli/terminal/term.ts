@@ -3,21 +3,9 @@ import { largestScreen } from '../../core/protocol/bounds.ts'
 import type { TerminalCreate } from '../../core/protocol/http/terminals.ts'
 import { unknownFields } from '../command/older-server.ts'
 
-/** Creates a session, without `trueColor` where an older server refuses it. */
-export async function withKnownColour<T>(
-  input: TerminalCreate,
-  create: (input: TerminalCreate) => Promise<T>,
-): Promise<T> {
-  return create(input).catch((error: unknown) => {
-    if (!(error instanceof RsmError && unknownFields(error).includes('trueColor'))) throw error
-    const { trueColor: _, ...known } = input
-    return create(known)
-  })
-}
-
-/** Whether the terminal here says that it shows 24-bit colours. */
-export function hasTrueColor(env: NodeJS.ProcessEnv): boolean {
-  return process.stdout.isTTY && ['truecolor', '24bit'].includes(env['COLORTERM'] ?? '')
+interface Size {
+  readonly cols: number
+  readonly rows: number
 }
 
 /** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
@@ -27,14 +15,12 @@ export function termOf(env: NodeJS.ProcessEnv): string | undefined {
   return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(term) ? term : undefined
 }
 
-interface Size {
-  readonly cols: number
-  readonly rows: number
+/** Whether the terminal here says that it shows 24-bit colours. */
+export function hasTrueColor(env: NodeJS.ProcessEnv): boolean {
+  return process.stdout.isTTY && ['truecolor', '24bit'].includes(env['COLORTERM'] ?? '')
 }
 
-const bounded = (count: number) => Math.min(largestScreen, Math.max(1, count))
-
-/** Of the terminal that shows the output, else what COLUMNS and LINES say, else 80×24. */
+/** Size of the terminal that shows the output, else of COLUMNS and LINES, else 80×24. */
 export function localSize(env: NodeJS.ProcessEnv = process.env): Size {
   for (const stream of [process.stdout, process.stderr]) {
     if (!stream.isTTY) continue
@@ -47,4 +33,18 @@ export function localSize(env: NodeJS.ProcessEnv = process.env): Size {
     return /^[1-9]\d{0,3}$/.test(text) ? bounded(Number(text)) : instead
   }
   return { cols: number('COLUMNS', 80), rows: number('LINES', 24) }
+}
+
+const bounded = (count: number) => Math.min(largestScreen, Math.max(1, count))
+
+/** Creates a session, without `trueColor` where an older server refuses it. */
+export async function withKnownColour<T>(
+  input: TerminalCreate,
+  create: (input: TerminalCreate) => Promise<T>,
+): Promise<T> {
+  return create(input).catch((error: unknown) => {
+    if (!(error instanceof RsmError && unknownFields(error).includes('trueColor'))) throw error
+    const { trueColor: _, ...known } = input
+    return create(known)
+  })
 }

@@ -7,9 +7,33 @@ import {
 } from '../../core/scripts/front-matter.ts'
 import { sanitizeLine, shellWord } from './sanitize.ts'
 
-/** How a value is given: secrets never as an argument, which all users of the machine can read. */
-export function paramOption({ name, secret }: Pick<DeclaredParam, 'name' | 'secret'>, value: string): string {
-  return secret ? `--secret-param ${name}` : `-p ${name}=${value}`
+/** How many faults a message names; the others are counted. */
+const maxTold = 5
+const exampleHint =
+  'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
+
+/**
+ * Reads the front matter of a script (docs/use/scripts.md). Errors: `usage` with line and column of everything that can't be read.
+ * `notice` hears of a line that stands too far down to be read.
+ */
+export function readFrontMatter(
+  text: string,
+  what: string,
+  notice: (text: string) => void = () => {},
+): FrontMatter {
+  const { matter, faults, late } = parseFrontMatter(text)
+  if (faults.length > 0) throw new RsmError('usage', tellFaults(what, faults), { hint: exampleHint })
+  if (late !== null)
+    notice(`${what}, line ${late}: # rsm: is read only in the comments above the first command; not here`)
+  return matter
+}
+
+export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
+  const told = faults
+    .slice(0, maxTold)
+    .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
+  if (faults.length > maxTold) told.push(`and ${faults.length - maxTold} more`)
+  return `${what}, ${told.join('; ')}`
 }
 
 /** What to type to run a stored script: `rsm scripts run deploy -w HOST -p VERSION=VALUE [-p KEEP=3]`. */
@@ -19,6 +43,11 @@ export function usageLine(name: string, params: readonly DeclaredParam[]): strin
     return param.required ? option : `[${option}]`
   })
   return ['rsm scripts run', shellWord(name), '-w HOST', ...options].join(' ')
+}
+
+/** How a value is given: secrets never as an argument, which all users of the machine can read. */
+export function paramOption({ name, secret }: Pick<DeclaredParam, 'name' | 'secret'>, value: string): string {
+  return secret ? `--secret-param ${name}` : `-p ${name}=${value}`
 }
 
 export async function renderParams(params: readonly DeclaredParam[]): Promise<string> {
@@ -33,33 +62,4 @@ export async function renderParams(params: readonly DeclaredParam[]): Promise<st
       : []),
     { heading: 'DESCRIPTION', value: ({ description }) => description },
   ])
-}
-
-/** How many faults a message names; the others are counted. */
-const maxTold = 5
-const hint =
-  'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
-
-export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
-  const told = faults
-    .slice(0, maxTold)
-    .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
-  if (faults.length > maxTold) told.push(`and ${faults.length - maxTold} more`)
-  return `${what}, ${told.join('; ')}`
-}
-
-/**
- * What a script says of itself (docs/use/scripts.md). Errors: `usage` with line and column of everything that can't be read.
- * `notice` hears of a line that stands too far down to be read.
- */
-export function readFrontMatter(
-  text: string,
-  what: string,
-  notice: (text: string) => void = () => {},
-): FrontMatter {
-  const { matter, faults, late } = parseFrontMatter(text)
-  if (faults.length > 0) throw new RsmError('usage', tellFaults(what, faults), { hint })
-  if (late !== null)
-    notice(`${what}, line ${late}: # rsm: is read only in the comments above the first command; not here`)
-  return matter
 }

@@ -19,6 +19,12 @@ const cc = `${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}`
 const bidi = `${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}`
 const controls = new RegExp(`[${cc}${bidi}]`, 'g')
 
+/** The styles of `paint` (screen.ts): they command nothing. */
+const styles = new RegExp(`(${escape}\\[(?:[12]|22|3[1-3]|39)m)`)
+
+/** Control characters that JSON leaves unescaped: DEL, C1, and bidi marks (U+202A…, U+2066…). */
+const obeyed = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+
 function range(from: number, to: number): string {
   return `${String.fromCharCode(from)}-${String.fromCharCode(to)}`
 }
@@ -31,9 +37,6 @@ export function sanitize(text: string): string {
   // Almost every line is clean: one scan instead of a rewrite.
   return text.search(controls) === -1 ? text : text.replace(sequences, '').replace(controls, '')
 }
-
-/** The styles of `paint` (screen.ts): they command nothing. */
-const styles = new RegExp(`(${escape}\\[(?:[12]|22|3[1-3]|39)m)`)
 
 /** As `sanitize`, for text that rsm itself has painted. */
 export function sanitizePainted(text: string): string {
@@ -54,15 +57,12 @@ export function wholeSequences(text: string): string {
   return text.replace(unfinished, '')
 }
 
-/** Control characters that JSON leaves unescaped: DEL, C1, and bidi marks (U+202A…, U+2066…). */
-const obeyed = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
-
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-
 /** JSON for programs, which may yet be read on a terminal. Parses to the same data. */
 export function jsonText(data: unknown, indent?: number): string {
-  return JSON.stringify(data, undefined, indent).replace(obeyed, escaped)
+  return JSON.stringify(data, undefined, indent).replace(obeyed, unicodeEscape)
 }
+
+const unicodeEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** A word as a shell takes it for one, quoted where it has to be: for lines that people copy. */
 export function shellWord(word: string): string {

@@ -1,5 +1,22 @@
 import { styleText } from 'node:util'
 
+export type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+
+const stateTones: Readonly<Record<string, Tone>> = {
+  FAILED: 'red',
+  TIMEOUT: 'red',
+  LOST: 'red',
+  UNREACHABLE: 'red',
+  OFFLINE: 'red',
+  'NO LINK': 'red',
+  REFUSED: 'red',
+  WARNING: 'yellow',
+  CANCELLED: 'yellow',
+  SKIPPED: 'yellow',
+  SUCCESS: 'green',
+  ONLINE: 'green',
+}
+
 /** Whether line drawing and `…` may be used: ASCII where the locale is not UTF-8 (contract §9). */
 export function isUtf8(env: NodeJS.ProcessEnv = process.env): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || ''
@@ -10,8 +27,6 @@ export function isUtf8(env: NodeJS.ProcessEnv = process.env): boolean {
 export function withOwnMark(text: string): string {
   return isUtf8() ? text : text.replace(/\u2026$/, '...')
 }
-
-export type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 /** An empty NO_COLOR counts as absent (no-color.org). */
 export const isColorless = () => (process.env['NO_COLOR'] ?? '') !== ''
@@ -33,20 +48,5 @@ export function isWatched(): boolean {
   return process.stderr.isTTY && (process.env['CI'] ?? '') === ''
 }
 
-const tones: Readonly<Record<string, Tone>> = {
-  FAILED: 'red',
-  TIMEOUT: 'red',
-  LOST: 'red',
-  UNREACHABLE: 'red',
-  OFFLINE: 'red',
-  'NO LINK': 'red',
-  REFUSED: 'red',
-  WARNING: 'yellow',
-  CANCELLED: 'yellow',
-  SKIPPED: 'yellow',
-  SUCCESS: 'green',
-  ONLINE: 'green',
-}
-
 /** The colour of the state of a host, task, result or audit entry; undefined for states that are under way. */
-export const toneOf = (state: string): Tone | undefined => tones[state]
+export const toneOf = (state: string): Tone | undefined => stateTones[state]

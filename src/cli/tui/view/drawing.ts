@@ -2,6 +2,28 @@ import { isUtf8 } from '../../text/screen.ts'
 import { beginningOf, widthOf } from '../../text/width.ts'
 import type { Row, Segment, Span } from '../screen/screen.ts'
 
+/** Each glyph, and its ASCII form where the locale is not UTF-8 (contract §9). */
+const glyphs = {
+  failed: ['✗', 'x'],
+  lost: ['?', '?'],
+  running: ['▸', '>'],
+  pending: ['·', '.'],
+  stopped: ['-', '-'],
+  success: ['✓', '+'],
+  warning: ['!', '!'],
+  bar: ['█', '#'],
+  rest: ['░', '.'],
+  line: ['─', '-'],
+  side: ['│', '|'],
+  join: ['┬', '+'],
+  topLeft: ['┌', '+'],
+  topRight: ['┐', '+'],
+  bottomLeft: ['└', '+'],
+  bottomRight: ['┘', '+'],
+} as const
+
+export type Glyph = keyof typeof glyphs
+
 /** Exactly so many columns: cut with a mark, or filled up. */
 export function fit(text: string, width: number): string {
   if (width <= 0) return ''
@@ -51,28 +73,6 @@ export function spread(width: number, front: readonly Span[], back: readonly Spa
   if (wide > 0 && width > 0) segments.push({ at, spans: fitSpans(back, width - at) })
   return segments
 }
-
-/** Each drawn, and in ASCII for where the locale is not UTF-8 (contract §9). */
-const glyphs = {
-  failed: ['✗', 'x'],
-  lost: ['?', '?'],
-  running: ['▸', '>'],
-  pending: ['·', '.'],
-  stopped: ['-', '-'],
-  success: ['✓', '+'],
-  warning: ['!', '!'],
-  bar: ['█', '#'],
-  rest: ['░', '.'],
-  line: ['─', '-'],
-  side: ['│', '|'],
-  join: ['┬', '+'],
-  topLeft: ['┌', '+'],
-  topRight: ['┐', '+'],
-  bottomLeft: ['└', '+'],
-  bottomRight: ['┘', '+'],
-} as const
-
-export type Glyph = keyof typeof glyphs
 
 export function glyph(name: Glyph): string {
   return glyphs[name][isUtf8() ? 0 : 1]

@@ -23,7 +23,17 @@ import { fit, fitRight, type Glyph, glyph, spread, widthOfSpans } from './drawin
 import { hostLooks, shortTime } from './host-row.ts'
 import { progressRow } from './layout.ts'
 
-const narrow = 60
+const narrowPane = 60
+
+/** Last characters of an id, which commands accept for all of it. */
+const shortId = 6
+const longestUser = 10
+/** Columns of the script's name before the user is shown, and then the id. */
+const leastName = 12
+
+const longestNames = 400
+const widestQuestion = 70
+
 export const taskLooks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
   SUCCESS: { mark: 'success', style: { fg: 'green' } },
@@ -31,60 +41,6 @@ export const taskLooks: Readonly<Record<TaskSummary['status'], { mark: Glyph; st
   CANCELLED: { mark: 'stopped', style: { fg: 'yellow' } },
 }
 const shares = shownStatuses.toReversed()
-
-const doneOf = ({ counts, hostCount }: TaskSummary) => `${tallyOf(counts).done}/${hostCount}`
-
-const nameOf = (task: TaskSummary) =>
-  sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
-const userOf = ({ createdBy }: TaskSummary) => sanitizeLine(createdBy)
-
-function failedOf(task: TaskSummary): string {
-  const { failed } = tallyOf(task.counts)
-  return failed === 0 ? '' : `${failed} failed`
-}
-
-export function taskText(task: TaskSummary): string {
-  return [task.status, nameOf(task), userOf(task), task.taskId].join(' ')
-}
-
-/** The last characters of an id, which commands take for all of it. */
-const shortId = 6
-const longestUser = 10
-/** The script's name gets so many columns before the user is shown, and then the id. */
-const leastName = 12
-
-/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status. */
-export function taskRows(tasks: readonly TaskSummary[], width: number, now: number): Span[][] {
-  const isNarrow = width < narrow
-  const widest = (shown: (task: TaskSummary) => string) =>
-    tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
-  const [done, failed] = [widest(doneOf), widest(failedOf)]
-  const user = Math.min(longestUser, widest(userOf))
-  return tasks.map((task) => {
-    const { mark, style } = taskLooks[task.status]
-    const front: Span[] = [
-      { text: `${glyph(mark)} `, style },
-      ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
-      { text: fitRight(doneOf(task), done) },
-      { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
-      { text: `${fitRight(shortTime(now - Date.parse(task.createdAt)), 7)} ago  `, style: { dim: true } },
-    ]
-    const room = width - widthOfSpans(front)
-    const back = [`  ${task.taskId.slice(-shortId)}`, `  ${fit(userOf(task), user)}`]
-    while (back.length > 0 && room - widthOf(back.join('')) < leastName) back.pop()
-    return [
-      ...front,
-      { text: fit(nameOf(task), room - widthOf(back.join(''))) },
-      { text: back.join(''), style: { dim: true } },
-    ]
-  })
-}
-
-function countOf({ hosts }: FleetState, status: ShownStatus): number {
-  let count = 0
-  for (const host of hosts.values()) if (shownStatus(host) === status) count++
-  return count
-}
 
 export function fleetTitle(state: FleetState, server: string, cols: number): Row {
   const running = state.tasks.filter(({ status }) => status === 'RUNNING').length
@@ -113,6 +69,54 @@ export function fleetProgress(state: FleetState, cols: number): Row {
   return progressRow(cols, told, parts, all)
 }
 
+function countOf({ hosts }: FleetState, status: ShownStatus): number {
+  let count = 0
+  for (const host of hosts.values()) if (shownStatus(host) === status) count++
+  return count
+}
+
+/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status. */
+export function taskRows(tasks: readonly TaskSummary[], width: number, now: number): Span[][] {
+  const isNarrow = width < narrowPane
+  const widest = (shown: (task: TaskSummary) => string) =>
+    tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
+  const [done, failed] = [widest(doneOf), widest(failedOf)]
+  const user = Math.min(longestUser, widest(userOf))
+  return tasks.map((task) => {
+    const { mark, style } = taskLooks[task.status]
+    const front: Span[] = [
+      { text: `${glyph(mark)} `, style },
+      ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
+      { text: fitRight(doneOf(task), done) },
+      { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
+      { text: `${fitRight(shortTime(now - Date.parse(task.createdAt)), 7)} ago  `, style: { dim: true } },
+    ]
+    const room = width - widthOfSpans(front)
+    const back = [`  ${task.taskId.slice(-shortId)}`, `  ${fit(userOf(task), user)}`]
+    while (back.length > 0 && room - widthOf(back.join('')) < leastName) back.pop()
+    return [
+      ...front,
+      { text: fit(nameOf(task), room - widthOf(back.join(''))) },
+      { text: back.join(''), style: { dim: true } },
+    ]
+  })
+}
+
+export function taskText(task: TaskSummary): string {
+  return [task.status, nameOf(task), userOf(task), task.taskId].join(' ')
+}
+
+const nameOf = (task: TaskSummary) =>
+  sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
+const userOf = ({ createdBy }: TaskSummary) => sanitizeLine(createdBy)
+
+const doneOf = ({ counts, hostCount }: TaskSummary) => `${tallyOf(counts).done}/${hostCount}`
+
+function failedOf(task: TaskSummary): string {
+  const { failed } = tallyOf(task.counts)
+  return failed === 0 ? '' : `${failed} failed`
+}
+
 export function aboutHost(host: Host, now: number): Span[][] {
   const { ip, systemInfo, agent, tags } = host
   const system =
@@ -130,16 +134,14 @@ export function aboutHost(host: Host, now: number): Span[][] {
   return [...lines.map((text, at): Span[] => [{ text, ...(at === 0 ? alarm : {}) }]), []]
 }
 
-const longestNames = 400
-const widest = 70
-
 export function runQuestion(
   command: string,
   hosts: readonly Pick<Host, 'hostname' | 'status' | 'agent'>[],
   server: string,
   cols: number,
 ): Span[][] {
-  const wrapped = (text: string) => partsOf(sanitizeLine(text), Math.max(1, Math.min(widest, cols - 6)))
+  const wrapped = (text: string) =>
+    partsOf(sanitizeLine(text), Math.max(1, Math.min(widestQuestion, cols - 6)))
   const lines = (text: string, style: Span['style'] = {}) =>
     wrapped(text).map((part): Span[] => [{ text: part, style }])
   const away = hosts.filter((host) => !canBeReached(host)).length

@@ -9,10 +9,17 @@ const smallest: Size = { cols: 12, rows: 5 }
 const headRows = 3
 const footRows = 1
 
+/** Largest part of the screen for the left pane: the log is what one reads. */
+const largestLeft = 0.4
+
+/** Narrower bars are not drawn. */
+const leastBar = 10
+
+/** Characters of a prompt's text. */
+const longestPrompt = 200
+
 export type Focus = 'left' | 'right'
 export type Keys = readonly (readonly [key: string, does: string])[]
-
-const leastBar = 10
 
 /** Where the panes stand; a width of 0 hides one. */
 export interface Panes {
@@ -21,20 +28,6 @@ export interface Panes {
   readonly rightAt: number
   readonly top: number
   readonly height: number
-}
-
-/** The left one takes no more than this part of the screen: the log is what one reads. */
-const largestLeft = 0.4
-
-/** `wanted` is what the left one would like to have. */
-export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Panes {
-  const at = { top: headRows, height: Math.max(1, rows - headRows - footRows) }
-  if (cols < narrowest)
-    return focus === 'left'
-      ? { left: cols, right: 0, rightAt: cols, ...at }
-      : { left: 0, right: cols, rightAt: 0, ...at }
-  const left = Math.max(16, Math.min(wanted, Math.floor(cols * largestLeft)))
-  return { left, right: cols - left - 1, rightAt: left + 1, ...at }
 }
 
 export interface Parts {
@@ -51,17 +44,20 @@ export interface Parts {
   readonly prompt: Prompt | null
 }
 
-function titleOf(spans: readonly Span[], state: readonly Span[], width: number, isFocused: boolean): Span[] {
-  if (width <= 0) return []
-  const style = isFocused ? { bold: true } : { dim: true }
-  const room = Math.max(0, width - widthOfSpans(state))
-  const rest = Math.max(0, room - widthOfSpans(spans))
-  const line = { text: glyph('line').repeat(rest), style: { dim: true } }
-  const front = fitSpans(
-    [...spans.map((span) => ({ ...span, style: { ...style, ...span.style } })), line],
-    room,
-  )
-  return fitSpans([...front, ...state], width)
+interface Share {
+  readonly count: number
+  readonly style: Style
+}
+
+/** Divides the screen; `wanted` is the width that suits the left pane. */
+export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Panes {
+  const at = { top: headRows, height: Math.max(1, rows - headRows - footRows) }
+  if (cols < narrowest)
+    return focus === 'left'
+      ? { left: cols, right: 0, rightAt: cols, ...at }
+      : { left: 0, right: cols, rightAt: 0, ...at }
+  const left = Math.max(16, Math.min(wanted, Math.floor(cols * largestLeft)))
+  return { left, right: cols - left - 1, rightAt: left + 1, ...at }
 }
 
 /** The two panes beside each other under what stands above both. */
@@ -92,6 +88,19 @@ export function assemble(size: Size, panes: Panes, parts: Parts): Frame {
   return { rows: [parts.title, parts.progress, titles, ...body, foot], mouse: true, cursor }
 }
 
+function titleOf(spans: readonly Span[], state: readonly Span[], width: number, isFocused: boolean): Span[] {
+  if (width <= 0) return []
+  const style = isFocused ? { bold: true } : { dim: true }
+  const room = Math.max(0, width - widthOfSpans(state))
+  const rest = Math.max(0, room - widthOfSpans(spans))
+  const line = { text: glyph('line').repeat(rest), style: { dim: true } }
+  const front = fitSpans(
+    [...spans.map((span) => ({ ...span, style: { ...style, ...span.style } })), line],
+    room,
+  )
+  return fitSpans([...front, ...state], width)
+}
+
 /** Key and what it does, as far as they fit; `note` takes their place. */
 export function footOf(cols: number, keys: Keys, note: Span | null): Row {
   if (note !== null) return rowOf(cols, { ...note, text: ` ${note.text}` })
@@ -106,19 +115,14 @@ export function footOf(cols: number, keys: Keys, note: Span | null): Row {
   return spread(cols, spans, [])
 }
 
-interface Part {
-  readonly count: number
-  readonly style: Style
-}
-
 /** What is counted, behind a bar where there is room for one. */
-export function progressRow(cols: number, told: readonly Span[], parts: readonly Part[], all: number): Row {
+export function progressRow(cols: number, told: readonly Span[], parts: readonly Share[], all: number): Row {
   const room = cols - widthOfSpans(told) - 1
   return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], told)
 }
 
 /** How much is done, each part as wide as its share. */
-function progressBar(width: number, parts: readonly Part[], all: number): Span[] {
+function progressBar(width: number, parts: readonly Share[], all: number): Span[] {
   const spans: Span[] = []
   let done = 0
   let drawn = 0
@@ -133,9 +137,6 @@ function progressBar(width: number, parts: readonly Part[], all: number): Span[]
   const rest = { text: glyph('rest').repeat(Math.max(0, width - drawn)), style: { dim: true } }
   return drawn < width ? [...spans, rest] : spans
 }
-
-/** No text that is looked for is longer. */
-const longest = 200
 
 export class Prompt {
   readonly label: string
@@ -155,7 +156,7 @@ export class Prompt {
       this.text = this.text.replace(/.$/su, '')
     } else if (name === 'C-u') this.text = ''
     else if (name === 'C-w') this.text = this.text.trimEnd().replace(/(?<!\S)\S+$/, '')
-    else if (text !== null && this.text.length < longest) this.text += text
+    else if (text !== null && this.text.length < longestPrompt) this.text += text
     return 'typed'
   }
 }

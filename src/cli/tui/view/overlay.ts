@@ -6,6 +6,11 @@ import { fit, fitSpans, type Glyph, glyph, widthOfSpans } from './drawing.ts'
 import type { Keys } from './layout.ts'
 import { stepOf } from './list.ts'
 
+/** What an overlay leaves free above and below, and its own edges. */
+const reportMargin = 4
+
+const severityTones = { error: 'red', warning: 'yellow', ok: 'green' } as const
+
 /** A box of lines over the middle of a frame. */
 export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (readonly Span[])[]): Frame {
   const wide = Math.min(cols - 2, Math.max(...lines.map(widthOfSpans)) + 4)
@@ -46,9 +51,6 @@ export function helpLines(title: string, keys: Keys): Span[][] {
   ]
 }
 
-/** What an overlay leaves free above and below, and its own edges. */
-const margin = 4
-
 /** A box of lines over a frame, as long as may be: keys that move scroll it. */
 export class Report {
   readonly #lines: readonly (readonly Span[])[]
@@ -67,13 +69,11 @@ export class Report {
   }
 
   over(frame: Frame, size: Size): Frame {
-    this.#height = Math.max(1, size.rows - margin)
+    this.#height = Math.max(1, size.rows - reportMargin)
     this.#top = Math.max(0, Math.min(this.#top, this.#lines.length - this.#height))
     return overlay(frame, size, this.#lines.slice(this.#top, this.#top + this.#height))
   }
 }
-
-const tones = { error: 'red', warning: 'yellow', ok: 'green' } as const
 
 /** What the doctor found, its severities as they are told elsewhere, in lines of so many columns. */
 export function doctorLines(text: string, columns: number): Span[][] {
@@ -83,7 +83,7 @@ export function doctorLines(text: string, columns: number): Span[][] {
   return lines.map((line) => {
     const [word = ''] = /^(?:error|warning|ok)(?= )/.exec(line) ?? []
     if (word === '') return [{ text: line }]
-    const fg = tones[word as keyof typeof tones]
+    const fg = severityTones[word as keyof typeof severityTones]
     return [{ text: word, style: { fg, bold: true } }, { text: line.slice(word.length) }]
   })
 }

@@ -14,6 +14,7 @@ import { progressRow } from './layout.ts'
 import type { LogPane } from './log-pane.ts'
 
 const leastName = 12
+const mostNoteRows = 3
 
 export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const { summary, taskId } = state
@@ -82,13 +83,6 @@ export function logState(log: LogPane, reader: LogReader, isRunning: boolean): S
   return [{ text: isRunning ? ' following ' : ' end ', style: { dim: true } }]
 }
 
-const mostRows = 3
-
-function errorOf({ error, rollback }: TaskResult): string {
-  const told = error === null ? [] : [sanitizeLine(error)]
-  return [...told, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
-}
-
 /** What a host's result says beside its exit code; without a host, for whom the task waits. */
 export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: number, width: number): Span[][] {
   const result = results.get(hostId)
@@ -96,5 +90,10 @@ export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: numbe
   const isBad = result !== undefined && isFailure(result.status)
   const style = { fg: isBad ? 'red' : 'yellow', bold: true } as const
   const parts = lines.filter((line) => line !== '').flatMap((line) => partsOf(line, Math.max(1, width - 2)))
-  return parts.slice(0, mostRows).map((part) => [{ text: `  ${part}`, style }])
+  return parts.slice(0, mostNoteRows).map((part) => [{ text: `  ${part}`, style }])
+}
+
+function errorOf({ error, rollback }: TaskResult): string {
+  const told = error === null ? [] : [sanitizeLine(error)]
+  return [...told, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
 }
