@@ -4,6 +4,16 @@ import type { File } from '../core/protocol/http/files.ts'
 import { PartSize } from '../net/request.ts'
 import type { ClientFileService } from './services/files.ts'
 
+/** Bytes of one part of a stream: they stay in memory until they are on the server's disk. A multiple of what is sealed together. */
+export const partBytes = 8 * 1024 * 1024
+
+/** Bytes of one request, of a file that can be read again: each waits for the server's disk, and proxies bound what they pass on. */
+const longestRequest = 64 * 1024 * 1024
+
+/** Milliseconds for which a transfer without progress is retried, and between two tries. */
+export const patience = 300_000
+export const pause = 1_000
+
 /** Bytes of a source that can be read again until they have arrived. */
 export interface Part {
   readonly length: number
@@ -18,7 +28,7 @@ export interface Source {
   readonly parts: () => AsyncIterable<Part>
 }
 
-export interface UploadOptions {
+interface UploadOptions {
   /** What it is called here; undefined where it has no name. */
   readonly name?: string | undefined
   readonly isSecret: boolean
@@ -26,37 +36,6 @@ export interface UploadOptions {
   readonly sent: (bytes: number) => void
   /** The connection was lost, and the upload will go on. */
   readonly cut: (why: string) => void
-}
-
-/** Bytes of one part of a stream: they stay in memory until they are on the server's disk. A multiple of what is sealed together. */
-export const partBytes = 8 * 1024 * 1024
-
-/** Bytes of one request, of a file that can be read again: each waits for the server's disk, and proxies bound what they pass on. */
-const longestRequest = 64 * 1024 * 1024
-
-/** A stream in parts that can be sent again, so that a cut of the connection needs no second reading of it. */
-export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
-  const partOf = (content: Buffer, isLast: boolean): Part => ({
-    length: content.length,
-    isLast,
-    async *from(offset) {
-      yield content.subarray(offset)
-    },
-  })
-  let waiting: Uint8Array[] = []
-  let length = 0
-  for await (const piece of bytes) {
-    waiting.push(piece)
-    length += piece.length
-    // Later than its end, for only then is it known whether more comes.
-    while (length > partBytes) {
-      const all = Buffer.concat(waiting)
-      yield partOf(all.subarray(0, partBytes), false)
-      waiting = [all.subarray(partBytes)]
-      length = all.length - partBytes
-    }
-  }
-  yield partOf(Buffer.concat(waiting), true)
 }
 
 /**
@@ -101,7 +80,7 @@ export async function upload(
       if (offset < start)
         throw new RsmError('unavailable', 'the server has lost a part of the upload: start again')
       const until = Math.min(end, offset + size.bytes)
-      const body = some(from(offset - start), offset, until, sent)
+      const body = cutTo(from(offset - start), offset, until, sent)
       const query = { offset, ...(total === null && isLast && until === end && { end: true }) }
       const began = performance.now()
       try {
@@ -122,8 +101,8 @@ export async function upload(
   return file
 }
 
-/** As much of it as one request holds. */
-async function* some(
+/** Bytes of a part up to `to`: as many as one request holds. */
+async function* cutTo(
   bytes: AsyncIterable<Uint8Array>,
   from: number,
   to: number,
@@ -140,10 +119,31 @@ async function* some(
   }
 }
 
-/** Milliseconds for which a transfer that gets no further is tried again, as events are followed, and between two tries. */
-export const patience = 300_000
-export const pause = 1_000
-
 /** Whether the same may be tried again: the bytes may have come, in part or in full. */
 export const isPassing = (error: unknown): error is RsmError =>
   error instanceof RsmError && ['unreachable', 'unavailable', 'conflict', 'too_many'].includes(error.code)
+
+/** A stream in parts that can be sent again, so that a cut of the connection needs no second reading of it. */
+export async function* partsOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
+  const partOf = (content: Buffer, isLast: boolean): Part => ({
+    length: content.length,
+    isLast,
+    async *from(offset) {
+      yield content.subarray(offset)
+    },
+  })
+  let waiting: Uint8Array[] = []
+  let length = 0
+  for await (const piece of bytes) {
+    waiting.push(piece)
+    length += piece.length
+    // Later than its end, for only then is it known whether more comes.
+    while (length > partBytes) {
+      const all = Buffer.concat(waiting)
+      yield partOf(all.subarray(0, partBytes), false)
+      waiting = [all.subarray(partBytes)]
+      length = all.length - partBytes
+    }
+  }
+  yield partOf(Buffer.concat(waiting), true)
+}

@@ -1,10 +1,13 @@
 import { RsmError } from './errors.ts'
 
-/** A bare `HOST` or `HOST:PORT` is the likeliest slip; which scheme it has can't be guessed, for a password follows. */
-function urlHint(text: string): string {
-  return /^[\w.-]+(:\d+)?$/.test(text)
-    ? `write it as https://${text}, or http://${text} where it has no TLS`
-    : 'write it as http://HOST:18080 or https://HOST'
+const keyPattern = /^sha256\/\/(?<hash>[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/
+const certificatePattern = /^(?:sha-?256:)?(?<hash>[0-9a-f]{64})$/i
+
+/** What `--tls-fingerprint` takes (contract §9): the SHA-256 of a server's key or of its whole certificate. */
+export interface Pin {
+  readonly of: 'key' | 'certificate'
+  /** Base64 of a key's, 64 hex digits of a certificate's. */
+  readonly sha256: string
 }
 
 /** The URL as it is stored and compared: lower-case host, no slash at the end. */
@@ -26,6 +29,13 @@ export function normalUrl(text: string): string {
   return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, '')
 }
 
+/** A bare `HOST` or `HOST:PORT` is the likeliest slip; which scheme it has can't be guessed, for a password follows. */
+function urlHint(text: string): string {
+  return /^[\w.-]+(:\d+)?$/.test(text)
+    ? `write it as https://${text}, or http://${text} where it has no TLS`
+    : 'write it as http://HOST:18080 or https://HOST'
+}
+
 /**
  * Whether a host, as `--host` or a URL has it, is this machine itself whatever a name service says: what is sent there in
  * the clear never leaves it.
@@ -40,22 +50,12 @@ export function isInTheClear(url: string): boolean {
   return protocol === 'http:' && !isLoopback(hostname)
 }
 
-/** What `--tls-fingerprint` takes (contract §9): the SHA-256 of a server's key or of its whole certificate. */
-export interface Pin {
-  readonly of: 'key' | 'certificate'
-  /** Base64 of a key's, 64 hex digits of a certificate's. */
-  readonly sha256: string
-}
-
-const ofKey = /^sha256\/\/(?<hash>[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$/
-const ofCertificate = /^(?:sha-?256:)?(?<hash>[0-9a-f]{64})$/i
-
 /** Colons and case of a certificate's do not matter, nor its leading `sha256:`. Errors: `usage`. */
 export function readPin(text: string): Pin {
-  const key = ofKey.exec(text)?.groups?.['hash']
+  const key = keyPattern.exec(text)?.groups?.['hash']
   if (key !== undefined) return { of: 'key', sha256: key }
   const [, algorithm = '', rest = ''] = /^(sha-?256:)?(.*)$/is.exec(text) ?? []
-  const hex = ofCertificate.exec(algorithm + rest.replaceAll(':', ''))?.groups?.['hash']
+  const hex = certificatePattern.exec(algorithm + rest.replaceAll(':', ''))?.groups?.['hash']
   if (hex !== undefined) return { of: 'certificate', sha256: hex.toLowerCase() }
   throw new RsmError('usage', `not a SHA-256 fingerprint: ${text}`, {
     hint: 'rsm server start prints it as `fingerprint sha256//…`; sha256: and 64 hex digits is that of a certificate',

@@ -1,5 +1,5 @@
 /** Keys that are remembered; those whose allowance is whole again are forgotten beyond it. */
-const remembered = 10_000
+const mostAllowances = 10_000
 
 /** How often each of many may do a thing: so many times at once, and once more for every period that has passed. */
 export class Allowance {
@@ -31,7 +31,7 @@ export class Allowance {
   spend(key: string | number, count: number, now: number): number {
     const wholeAt = Math.max(this.#wholeAt.get(key) ?? now, now) + count * this.#period
     this.#wholeAt.set(key, wholeAt)
-    if (this.#wholeAt.size > remembered) this.#forget(now)
+    if (this.#wholeAt.size > mostAllowances) this.#forget(now)
     return Math.max(0, wholeAt - now - this.#burst * this.#period)
   }
 
@@ -43,7 +43,7 @@ export class Allowance {
 /** Milliseconds without an event after which the next one begins another burst. */
 const quiet = 5000
 /** Bursts at once that are told apart; an event beyond them begins none. */
-const most = 8
+const mostBursts = 8
 
 /** Finds the first event of a burst, so that a burst is reported once. */
 export class Burst {
@@ -54,18 +54,18 @@ export class Burst {
   begins(now: number, which = ''): boolean {
     for (const [each, at] of this.#heard) if (now - at > quiet) this.#heard.delete(each)
     const isFirst = !this.#heard.has(which)
-    if (isFirst && this.#heard.size >= most) return false
+    if (isFirst && this.#heard.size >= mostBursts) return false
     this.#heard.set(which, now)
     return isFirst
   }
 }
 
 /** A window, milliseconds, and the lines that one source may write in it. */
-const window = 60_000
+const lineWindow = 60_000
 const mostLines = 10
 /** Sources told apart in one window; those beyond share one budget. */
 const mostSources = 10_000
-const others = ''
+const sharedSource = ''
 
 /** Bounds what others can make us write into a log by sending the same fault again and again. */
 export class LineBudget {
@@ -78,11 +78,11 @@ export class LineBudget {
    * were left out since the last one that was written, else null.
    */
   take(source: string, now: number): number | null {
-    if (now - this.#opened >= window) {
+    if (now - this.#opened >= lineWindow) {
       this.#opened = now
       this.#spent.clear()
     }
-    const name = this.#spent.has(source) || this.#spent.size < mostSources ? source : others
+    const name = this.#spent.has(source) || this.#spent.size < mostSources ? source : sharedSource
     const spent = this.#spent.get(name) ?? 0
     if (spent >= mostLines) {
       this.#leftOut += 1

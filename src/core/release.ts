@@ -1,3 +1,10 @@
+/** Machines that there are builds for, by Node's name of their architecture. */
+export const architectures = ['x64', 'arm64'] as const
+export type Architecture = (typeof architectures)[number]
+
+/** Versions name directories. */
+export const versionPattern: RegExp = /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:[-+][0-9A-Za-z.+-]{1,64})?$/
+
 /** What a release's maker says of one executable, as its `.sig` holds it (contract §10). */
 export interface ReleaseSignature {
   readonly version: string
@@ -9,12 +16,27 @@ export interface ReleaseSignature {
   readonly signature: string
 }
 
+/** An executable of rsm that a server hands out. */
+export interface Build {
+  /** As `/dl` has it: `rsm-linux-x64`. */
+  readonly name: string
+  readonly arch: Architecture
+  /** Of the executable, 64 hex digits. */
+  readonly sha256: string
+  /** Bytes. */
+  readonly size: number
+}
+
+/** How a version stands to another; releases of one minor number, or of neighbouring ones, understand each other in full. */
+interface VersionComparison {
+  readonly isOlder: boolean
+  readonly isNewer: boolean
+  readonly isCompatible: boolean
+}
+
 /** What a release key signs; it begins unlike anything else that is signed by a key of Ed25519. */
 export const releaseText = ({ version, os, arch, sha256 }: Omit<ReleaseSignature, 'signature'>): string =>
   `rsm-release v1\n${version}\n${os}-${arch}\n${sha256}\n`
-
-/** Versions name directories. */
-export const versionPattern: RegExp = /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:[-+][0-9A-Za-z.+-]{1,64})?$/
 
 /** What a `.sig` holds, from its text or what was sent of it; null where it is none. */
 export function readReleaseSignature(given: unknown): ReleaseSignature | null {
@@ -34,21 +56,6 @@ export function readReleaseSignature(given: unknown): ReleaseSignature | null {
   return { version, os, arch: known, sha256, signature }
 }
 
-/** Machines that there are builds for, by Node's name of their architecture. */
-export const architectures = ['x64', 'arm64'] as const
-export type Architecture = (typeof architectures)[number]
-
-/** An executable of rsm that a server hands out. */
-export interface Build {
-  /** As `/dl` has it: `rsm-linux-x64`. */
-  readonly name: string
-  readonly arch: Architecture
-  /** Of the executable, 64 hex digits. */
-  readonly sha256: string
-  /** Bytes. */
-  readonly size: number
-}
-
 export const buildName = (arch: Architecture): string => `rsm-linux-${arch}`
 
 /** Which build a file is by its name, and whether it is compressed; null where the name is none. */
@@ -56,13 +63,6 @@ export function buildOf(file: string): { arch: Architecture; isXz: boolean } | n
   const [, word, xz] = /^rsm-linux-(\w+)(\.xz)?$/.exec(file) ?? []
   const arch = architectures.find((each) => each === word)
   return arch === undefined ? null : { arch, isXz: xz !== undefined }
-}
-
-/** How a version stands to another; releases of one minor number, or of neighbouring ones, understand each other in full. */
-interface VersionComparison {
-  readonly isOlder: boolean
-  readonly isNewer: boolean
-  readonly isCompatible: boolean
 }
 
 function numbers(version: string): [number, number, number] | null {

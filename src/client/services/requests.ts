@@ -22,6 +22,27 @@ import type {
 } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
 
+export interface ClientTerminalService extends TerminalService {
+  /** The asciicast of a session as it stands, from its beginning. `not_found` where there is none, or none any more. */
+  recording(sessionId: string): Promise<Readable>
+}
+
+/** Older servers do not send `token`. */
+export type Caller = User & Partial<Pick<Me, 'token'>>
+
+/** The caller's own session (contract §3). */
+export interface AuthService {
+  login(credentials: LoginRequest): Promise<LoginResult>
+  logout(): Promise<unknown>
+  me(): Promise<Caller>
+  /** All sessions and tokens of the caller end with it, this one too. `forbidden` where the current one is wrong. */
+  changePassword(input: PasswordChange): Promise<unknown>
+  /** A secret for an authenticator app; a code of it has to be confirmed. `conflict` where logins take codes already. */
+  createTotp(currentPassword: string): Promise<TotpCreated>
+  confirmTotp(code: string): Promise<TotpConfirmed>
+  removeTotp(code: string): Promise<unknown>
+}
+
 export function clustersOver(api: Api): ClusterService {
   return {
     list: (query) => api.page('/api/clusters', query),
@@ -117,11 +138,6 @@ export function webhooksOver(api: Api): WebhookService {
   }
 }
 
-export interface ClientTerminalService extends TerminalService {
-  /** The asciicast of a session as it stands, from its beginning. `not_found` where there is none, or none any more. */
-  recording(sessionId: string): Promise<Readable>
-}
-
 export function terminalsOver(api: Api): ClientTerminalService {
   const path = (sessionId: string) => `/api/terminals/${encodeURIComponent(sessionId)}`
   return {
@@ -132,22 +148,6 @@ export function terminalsOver(api: Api): ClientTerminalService {
     remove: (sessionId) => api.call('DELETE', path(sessionId)),
     recording: (sessionId) => api.download(`${path(sessionId)}/recording`, '*/*'),
   }
-}
-
-/** Older servers do not send `token`. */
-export type Caller = User & Partial<Pick<Me, 'token'>>
-
-/** The caller's own session (contract §3). */
-export interface AuthService {
-  login(credentials: LoginRequest): Promise<LoginResult>
-  logout(): Promise<unknown>
-  me(): Promise<Caller>
-  /** All sessions and tokens of the caller end with it, this one too. `forbidden` where the present one is wrong. */
-  changePassword(input: PasswordChange): Promise<unknown>
-  /** A secret for an authenticator app; a code of it has to be confirmed. `conflict` where logins take codes already. */
-  createTotp(currentPassword: string): Promise<TotpCreated>
-  confirmTotp(code: string): Promise<TotpConfirmed>
-  removeTotp(code: string): Promise<unknown>
 }
 
 export function authOver(api: Api): AuthService {

@@ -4,11 +4,6 @@ import type { TaskCreate, TaskRetry } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
 
-/** With a key, an execution whose answer was lost is asked again: it starts once (contract §4). */
-function keyed(key: string | undefined) {
-  return key === undefined ? {} : { headers: { 'idempotency-key': key }, repeatable: true }
-}
-
 /** An abort of `signal` gives up the wait for the answer; the task may have started, or been cancelled. */
 export interface ClientTaskService extends TaskService {
   get(taskId: string, query?: PageQuery, signal?: AbortSignal): ReturnType<TaskService['get']>
@@ -42,6 +37,11 @@ export function tasksOver(api: Api): ClientTaskService {
     files: (taskId, query) => api.page(`${path(taskId)}/files`, query),
     logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query, has: ['entries'] }),
   }
+}
+
+/** With a key, an execution whose answer was lost is asked again: it starts once (contract §4). */
+function keyed(key: string | undefined) {
+  return key === undefined ? {} : { headers: { 'idempotency-key': key }, repeatable: true }
 }
 
 /** A key that no other request has. From the kernel where it gives one: loading node:crypto takes a tenth of a start. */

@@ -21,68 +21,11 @@ import {
 import { span } from './words.ts'
 
 /** Percent at which a disk counts as full. */
-const full = 98
+const fullDisk = 98
 /** Reports that may be missing before they are missed. */
 const missingReports = 3
 
-/** What shows who takes it; a path that would need quoting is not put into a command. */
-function commandOn({ name }: Measure): string {
-  if (name === 'cpu') return 'ps aux --sort=-%cpu | head'
-  if (name === 'memory') return 'ps aux --sort=-rss | head'
-  const mount = name.slice(name.indexOf(' ') + 1)
-  const path = /^\/[\w./-]*$/.test(mount) ? mount : '/'
-  if (name.startsWith('inodes ')) return `du --inodes -x -d2 ${path} | sort -n | tail`
-  return `du -xh -d2 ${path} | sort -h | tail`
-}
-
-function findingOf(measure: Measure, mayRun: boolean): Finding {
-  const { name, percent } = measure
-  const isDisk = name !== 'cpu' && name !== 'memory'
-  const code = isDisk ? 'disk' : name === 'cpu' ? 'cpu' : 'memory'
-  const severity = isDisk && percent >= full ? 'error' : 'warning'
-  const state = name.startsWith('disk ') ? 'full' : 'in use'
-  const message = `${name} ${Math.floor(percent)} % ${state}`
-  const command = commandOn(measure)
-  const advice = mayRun ? `\`rsm exec -w HOST -- '${command}'\`` : `on HOST: \`${command}\``
-  return finding(code, severity, message, advice, `${name} nearly all ${state}`)
-}
-
-/**
- * Seconds without a report, as far as that is known: a server forgets the reports of before its start, and an older one
- * does not say when that was.
- */
-function secondsUnreported({ host, now, server }: HostFacts): number | null {
-  const since = (at: string) => Math.max(0, (now - Date.parse(at)) / 1000)
-  if (host.metrics !== null) return since(host.metrics.timestamp)
-  if (host.agent === null || server?.startedAt === undefined) return null
-  return Math.min(since(host.agent.registeredAt), since(server.startedAt))
-}
-
-/** Cpu, memory and disks, by the last report; of a silent host there is nothing to tell. */
-function lookAtLoad(facts: HostFacts): Look {
-  const { host, server } = facts
-  const { metrics, agent } = host
-  if (agent === null || !isHeard(facts)) return null
-  const interval = server?.metricsInterval
-  const age = secondsUnreported(facts)
-  if (interval !== undefined && age !== null && age > missingReports * interval + 10)
-    return [
-      finding(
-        'metrics',
-        'note',
-        `no report of cpu, memory and disks for ${span(age)}`,
-        'on HOST: the log of the agent says why (`journalctl -u rsm-agent`)',
-        'no report of cpu, memory and disks',
-      ),
-    ]
-  if (metrics === null) return null
-  const high = highMeasures(metrics, { status: host.status, reason: host.statusReason })
-  if (high.length === 0) return 'cpu, memory and disks have room'
-  const mayRun = agent.connected || (agent.onDemand === true && agent.linkFault === null && !isLate(facts))
-  return high.map((measure) => findingOf(measure, mayRun))
-}
-
-/** What is the matter with a host, and what was looked at and is well. */
+/** Faults of a host, and what was looked at and is well. */
 export interface Examination {
   /** Worst first. */
   readonly findings: readonly Finding[]
@@ -109,15 +52,6 @@ const settingLooks: readonly ((facts: HostFacts) => Look)[] = [
   lookAtTerminals,
 ]
 
-/** Drops notes: they explain no fault. */
-const complaintsOf = (look: Look): Look =>
-  typeof look === 'string' || look === null ? null : look.filter(({ severity }) => severity !== 'note')
-
-export function gather(looked: readonly Look[]): Examination {
-  const findings = looked.flatMap((look) => (look === null || typeof look === 'string' ? [] : look))
-  return { findings: worstFirst(findings), well: looked.filter((look) => typeof look === 'string') }
-}
-
 /** What servers before this release do not tell of an agent is as what an agent has not said. */
 const unsaid = {
   reachable: false,
@@ -126,11 +60,6 @@ const unsaid = {
   linkFault: null,
   statusReason: null,
   clockOffsetSeconds: null,
-}
-
-function withUnsaid(facts: HostFacts): HostFacts {
-  const { host } = facts
-  return { ...facts, host: { ...host, agent: host.agent && { ...unsaid, ...host.agent } } }
 }
 
 /**
@@ -149,4 +78,75 @@ export function examineHost(given: HostFacts): Examination {
   // A reason that this release does not know is a newer server's.
   const other = finding('status', 'warning', statusReason ?? `it is ${status}`, '`rsm hosts show HOST`')
   return { findings: worstFirst([other, ...found.findings]), well: found.well }
+}
+
+function withUnsaid(facts: HostFacts): HostFacts {
+  const { host } = facts
+  return { ...facts, host: { ...host, agent: host.agent && { ...unsaid, ...host.agent } } }
+}
+
+/** Drops notes: they explain no fault. */
+const complaintsOf = (look: Look): Look =>
+  typeof look === 'string' || look === null ? null : look.filter(({ severity }) => severity !== 'note')
+
+export function gather(looked: readonly Look[]): Examination {
+  const findings = looked.flatMap((look) => (look === null || typeof look === 'string' ? [] : look))
+  return { findings: worstFirst(findings), well: looked.filter((look) => typeof look === 'string') }
+}
+
+/** Cpu, memory and disks, by the last report; of a silent host there is nothing to tell. */
+function lookAtLoad(facts: HostFacts): Look {
+  const { host, server } = facts
+  const { metrics, agent } = host
+  if (agent === null || !isHeard(facts)) return null
+  const interval = server?.metricsInterval
+  const age = secondsUnreported(facts)
+  if (interval !== undefined && age !== null && age > missingReports * interval + 10)
+    return [
+      finding(
+        'metrics',
+        'note',
+        `no report of cpu, memory and disks for ${span(age)}`,
+        'on HOST: the log of the agent says why (`journalctl -u rsm-agent`)',
+        'no report of cpu, memory and disks',
+      ),
+    ]
+  if (metrics === null) return null
+  const high = highMeasures(metrics, { status: host.status, reason: host.statusReason })
+  if (high.length === 0) return 'cpu, memory and disks have room'
+  const mayRun = agent.connected || (agent.onDemand === true && agent.linkFault === null && !isLate(facts))
+  return high.map((measure) => findingOf(measure, mayRun))
+}
+
+/**
+ * Seconds without a report, as far as that is known: a server forgets the reports of before its start, and an older one
+ * does not say when that was.
+ */
+function secondsUnreported({ host, now, server }: HostFacts): number | null {
+  const since = (at: string) => Math.max(0, (now - Date.parse(at)) / 1000)
+  if (host.metrics !== null) return since(host.metrics.timestamp)
+  if (host.agent === null || server?.startedAt === undefined) return null
+  return Math.min(since(host.agent.registeredAt), since(server.startedAt))
+}
+
+function findingOf(measure: Measure, mayRun: boolean): Finding {
+  const { name, percent } = measure
+  const isDisk = name !== 'cpu' && name !== 'memory'
+  const code = isDisk ? 'disk' : name === 'cpu' ? 'cpu' : 'memory'
+  const severity = isDisk && percent >= fullDisk ? 'error' : 'warning'
+  const state = name.startsWith('disk ') ? 'full' : 'in use'
+  const message = `${name} ${Math.floor(percent)} % ${state}`
+  const command = commandOn(measure)
+  const advice = mayRun ? `\`rsm exec -w HOST -- '${command}'\`` : `on HOST: \`${command}\``
+  return finding(code, severity, message, advice, `${name} nearly all ${state}`)
+}
+
+/** What shows who takes it; a path that would need quoting is not put into a command. */
+function commandOn({ name }: Measure): string {
+  if (name === 'cpu') return 'ps aux --sort=-%cpu | head'
+  if (name === 'memory') return 'ps aux --sort=-rss | head'
+  const mount = name.slice(name.indexOf(' ') + 1)
+  const path = /^\/[\w./-]*$/.test(mount) ? mount : '/'
+  if (name.startsWith('inodes ')) return `du --inodes -x -d2 ${path} | sort -n | tail`
+  return `du -xh -d2 ${path} | sort -h | tail`
 }

@@ -1,6 +1,9 @@
 import type { Host } from '../protocol/http/hosts.ts'
 import type { ServerInfo } from '../protocol/http/server.ts'
 
+/** Intervals after which a late heartbeat is reported, before the host is OFFLINE. */
+const lateFactor = 1.5
+
 /** error: no script can run there; warning: something is wrong; note: a property of the host that one should know. */
 export const severities = ['error', 'warning', 'note'] as const
 export type Severity = (typeof severities)[number]
@@ -69,6 +72,27 @@ export interface Finding {
 /** What a look at one thing comes to: what is wrong with it, a few words where it is well, null where it can't be told. */
 export type Look = readonly Finding[] | string | null
 
+/** All that is looked at to say what is the matter with a host. */
+export interface HostFacts {
+  readonly host: Host
+  /** Where its server is, as the one who asks knows it. */
+  readonly url: string
+  /** Null where the server is too old to say. */
+  readonly server: ServerInfo | null
+  /** Milliseconds since 1970 by the server's clock. */
+  readonly now: number
+  /** Running tasks that this host takes part in and has not begun; null where nobody counted. */
+  readonly waiting: number | null
+}
+
+/** Hosts of which the same was found. */
+interface FoldedFinding {
+  readonly finding: Finding
+  readonly hostnames: readonly string[]
+  /** With figures where all have the same, else without. */
+  readonly message: string
+}
+
 export function finding(
   code: FindingCode,
   severity: Severity,
@@ -99,26 +123,10 @@ export function complains(findings: readonly Pick<Finding, 'severity'>[]): boole
   return findings.some(({ severity }) => severity !== 'note')
 }
 
-/** All that is looked at to say what is the matter with a host. */
-export interface HostFacts {
-  readonly host: Host
-  /** Where its server is, as the one who asks knows it. */
-  readonly url: string
-  /** Null where the server is too old to say. */
-  readonly server: ServerInfo | null
-  /** Milliseconds since 1970 by the server's clock. */
-  readonly now: number
-  /** Running tasks that this host takes part in and has not begun; null where nobody counted. */
-  readonly waiting: number | null
-}
-
 /** Whether its agent is heard; what is known of it else is from when it last was. */
 export function isHeard({ host }: HostFacts): boolean {
   return host.agent !== null && host.status !== 'OFFLINE'
 }
-
-/** A heartbeat that is so many intervals late is worth a word before the host is OFFLINE. */
-const lateFactor = 1.5
 
 /** Whether a heartbeat of a host that is still counted as heard is overdue; false where the server tells no interval. */
 export function isLate(facts: HostFacts): boolean {
@@ -131,14 +139,6 @@ export function isLate(facts: HostFacts): boolean {
 export function secondsSilent({ host, now }: HostFacts): number | null {
   const at = host.agent?.lastHeartbeatAt
   return at === null || at === undefined ? null : Math.max(0, (now - Date.parse(at)) / 1000)
-}
-
-/** Hosts of which the same was found. */
-interface FoldedFinding {
-  readonly finding: Finding
-  readonly hostnames: readonly string[]
-  /** With figures where all have the same, else without. */
-  readonly message: string
 }
 
 /** Findings with the same words and the same advice together: the worst first, then those of the most hosts. */

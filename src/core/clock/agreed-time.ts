@@ -35,16 +35,30 @@ export interface AgreedTime {
   readonly behind: readonly Behind[]
 }
 
+/** A step of the server's clock that has been neither agreed nor confirmed: what it would remove waits. */
+export interface ClockDoubt {
+  /** Seconds by which the clock is ahead of what was agreed; negative: behind. */
+  readonly aheadSeconds: number
+  /** Seconds of running after which it is agreed. */
+  readonly agreesInSeconds: number
+}
+
 /** What a wall clock may be ahead without being doubted. */
 const believed = 3600_000
 /** Wall and boot time that differ by less than this go on side by side. */
 const tolerance = 60_000
-/** So much running side by side makes what the wall clock shows agreed. */
+/** Milliseconds of running side by side after which the wall clock is agreed. */
 export const agreedAfter = 24 * 3600_000
 /** A look is written down at least so often: of one that a crash cut off no more is unknown. */
 export const writtenEvery = 10 * 60_000
-/** More of either are told together: then the older ones wait as long as the younger. */
-const most = 16
+/** Steps and times behind that are kept apart; older ones beyond are joined, and wait as long as the younger. */
+const mostKept = 16
+
+const spans = [
+  [86_400, 'day'],
+  [3600, 'hour'],
+  [60, 'minute'],
+] as const
 
 const within = (milliseconds: number, limit: number) => Math.abs(milliseconds) < limit
 
@@ -132,7 +146,7 @@ function withStep(steps: readonly Step[], by: number): Step[] {
   const left = by + (steps[against]?.by ?? 0)
   const all = within(left, tolerance) ? rest : [...rest, { by: left, ran: 0 }]
   const [first, second, ...others] = all
-  if (all.length <= most || !first || !second) return all
+  if (all.length <= mostKept || !first || !second) return all
   return [{ by: first.by + second.by, ran: Math.min(first.ran, second.ran) }, ...others]
 }
 
@@ -156,37 +170,23 @@ function behindBy(
     isOver: false,
   }
   const [first, second, ...others] = past
-  if (past.length < most || !first || !second) return [...past, now]
+  if (past.length < mostKept || !first || !second) return [...past, now]
   const from = Math.min(first.from, second.from)
   const to = Math.max(first.to, second.to)
   return [{ from, to, by: Math.max(first.by, second.by), isOver: true }, ...others, now]
 }
 
-/** A step of the server's clock that has been neither agreed nor confirmed: what it would remove waits. */
-export interface ClockDoubt {
-  /** Seconds by which the clock is ahead of what was agreed; negative: behind. */
-  readonly aheadSeconds: number
-  /** Seconds of running after which it is agreed. */
-  readonly agreesInSeconds: number
-}
-
-const spans = [
-  [86_400, 'day'],
-  [3600, 'hour'],
-  [60, 'minute'],
-] as const
-
-function span(seconds: number): string {
-  const [size, unit] = spans.find(([size]) => seconds >= size) ?? spans[2]
-  const count = Math.round(seconds / size)
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
-}
-
-/** What people are told of it: in the log, the audit log and the status. */
+/** The doubt in a sentence for people: in the log, the audit log and the status. */
 export function doubtSentence({ aheadSeconds, agreesInSeconds }: ClockDoubt): string {
   const how = `${span(Math.abs(aheadSeconds))} ${aheadSeconds > 0 ? 'ahead of' : 'behind'}`
   return (
     `the clock is ${how} what it should show: what would be removed as too old waits, ` +
     `until the clock has gone on like this for ${span(agreesInSeconds)} of running, or \`rsm server confirm-clock\` says that it is right`
   )
+}
+
+function span(seconds: number): string {
+  const [size, unit] = spans.find(([size]) => seconds >= size) ?? spans[2]
+  const count = Math.round(seconds / size)
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }

@@ -12,6 +12,12 @@ export interface Join {
   readonly fingerprint?: string
 }
 
+/** What the server hands out: nothing where it speaks no TLS beyond loopback. */
+interface HandedOut {
+  readonly builds: readonly Build[]
+  readonly scriptSha256: string
+}
+
 const prefix = 'rsm-join:'
 const version = 1
 const enrollmentToken = /^rsm_enr_[\w-]{43}$/
@@ -23,9 +29,28 @@ export function joinString({ url, token, fingerprint }: Join): string {
   return prefix + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
 
-const wrong = (what: string, hint: string) => new RsmError('usage', what, { hint })
-const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAgain}`)
-const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it again, or ${askAgain}`)
+/** What `joinString` made. Errors: `usage`, which says whether it was cut, altered, or is of another version. */
+export function readJoin(text: string): Join {
+  const trimmed = text.trim()
+  if (trimmed === '')
+    throw wrong('there is no join string', 'it begins with rsm-join:; rsm hosts join prints one')
+  if (!trimmed.startsWith(prefix))
+    throw wrong('not a join string: one begins with rsm-join:', 'rsm hosts join prints one')
+  const { v, url, token, fingerprint, ...more } = decoded(trimmed.slice(prefix.length))
+  if (typeof v === 'number' && v !== version)
+    throw wrong(
+      `the join string is of version ${v}, and this rsm knows only ${version}`,
+      'install the rsm that the server has: its /install.sh does',
+    )
+  const [unknown] = Object.keys(more)
+  if (v !== version || unknown !== undefined) throw altered(`its ${unknown ?? 'version'} is unknown`)
+  if (typeof token !== 'string' || !enrollmentToken.test(token)) throw altered('invalid token')
+  if (typeof url !== 'string') throw altered('it has no url')
+  const join = { url: field('url', () => normalUrl(url)), token }
+  if (fingerprint === undefined) return join
+  if (typeof fingerprint !== 'string') throw altered('invalid fingerprint')
+  return { ...join, fingerprint: field('fingerprint', () => showPin(readPin(fingerprint))) }
+}
 
 function decoded(text: string): Record<string, unknown> {
   const strange = /[^\w-]/.exec(text)?.[0]
@@ -53,36 +78,18 @@ function field<T>(name: string, read: () => T): T {
   }
 }
 
-/** What `joinString` made. Errors: `usage`, which says whether it was cut, altered, or is of another version. */
-export function readJoin(text: string): Join {
-  const trimmed = text.trim()
-  if (trimmed === '')
-    throw wrong('there is no join string', 'it begins with rsm-join:; rsm hosts join prints one')
-  if (!trimmed.startsWith(prefix))
-    throw wrong('not a join string: one begins with rsm-join:', 'rsm hosts join prints one')
-  const { v, url, token, fingerprint, ...more } = decoded(trimmed.slice(prefix.length))
-  if (typeof v === 'number' && v !== version)
-    throw wrong(
-      `the join string is of version ${v}, and this rsm knows only ${version}`,
-      'install the rsm that the server has: its /install.sh does',
-    )
-  const [unknown] = Object.keys(more)
-  if (v !== version || unknown !== undefined) throw altered(`its ${unknown ?? 'version'} is unknown`)
-  if (typeof token !== 'string' || !enrollmentToken.test(token)) throw altered('invalid token')
-  if (typeof url !== 'string') throw altered('it has no url')
-  const join = { url: field('url', () => normalUrl(url)), token }
-  if (fingerprint === undefined) return join
-  if (typeof fingerprint !== 'string') throw altered('invalid fingerprint')
-  return { ...join, fingerprint: field('fingerprint', () => showPin(readPin(fingerprint))) }
-}
+const wrong = (what: string, hint: string) => new RsmError('usage', what, { hint })
+const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAgain}`)
+const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it again, or ${askAgain}`)
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-
-/** Runs the agent on a host that has rsm. The leading blank keeps the token out of the shell's history. */
-export function runLine({ url, token, fingerprint }: Join): string {
-  const word = /^[\w./:@%+-]+$/.test(url) ? url : quoted(url)
-  const pin = fingerprint === undefined ? '' : ` --tls-fingerprint ${fingerprint}`
-  return ` RSM_AGENT_ENROLL_TOKEN=${token} rsm agent run --url ${word}${pin}`
+/** What to paste on the host; null where nothing that came from this server could be trusted. */
+export function joinLine(join: Join, handedOut: HandedOut | null): string | null {
+  const { url, fingerprint } = join
+  if (handedOut === null || isInTheClear(url)) return null
+  // curl and wget know no pin of a whole certificate.
+  const canPin = fingerprint === undefined || readPin(fingerprint).of === 'key'
+  if (handedOut.builds.length === 0 || !canPin) return runLine(join)
+  return installLine(join, handedOut.builds, handedOut.scriptSha256)
 }
 
 /**
@@ -103,18 +110,11 @@ function installLine(join: Join, builds: readonly Build[], scriptSha256: string)
   )
 }
 
-/** What the server hands out: nothing where it speaks no TLS beyond loopback. */
-interface HandedOut {
-  readonly builds: readonly Build[]
-  readonly scriptSha256: string
-}
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What to paste on the host; null where nothing that came from this server could be trusted. */
-export function joinLine(join: Join, handedOut: HandedOut | null): string | null {
-  const { url, fingerprint } = join
-  if (handedOut === null || isInTheClear(url)) return null
-  // curl and wget know no pin of a whole certificate.
-  const canPin = fingerprint === undefined || readPin(fingerprint).of === 'key'
-  if (handedOut.builds.length === 0 || !canPin) return runLine(join)
-  return installLine(join, handedOut.builds, handedOut.scriptSha256)
+/** Runs the agent on a host that has rsm. The leading blank keeps the token out of the shell's history. */
+export function runLine({ url, token, fingerprint }: Join): string {
+  const word = /^[\w./:@%+-]+$/.test(url) ? url : quoted(url)
+  const pin = fingerprint === undefined ? '' : ` --tls-fingerprint ${fingerprint}`
+  return ` RSM_AGENT_ENROLL_TOKEN=${token} rsm agent run --url ${word}${pin}`
 }

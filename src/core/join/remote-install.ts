@@ -1,3 +1,18 @@
+const noSudo = 'rsm: there is no sudo on this host: log in as root, with --ssh-user root'
+
+/** How the installer becomes root: not at all, by a sudo that asks nothing, or by one that reads a password from stdin. */
+export type Sudo = 'none' | 'silent' | 'password'
+
+export interface Remote {
+  readonly sudo: Sudo
+  /** Begins each line that the installer says to us: logins may print lines of their own. Hex digits. */
+  readonly mark: string
+  /** Bytes of the script, which comes on stdin. */
+  readonly scriptSize: number
+  /** What stands behind the script's own options, each as a shell takes it for one word: `rsm agent install - …`. */
+  readonly words: readonly string[]
+}
+
 /** What a host is in rsm once its agent is linked. */
 export interface Joined {
   readonly hostId: number
@@ -20,13 +35,25 @@ export interface SaidFailure {
   readonly hint: string | null
 }
 
-function changesOf(said: unknown): string[] {
-  if (!Array.isArray(said)) return []
-  const changes = said as readonly ({ what?: unknown; state?: unknown } | null)[]
-  return changes.flatMap((change) =>
-    typeof change?.what === 'string' && change.state !== 'done' ? [change.what] : [],
-  )
+/**
+ * The command for the login shell of a host, whichever that is: single quotes with neither quotes, backslashes nor line breaks in
+ * them are read alike by sh, fish and csh. Secrets and the script come on stdin, behind a line with the mark; what stands before it
+ * is a password that sudo did not ask for.
+ */
+export function remoteLine({ sudo, mark, scriptSize, words }: Remote): string {
+  const program = `echo ${mark} shell; while read -r l && [ "$l" != ${mark} ]; do :; done; eval "$(head -c ${scriptSize})"`
+  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${mark} ${words.join(' ')}`
+  if (sudo === 'none') return `exec ${installer}`
+  const become = sudo === 'silent' ? 'sudo -n' : 'sudo -S -p ""'
+  const launch =
+    '[ "$(id -u)" = 0 ] && exec "$@"; ' +
+    `command -v sudo >/dev/null || { echo "${noSudo}" >&2; exit 1; }; ` +
+    // Its own words are read by us.
+    `exec env LC_ALL=C ${become} "$@"`
+  return `exec sh -c ${quoted(launch)} rsm ${installer}`
 }
+
+const quoted = (text: string) => `'${text}'`
 
 /** Null where it names no agent. A host can say anything: the texts are as it has said them. */
 export function readInstalled(text: string): Installed | null {
@@ -47,6 +74,14 @@ export function readInstalled(text: string): Installed | null {
   }
 }
 
+function changesOf(said: unknown): string[] {
+  if (!Array.isArray(said)) return []
+  const changes = said as readonly ({ what?: unknown; state?: unknown } | null)[]
+  return changes.flatMap((change) =>
+    typeof change?.what === 'string' && change.state !== 'done' ? [change.what] : [],
+  )
+}
+
 /** Null where the line is none. A host can say anything: the texts are as it has said them. */
 export function readFailure(line: string): SaidFailure | null {
   if (!line.startsWith('{"error":')) return null
@@ -61,39 +96,4 @@ export function readFailure(line: string): SaidFailure | null {
   } catch {
     return null
   }
-}
-
-/** How the installer becomes root: not at all, by a sudo that asks nothing, or by one that reads a password from stdin. */
-export type Sudo = 'none' | 'silent' | 'password'
-
-export interface Remote {
-  readonly sudo: Sudo
-  /** Begins each line that the installer says to us: logins may print lines of their own. Hex digits. */
-  readonly mark: string
-  /** Bytes of the script, which comes on stdin. */
-  readonly scriptSize: number
-  /** What stands behind the script's own options, each as a shell takes it for one word: `rsm agent install - …`. */
-  readonly words: readonly string[]
-}
-
-const quoted = (text: string) => `'${text}'`
-
-const noSudo = 'rsm: there is no sudo on this host: log in as root, with --ssh-user root'
-
-/**
- * The command for the login shell of a host, whichever that is: single quotes with neither quotes, backslashes nor line breaks in
- * them are read alike by sh, fish and csh. Secrets and the script come on stdin, behind a line with the mark; what stands before it
- * is a password that sudo did not ask for.
- */
-export function remoteLine({ sudo, mark, scriptSize, words }: Remote): string {
-  const program = `echo ${mark} shell; while read -r l && [ "$l" != ${mark} ]; do :; done; eval "$(head -c ${scriptSize})"`
-  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${mark} ${words.join(' ')}`
-  if (sudo === 'none') return `exec ${installer}`
-  const become = sudo === 'silent' ? 'sudo -n' : 'sudo -S -p ""'
-  const launch =
-    '[ "$(id -u)" = 0 ] && exec "$@"; ' +
-    `command -v sudo >/dev/null || { echo "${noSudo}" >&2; exit 1; }; ` +
-    // Its own words are read by us.
-    `exec env LC_ALL=C ${become} "$@"`
-  return `exec sh -c ${quoted(launch)} rsm ${installer}`
 }

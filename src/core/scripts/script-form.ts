@@ -6,6 +6,9 @@ export type ScriptType = (typeof scriptTypes)[number]
 /** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
 export const maxScriptBytes = 1024 * 1024
 
+/** Characters of `firstLine`. */
+const longestFirstLine = 80
+
 /** What a script's file may be called: never a path. */
 export const scriptFileName = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/
 
@@ -155,10 +158,8 @@ export function scriptFaults(type: ScriptType, content: string): string[] {
   return faults
 }
 
-const longest = 80
-
 /** What tells a script without a name from others in a list: its first line that is no comment; null where there is none. */
-export function firstLine(script: string, most = longest): string | null {
+export function firstLine(script: string, most = longestFirstLine): string | null {
   for (const line of script.split('\n', 200)) {
     const text = line.replaceAll(/\p{Cc}+/gu, ' ').trim()
     if (text !== '' && !text.startsWith('#')) return shortened(text, most)

@@ -7,12 +7,10 @@ export type TerminalStatus = (typeof terminalStatuses)[number]
 /** Characters of a session's command that its record shows: a list of 500 whole scripts would be 100 MB. */
 export const longestCommandShown = 1024
 
-export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
+/** For a recording without a size that a screen can have. */
+const fallbackSize = { cols: 80, rows: 24 }
 
-/** What HKDF-SHA256 is told beside the shared secret of both X25519 keys, so that a key is for this session and these two. */
-export function inputKeyInfo(sessionId: string, serverKey: string, agentKey: string): string {
-  return `rsm typed input 1\0${sessionId}\0${serverKey}\0${agentKey}`
-}
+export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
 
 /**
  * How much of whose input a session has taken (contract §7): `count` characters of the row of input that is called `by`.
@@ -21,6 +19,11 @@ export function inputKeyInfo(sessionId: string, serverKey: string, agentKey: str
 export interface TypedCount {
   readonly by: string | null
   readonly count: number
+}
+
+/** What HKDF-SHA256 is told beside the shared secret of both X25519 keys, so that a key is for this session and these two. */
+export function inputKeyInfo(sessionId: string, serverKey: string, agentKey: string): string {
+  return `rsm typed input 1\0${sessionId}\0${serverKey}\0${agentKey}`
 }
 
 export function isSameCount(a: TypedCount, b: TypedCount): boolean {
@@ -66,12 +69,9 @@ export function markedText<T extends TypedInput>(type: T, payload: Payloads[T], 
   return `${type}\0${payload.sessionId}\0${counter}${place}\0${what}`
 }
 
-/** For a recording without a size that a screen can have. */
-const fallback = { cols: 80, rows: 24 }
-
 /** The size that a recording tells, which may be anyone's file: brought to one that a screen can have. */
 export function recordingSize(cols: unknown, rows: unknown): { cols: number; rows: number } {
   const isSize = (count: unknown): count is number => Number.isInteger(count) && Number(count) >= 1
-  if (!isSize(cols) || !isSize(rows)) return fallback
+  if (!isSize(cols) || !isSize(rows)) return fallbackSize
   return { cols: Math.min(cols, largestScreen), rows: Math.min(rows, largestScreen) }
 }

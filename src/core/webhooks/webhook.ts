@@ -35,6 +35,18 @@ const secretPrefix = 'whsec_'
 const shortestSecret = 24
 const longestSecret = 64
 
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** Milliseconds from one try to the next; after these, an hour each (contract §16). */
+const retryPauses = [5 * second, 30 * second, 2 * minute, 10 * minute]
+/** Milliseconds from its event after which a delivery is no longer tried. */
+const triedFor = 24 * hour
+
+/** No clock that went on as it should has put a try off for so long, in milliseconds. */
+const putOffFor = hour + minute
+
 /** What is wrong with the secret of a webhook, or null. */
 export function secretFault(secret: string): string | null {
   const shape = `takes ${secretPrefix} and the base64 of ${shortestSecret} to ${longestSecret} bytes`
@@ -48,24 +60,12 @@ export function secretFault(secret: string): string | null {
   return bytes < shortestSecret || bytes > longestSecret ? shape : null
 }
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-
-/** Milliseconds from one try to the next; after these, an hour each (contract §16). */
-const pauses = [5 * second, 30 * second, 2 * minute, 10 * minute]
-/** Milliseconds from its event after which a delivery is not tried any more. */
-const triedFor = 24 * hour
-
-/** No clock that went on as it should has put a try off for so long, in milliseconds. */
-const putOffFor = hour + minute
-
 /** Whether the time of a delivery is over, whose event is `age` milliseconds old. */
 export const isTimeOver = (age: number): boolean => age >= triedFor
 
 /** Milliseconds until a delivery is tried again that has failed `tries` times and whose event is `age` old; null: never. */
 export function nextTry(tries: number, age: number): number | null {
-  const pause = pauses[tries - 1] ?? hour
+  const pause = retryPauses[tries - 1] ?? hour
   return isTimeOver(age + pause) ? null : pause
 }
 

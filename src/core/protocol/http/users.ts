@@ -2,26 +2,6 @@ import { rights, roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
-export const TotpCreate = Closed(
-  { currentPassword: Type.String({ minLength: 1, maxLength: 1024 }) },
-  { examples: [{ currentPassword: 'correct horse battery' }] },
-)
-export type TotpCreate = Static<typeof TotpCreate>
-
-/** What an authenticator app takes: the secret as base32, or the URI as a QR code. Shown this once. */
-export const TotpCreated = Type.Object({ secret: Type.String(), uri: Type.String() })
-export type TotpCreated = Static<typeof TotpCreated>
-
-/** Six digits of the app; or a recovery code, where logins take codes already. */
-const Code = Type.String({ minLength: 6, maxLength: 32 })
-
-export const TotpConfirm = Closed({ code: Code }, { examples: [{ code: '492039' }] })
-export type TotpConfirm = Static<typeof TotpConfirm>
-
-/** Each stands in for a code once; shown only once. */
-export const TotpConfirmed = Type.Object({ recoveryCodes: Type.Array(Type.String()) })
-export type TotpConfirmed = Static<typeof TotpConfirmed>
-
 export const Role = Type.Enum([...roles])
 const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })
 const Email = Type.String({
@@ -37,6 +17,9 @@ const Username = Type.String({
   description: 'made of letters, digits and . _ @ -',
   format: 'not-blank',
 })
+
+/** Six digits of the app; or a recovery code, where logins take codes already. */
+const Code = Type.String({ minLength: 6, maxLength: 32 })
 
 export const UserCreate = Closed(
   {
@@ -132,6 +115,23 @@ export const LoginResult = Type.Object({
   user: Type.Object({ id: Id, username: Type.String(), role: Role }),
 })
 export type LoginResult = Static<typeof LoginResult>
+
+export const TotpCreate = Closed(
+  { currentPassword: Type.String({ minLength: 1, maxLength: 1024 }) },
+  { examples: [{ currentPassword: 'correct horse battery' }] },
+)
+export type TotpCreate = Static<typeof TotpCreate>
+
+/** What an authenticator app takes: the secret as base32, or the URI as a QR code. Shown this once. */
+export const TotpCreated = Type.Object({ secret: Type.String(), uri: Type.String() })
+export type TotpCreated = Static<typeof TotpCreated>
+
+export const TotpConfirm = Closed({ code: Code }, { examples: [{ code: '492039' }] })
+export type TotpConfirm = Static<typeof TotpConfirm>
+
+/** Each stands in for a code once; shown only once. */
+export const TotpConfirmed = Type.Object({ recoveryCodes: Type.Array(Type.String()) })
+export type TotpConfirmed = Static<typeof TotpConfirmed>
 
 /** A login of one's own that still lasts (contract §2). */
 export const Session = Type.Object({
