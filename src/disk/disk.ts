@@ -3,6 +3,9 @@ import { open, rm, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { temporaryName } from './durable.ts'
 
+/** Bytes that have to fit before a full disk counts as free again. */
+const probeBytes = 64 * 1024
+
 /** The calls that durability depends on; tests put faults in their place. */
 export interface Disk {
   /** Resolves to the number of bytes written, which may be fewer than given. */
@@ -22,6 +25,12 @@ export const realDisk: Disk = {
   truncate: promisify(ftruncate),
 }
 
+/** Bytes of a file system: all of them, and those that this process may still write. */
+export interface Room {
+  size: number
+  available: number
+}
+
 /** Writes all of `data`, however short the disk writes. */
 export async function writeWhole(
   descriptor: number,
@@ -32,9 +41,6 @@ export async function writeWhole(
   for (let done = 0; done < data.length; )
     done += await disk.write(descriptor, data.subarray(done), position + done)
 }
-
-/** What has to fit before a full disk counts as free again, in bytes. */
-const probeBytes = 64 * 1024
 
 /** Whether there is room for a file beside `path`. The file that tries it is unlinked before it grows, so that no crash leaves it. */
 export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
@@ -52,12 +58,6 @@ export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-/** Bytes of a file system: all of them, and those that this process may still write. */
-export interface Room {
-  size: number
-  available: number
 }
 
 /** The file system of a directory; null if it cannot be read. */

@@ -6,12 +6,15 @@ import { basename, dirname, join } from 'node:path'
 /** Ends the name of a file that is still being written: whoever finds one after a crash may remove it. */
 export const temporarySuffix = '.tmp'
 
+/** Milliseconds; a younger temporary file may be another machine's work, on a shared disk. */
+const staleAfter = 10 * 60_000
+
 /** A name of its own beside `path`: two writers never share one (steno does, reliability "Facts that bite"). */
 export function temporaryName(path: string): string {
   return `${path}.${process.pid}-${randomBytes(6).toString('hex')}${temporarySuffix}`
 }
 
-/** Makes the names in a directory last: a file created or renamed is only there for good after this. */
+/** Makes the names in a directory last: a file created or renamed is durable only after this. */
 export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -45,7 +48,7 @@ export async function writeFileDurably(path: string, data: string | Uint8Array, 
   }
 }
 
-/** Whether the disk has no room just now: the one fault of a disk that passes by itself. */
+/** Whether the disk has no room just now: the one fault of a disk that can pass. */
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
@@ -54,9 +57,6 @@ export function isDiskFull(error: unknown): boolean {
 export function isRefusedByFullDisk(error: unknown): boolean {
   return error instanceof Error && isDiskFull(error.cause)
 }
-
-/** What is younger may be another machine's work, on a shared disk; milliseconds. */
-const staleAfter = 10 * 60_000
 
 /** Removes what a killed process left half written under a name that `temporaryName(path)` made. */
 export async function removeStale(path: string): Promise<void> {

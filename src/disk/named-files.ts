@@ -4,6 +4,19 @@ import { dirname, resolve } from 'node:path'
 /** More than anything that is read as a whole: a file without an end, like /dev/zero, is told and not read on. */
 const maxFileBytes = 16 * 1024 * 1024
 
+const writeFaults: Readonly<Record<string, string>> = {
+  EACCES: 'you may not',
+  EPERM: 'you may not',
+  EEXIST: 'it is not a directory',
+  ENOENT: 'no directory can be made there',
+  ENOTDIR: 'a part of this path is a file',
+  EROFS: 'what is mounted there is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'the file has become too large',
+  EIO: 'the device reports an error',
+}
+
 /** All of a file that somebody named. Errors: those of the system, and that it is larger than 16 MiB. */
 export function readBoundedFile(path: string): Buffer {
   const file = openSync(path, 'r')
@@ -24,36 +37,19 @@ export function readBoundedFile(path: string): Buffer {
 
 /** Why a file could not be read, in plain words; `reader` is who tried. */
 export function whyUnreadable(error: unknown, reader = 'you'): string {
-  const plainly: Readonly<Record<string, string>> = {
+  const readFaults: Readonly<Record<string, string>> = {
     ENOENT: 'there is no such file',
     EACCES: `${reader} may not read it`,
     EISDIR: 'it is a directory',
   }
   const { code = '', message } = error as NodeJS.ErrnoException
-  return plainly[code] ?? message
-}
-
-const plainly: Readonly<Record<string, string>> = {
-  EACCES: 'you may not',
-  EPERM: 'you may not',
-  EEXIST: 'it is not a directory',
-  ENOENT: 'no directory can be made there',
-  ENOTDIR: 'a part of this path is a file',
-  EROFS: 'what is mounted there is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota of the disk is used up',
-  EFBIG: 'the file has become too large',
-  EIO: 'the device reports an error',
+  return readFaults[code] ?? message
 }
 
 /** Why something could not be written, in plain words. */
 export function whyUnwritable(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException
-  return plainly[code] ?? message
-}
-
-function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return writeFaults[code] ?? message
 }
 
 /**
@@ -96,4 +92,8 @@ export function removeEmpty(made: readonly string[]): void {
       // It is in use, or gone.
       return
     }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }

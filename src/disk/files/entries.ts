@@ -11,6 +11,32 @@ import { bytesOf } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
 import { longestText } from './would.ts'
 
+/** Bytes of what stands before an entry, as long names: it is held in memory. */
+const longestHeader = 4 * 1024 * 1024
+
+/** Of a name in a sentence. */
+const longestShown = 1000
+/** Directories that one entry may lie in: each one on the way is held open. */
+const mostDeep = 1000
+
+/** Bytes of names that tar gets at once, and of its output. */
+const mostAsked = 32 * 1024 * 1024
+/** Bytes of a path that the system takes. */
+const longestPath = 4096
+/** Bytes of a line of tar, beside the name. */
+const lineBytes = 64
+
+/** Arguments with which GNU tar marks ACLs by + and other attributes by *. It opens no file. */
+const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
+-cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
+
+const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
+  file: 'file',
+  'contiguous-file': 'file',
+  directory: 'directory',
+  symlink: 'symlink',
+}
+
 /** One entry of a tree that is to be written. */
 export interface TreeEntry {
   /** How many came before it. */
@@ -30,59 +56,12 @@ export interface TreeEntry {
   readonly pieces: AsyncIterable<Buffer>
 }
 
-/** Bytes of what stands before an entry, as long names: it is held in memory. */
-const longestHeader = 4 * 1024 * 1024
-
-/** Of a name in a sentence. */
-const longestShown = 1000
-/** Directories that one entry may lie in: each one on the way is held open. */
-const mostDeep = 1000
-
-const kinds: Readonly<Record<string, TreeEntry['kind']>> = {
-  file: 'file',
-  'contiguous-file': 'file',
-  directory: 'directory',
-  symlink: 'symlink',
-}
-
-const refusal = (shown: string, why: string) =>
-  new Failure(`the tree holds ${JSON.stringify(shown.slice(0, longestShown))}: ${why}`)
-
-/** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
-function namesOf(shown: string): string[] {
-  const refuse = (why: string) => refusal(shown, why)
-  if (shown.startsWith('/')) throw refuse('an absolute name')
-  if (shown.includes('\0')) throw refuse('a name with NUL')
-  const names = shown.split('/').filter((name) => name !== '' && name !== '.')
-  if (names.includes('..')) throw refuse('.. leads out of it')
-  if (names.length > mostDeep) throw refuse(`more than ${mostDeep} directories deep`)
-  return names
-}
-
-function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>): TreeEntry {
-  const { type, size = 0, mode = 0o644 } = header
-  const shown = nameIn(header, 'name')
-  if (shown === null) throw refusal(header.name, 'a name that is not UTF-8, without its bytes')
-  const refuse = (why: string) => refusal(shown, why)
-  const names = namesOf(shown)
-  const kind = kinds[type ?? '']
-  if (kind === undefined)
-    throw refuse(`${type ?? 'something unknown'}, and only files, directories and symlinks are copied`)
-  if (names.length === 0 && kind !== 'directory') throw refuse('no name')
-  if (!Number.isSafeInteger(size) || size < 0) throw refuse('no size')
-  const target = kind === 'symlink' ? nameIn(header, 'linkname') : ''
-  if (target === null || (kind === 'symlink' && !/^[^\0]+$/.test(target)))
-    throw refuse('a symlink to nothing')
-  return { index, kind, shown, names, mode, size, target, cut: cutIn(header), pieces }
-}
-
-/** Its first bytes; all of it is read. */
-async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
-  let left = length
-  for await (const piece of pieces) {
-    if (left > 0) yield piece.subarray(0, left)
-    left -= piece.length
-  }
+export interface Judged {
+  /** Of the files that are too large to be compared in memory, by index. */
+  readonly sums: ReadonlyMap<number, string>
+  /** Bytes of the files that became shorter while they were read, by index. */
+  readonly cuts: ReadonlyMap<number, number>
+  readonly files: PlainFiles
 }
 
 /**
@@ -138,18 +117,44 @@ export async function* entriesOf(
   }
 }
 
-/** Names that an entry may make behind the one before it: its own, and directories that have no entry. */
-function newNames(names: readonly string[], former: readonly string[]): number {
-  const common = names.findIndex((name, at) => name !== former[at])
-  return common < 0 ? 0 : names.length - common
+function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>): TreeEntry {
+  const { type, size = 0, mode = 0o644 } = header
+  const shown = nameIn(header, 'name')
+  if (shown === null) throw refusal(header.name, 'a name that is not UTF-8, without its bytes')
+  const refuse = (why: string) => refusal(shown, why)
+  const names = namesOf(shown)
+  const kind = kinds[type ?? '']
+  if (kind === undefined)
+    throw refuse(`${type ?? 'something unknown'}, and only files, directories and symlinks are copied`)
+  if (names.length === 0 && kind !== 'directory') throw refuse('no name')
+  if (!Number.isSafeInteger(size) || size < 0) throw refuse('no size')
+  const target = kind === 'symlink' ? nameIn(header, 'linkname') : ''
+  if (target === null || (kind === 'symlink' && !/^[^\0]+$/.test(target)))
+    throw refuse('a symlink to nothing')
+  return { index, kind, shown, names, mode, size, target, cut: cutIn(header), pieces }
 }
 
-export interface Judged {
-  /** Of the files that are too large to be compared in memory, by index. */
-  readonly sums: ReadonlyMap<number, string>
-  /** Bytes of the files that became shorter while they were read, by index. */
-  readonly cuts: ReadonlyMap<number, number>
-  readonly files: PlainFiles
+/** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
+function namesOf(shown: string): string[] {
+  const refuse = (why: string) => refusal(shown, why)
+  if (shown.startsWith('/')) throw refuse('an absolute name')
+  if (shown.includes('\0')) throw refuse('a name with NUL')
+  const names = shown.split('/').filter((name) => name !== '' && name !== '.')
+  if (names.includes('..')) throw refuse('.. leads out of it')
+  if (names.length > mostDeep) throw refuse(`more than ${mostDeep} directories deep`)
+  return names
+}
+
+const refusal = (shown: string, why: string) =>
+  new Failure(`the tree holds ${JSON.stringify(shown.slice(0, longestShown))}: ${why}`)
+
+/** Its first bytes; all of it is read. */
+async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
+  let left = length
+  for await (const piece of pieces) {
+    if (left > 0) yield piece.subarray(0, left)
+    left -= piece.length
+  }
 }
 
 /** Judges all of a tree before any of it is written. `most` bounds the names that the tree may make. */
@@ -184,16 +189,11 @@ export async function judge(fd: number, most: number): Promise<Judged> {
   return { sums, cuts, files }
 }
 
-/** Bytes that tar is asked at once, and of what it says. */
-const mostAsked = 32 * 1024 * 1024
-/** Bytes of a path that the system takes. */
-const longestPath = 4096
-/** Bytes of a line of tar, beside the name. */
-const lineBytes = 64
-
-/** What GNU tar is asked for: it marks what has an ACL by +, and what has other attributes by *. It opens no file. */
-const marking = `--acls --xattrs --xattrs-include=* --xattrs-exclude=security.selinux --no-recursion \
--cvvf /dev/null -C /proc/self/fd/3 --null -T -`.split(' ')
+/** Names that an entry may make behind the one before it: its own, and directories that have no entry. */
+function newNames(names: readonly string[], former: readonly string[]): number {
+  const common = names.findIndex((name, at) => name !== former[at])
+  return common < 0 ? 0 : names.length - common
+}
 
 /**
  * The files of a tree, and which of them have no ACL and no extended attributes: one process tells it for all, where cp

@@ -15,98 +15,21 @@ const sticky = 0o1000
 /** Bytes of a file name, on all usual file systems. */
 const longestName = 255
 
-/** What stands in the place that a file is to take; null where nothing does. Throws `Failure` for what is not replaced. */
-export function formerOf(directory: HeldDirectory, name: string): Stats | null {
-  const found = directory.lstat(name)
-  if (found === null || found.isFile() || found.isSymbolicLink()) return found
-  throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which a file cannot replace`)
-}
-
-const notKept = (of: string, why: string) =>
-  `not all ACLs, extended attributes and capabilities of ${shownNames(of)} are kept: ${why}`
-
 const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PATH'"
 
-/** Throws `Failure` for a file that nothing may change. */
-export function assertMutable(directory: HeldDirectory, name: string): void {
-  const path = directory.pathOf(name)
-  const code = directory.whyReadOnly(name)
-  if (code === 'EPERM') throw new Failure(`${path} is immutable (EPERM); see chattr -i`, 1, code)
-  if (code === 'EROFS') throw new Failure(`write ${path}: read-only file system (EROFS)`, 1, code)
-}
-
-/**
- * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what is there; otherwise returns that. All of it
- * is certain before anything is written.
- */
-export function assertReplaceable(directory: HeldDirectory, name: string, isLink = false): Stats | null {
-  const former = formerOf(directory, name)
-  if (former === null) return null
-  const path = directory.pathOf(name)
-  if (!isLink && former.isSymbolicLink() && directory.leadsToDirectory(name))
-    throw new Failure(
-      `${path} is a symbolic link to a directory, which a file cannot replace; to copy into the directory: ${path}/`,
-    )
-  if (directory.isMountPoint(name))
-    throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
-  if (former.isFile()) assertMutable(directory, name)
-  const { mode, uid } = directory.stat()
-  const owners = [former.uid, uid]
-  if ((mode & sticky) !== 0 && !owners.includes(process.geteuid?.() ?? -1) && !isAble(capFowner))
-    throw new Failure(
-      `replace ${path} as ${userName()}: it belongs to another user, in a directory with the sticky bit (EPERM)`,
-      1,
-      'EPERM',
-    )
-  return former
-}
-
-/** Makes something in a directory, or tries it; where that is refused, says how to do without. */
-export function addBeside<T>(directory: HeldDirectory, name: string, add: () => T): T {
-  try {
-    return add()
-  } catch (error) {
-    const isDenied = error instanceof Failure && ['EACCES', 'EPERM'].includes(error.code ?? '')
-    if (!isDenied || directory.whyReadOnly(name) !== null || directory.lstat(name)?.isFile() !== true)
-      throw error
-    throw hinted(error, `a file is replaced by a new one in its directory; ${inPlace}`)
-  }
-}
-
-/** Whether a file of at most 1 MiB holds these bytes; false where this user may not read it. */
-export function isSameText(directory: HeldDirectory, name: string, bytes: Buffer): boolean {
-  try {
-    return readSmall(directory, name).equals(bytes)
-  } catch (error) {
-    if (codeOf(error) === 'EACCES') return false
-    throw error
-  }
-}
-
-/** Null where this user may not read it. */
-export async function sha256In(directory: HeldDirectory, name: string): Promise<string | null> {
-  let fd: number
-  try {
-    fd = directory.openFile(name)
-  } catch (error) {
-    if (codeOf(error) === 'EACCES') return null
-    throw error
-  }
-  try {
-    const hash = createHash('sha256')
-    for await (const piece of bytesOf(fd)) hash.update(piece)
-    return hash.digest('hex')
-  } finally {
-    closeSync(fd)
-  }
-}
-
-/** The name of what is kept of a file that is replaced: whole characters, and at most 255 bytes. */
-export function backupName(name: string, taskId: string): string {
-  const ending = `.rsm-${taskId}`
-  const kept = Array.from(name)
-  while (Buffer.byteLength(kept.join('') + ending) > longestName) kept.pop()
-  return kept.join('') + ending
+/** Keeps the temporary files of one piece of work, and knows whether it may still change anything. */
+export interface Temporaries {
+  readonly taskId: string
+  /** Hears that something is in its place. */
+  report(said: { readonly changed: boolean }): void
+  /** To be called right before anything takes its place. Throws `Failure` where the work was ended. */
+  assertLeave(): void
+  /** Tells people what they should know of something that is in its place all the same; each sentence once. */
+  note(sentence: string): void
+  /** A new temporary file. */
+  create(directory: HeldDirectory): { name: string; fd: number }
+  /** A name for what is no file, that nothing has. */
+  reserve(directory: HeldDirectory): string
 }
 
 /** A file that is being made beside the one whose place it takes. */
@@ -134,7 +57,7 @@ export class Replacement {
     await this.#appended(this.#text.write(piece))
   }
 
-  /** Takes the place, whole and for good. Throws `Failure` where the agent has taken its leave back. */
+  /** Takes the place, whole and durably. Throws `Failure` where the agent has taken its leave back. */
   async commit(
     attributes: Attributes,
     { keepsFormer, isPlain }: { keepsFormer: boolean; isPlain?: (() => boolean) | undefined },
@@ -207,17 +130,94 @@ export class Replacement {
   }
 }
 
-/** Keeps the temporary files of one piece of work, and knows whether it may still change anything. */
-export interface Temporaries {
-  readonly taskId: string
-  /** Hears that something is in its place. */
-  report(said: { readonly changed: boolean }): void
-  /** To be called right before anything takes its place. Throws `Failure` where the work was ended. */
-  assertLeave(): void
-  /** Tells people what they should know of something that is in its place all the same; each sentence once. */
-  note(sentence: string): void
-  /** A new temporary file. */
-  create(directory: HeldDirectory): { name: string; fd: number }
-  /** A name for what is no file, that nothing has. */
-  reserve(directory: HeldDirectory): string
+/** What stands in the place that a file is to take; null where nothing does. Throws `Failure` for what is not replaced. */
+export function formerOf(directory: HeldDirectory, name: string): Stats | null {
+  const found = directory.lstat(name)
+  if (found === null || found.isFile() || found.isSymbolicLink()) return found
+  throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which a file cannot replace`)
+}
+
+/**
+ * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what is there; otherwise returns that. All of it
+ * is certain before anything is written.
+ */
+export function assertReplaceable(directory: HeldDirectory, name: string, isLink = false): Stats | null {
+  const former = formerOf(directory, name)
+  if (former === null) return null
+  const path = directory.pathOf(name)
+  if (!isLink && former.isSymbolicLink() && directory.leadsToDirectory(name))
+    throw new Failure(
+      `${path} is a symbolic link to a directory, which a file cannot replace; to copy into the directory: ${path}/`,
+    )
+  if (directory.isMountPoint(name))
+    throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
+  if (former.isFile()) assertMutable(directory, name)
+  const { mode, uid } = directory.stat()
+  const owners = [former.uid, uid]
+  if ((mode & sticky) !== 0 && !owners.includes(process.geteuid?.() ?? -1) && !isAble(capFowner))
+    throw new Failure(
+      `replace ${path} as ${userName()}: it belongs to another user, in a directory with the sticky bit (EPERM)`,
+      1,
+      'EPERM',
+    )
+  return former
+}
+
+/** Throws `Failure` for a file that nothing may change. */
+export function assertMutable(directory: HeldDirectory, name: string): void {
+  const path = directory.pathOf(name)
+  const code = directory.whyReadOnly(name)
+  if (code === 'EPERM') throw new Failure(`${path} is immutable (EPERM); see chattr -i`, 1, code)
+  if (code === 'EROFS') throw new Failure(`write ${path}: read-only file system (EROFS)`, 1, code)
+}
+
+/** Makes something in a directory, or tries it; where that is refused, says how to do without. */
+export function addBeside<T>(directory: HeldDirectory, name: string, add: () => T): T {
+  try {
+    return add()
+  } catch (error) {
+    const isDenied = error instanceof Failure && ['EACCES', 'EPERM'].includes(error.code ?? '')
+    if (!isDenied || directory.whyReadOnly(name) !== null || directory.lstat(name)?.isFile() !== true)
+      throw error
+    throw hinted(error, `a file is replaced by a new one in its directory; ${inPlace}`)
+  }
+}
+
+const notKept = (of: string, why: string) =>
+  `not all ACLs, extended attributes and capabilities of ${shownNames(of)} are kept: ${why}`
+
+/** The name of what is kept of a file that is replaced: whole characters, and at most 255 bytes. */
+export function backupName(name: string, taskId: string): string {
+  const ending = `.rsm-${taskId}`
+  const kept = Array.from(name)
+  while (Buffer.byteLength(kept.join('') + ending) > longestName) kept.pop()
+  return kept.join('') + ending
+}
+
+/** Whether a file of at most 1 MiB holds these bytes; false where this user may not read it. */
+export function isSameText(directory: HeldDirectory, name: string, bytes: Buffer): boolean {
+  try {
+    return readSmall(directory, name).equals(bytes)
+  } catch (error) {
+    if (codeOf(error) === 'EACCES') return false
+    throw error
+  }
+}
+
+/** Null where this user may not read it. */
+export async function sha256In(directory: HeldDirectory, name: string): Promise<string | null> {
+  let fd: number
+  try {
+    fd = directory.openFile(name)
+  } catch (error) {
+    if (codeOf(error) === 'EACCES') return null
+    throw error
+  }
+  try {
+    const hash = createHash('sha256')
+    for await (const piece of bytesOf(fd)) hash.update(piece)
+    return hash.digest('hex')
+  } finally {
+    closeSync(fd)
+  }
 }
