@@ -26,35 +26,6 @@ export interface Change {
   apply(): void
 }
 
-/** Errors: `unavailable`, which names the path and the way out. */
-function explained(path: string, act: () => void): void {
-  try {
-    act()
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (!(error instanceof Error) || code === undefined) throw error
-    const hint =
-      code === 'EROFS'
-        ? 'the file system is read-only: choose another place for the program with --prefix, as --prefix /opt/rsm'
-        : code === 'EACCES' || code === 'EPERM'
-          ? 'run this as root (sudo), or with --user'
-          : code === 'ENOSPC'
-            ? 'the disk is full: make room and run this again'
-            : undefined
-    throw new RsmError('unavailable', `cannot write ${path}: ${message}`, {
-      cause: error,
-      ...(hint && { hint }),
-    })
-  }
-}
-
-/** Which lines go and which come, without their order. */
-function difference(before: string, after: string): string[] {
-  const [old, now] = [before.split('\n'), after.split('\n')]
-  const gone = old.filter((line) => line !== '' && !now.includes(line)).map((line) => `- ${line}`)
-  return [...gone, ...now.filter((line) => line !== '' && !old.includes(line)).map((line) => `+ ${line}`)]
-}
-
 interface FileSpec {
   readonly path: string
   readonly text: string
@@ -164,5 +135,34 @@ export function readText(path: string): string | null {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES') return null
     throw new RsmError('unavailable', `cannot read ${path}: ${message}`, { cause: error })
+  }
+}
+
+/** Which lines go and which come, without their order. */
+function difference(before: string, after: string): string[] {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  const gone = old.filter((line) => line !== '' && !now.includes(line)).map((line) => `- ${line}`)
+  return [...gone, ...now.filter((line) => line !== '' && !old.includes(line)).map((line) => `+ ${line}`)]
+}
+
+/** Errors: `unavailable`, which names the path and the way out. */
+function explained(path: string, act: () => void): void {
+  try {
+    act()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (!(error instanceof Error) || code === undefined) throw error
+    const hint =
+      code === 'EROFS'
+        ? 'the file system is read-only: choose another place for the program with --prefix, as --prefix /opt/rsm'
+        : code === 'EACCES' || code === 'EPERM'
+          ? 'run this as root (sudo), or with --user'
+          : code === 'ENOSPC'
+            ? 'the disk is full: make room and run this again'
+            : undefined
+    throw new RsmError('unavailable', `cannot write ${path}: ${message}`, {
+      cause: error,
+      ...(hint && { hint }),
+    })
   }
 }

@@ -2,7 +2,11 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 
-export type ServiceName = 'server' | 'agent'
+const dataVariables = { server: 'RSM_DATA_DIR', agent: 'RSM_AGENT_DATA_DIR' }
+
+const plainValue = /^[\w./:@%+,=-]*$/
+
+type ServiceName = 'server' | 'agent'
 
 /** Where a service of rsm keeps what (contract §10). */
 export interface Service {
@@ -27,17 +31,8 @@ export interface Service {
   readonly prefix: string
 }
 
-const dataVariables = { server: 'RSM_DATA_DIR', agent: 'RSM_AGENT_DATA_DIR' }
-
-/** Where systemd looks for a unit, in a directory of units. */
-const unitFiles = (unit: string, directory: string, packaged: string) => {
-  const unitFile = join(directory, `${unit}.service`)
-  return {
-    unitFile,
-    packagedUnitFile: join(packaged, `${unit}.service`),
-    dropInFile: join(`${unitFile}.d`, 'rsm.conf'),
-  }
-}
+/** Settings of a service, by the name of their variable. */
+export type Settings = ReadonlyMap<string, string>
 
 /** `root` stands before every path; tests have one. */
 export function systemService(name: ServiceName, root = ''): Service {
@@ -75,28 +70,19 @@ export function userService(name: ServiceName, base: (kind: 'CONFIG' | 'STATE') 
   }
 }
 
+/** Where systemd looks for a unit, in a directory of units. */
+const unitFiles = (unit: string, directory: string, packaged: string) => {
+  const unitFile = join(directory, `${unit}.service`)
+  return {
+    unitFile,
+    packagedUnitFile: join(packaged, `${unit}.service`),
+    dropInFile: join(`${unitFile}.d`, 'rsm.conf'),
+  }
+}
+
 /** Where it keeps its data with these settings. */
 export const dataDirOf = ({ dataVariable, dataDir }: Service, settings: Settings): string =>
   settings.get(dataVariable) ?? dataDir
-
-/** Settings of a service, by the name of their variable. */
-export type Settings = ReadonlyMap<string, string>
-
-const plain = /^[\w./:@%+,=-]*$/
-
-/**
- * A value as systemd's EnvironmentFile and sh both read it: within double quotes both take a backslash before these.
- * Errors: `usage` for one with a line end, which neither takes.
- */
-export function quoted(name: string, value: string): string {
-  if (/[\0\r\n]/.test(value)) throw new RsmError('usage', `${name} can't hold a line end`)
-  return plain.test(value) ? value : `"${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
-}
-
-/** The file of these settings, for systemd's EnvironmentFile and for `. FILE` of sh. */
-export function writeEnvFile(settings: Settings): string {
-  return [...settings].map(([name, value]) => `${name}=${quoted(name, value)}\n`).join('')
-}
 
 /** What `writeEnvFile` wrote, and what people write by hand: comments and quotes of either kind. */
 export function readEnvFile(text: string): Map<string, string> {
@@ -115,4 +101,18 @@ export function readEnvFile(text: string): Map<string, string> {
     else settings.set(name, quote === "'" ? inner : value)
   }
   return settings
+}
+
+/** The file of these settings, for systemd's EnvironmentFile and for `. FILE` of sh. */
+export function writeEnvFile(settings: Settings): string {
+  return [...settings].map(([name, value]) => `${name}=${quoted(name, value)}\n`).join('')
+}
+
+/**
+ * A value as systemd's EnvironmentFile and sh both read it: within double quotes both take a backslash before these.
+ * Errors: `usage` for one with a line end, which neither takes.
+ */
+export function quoted(name: string, value: string): string {
+  if (/[\0\r\n]/.test(value)) throw new RsmError('usage', `${name} can't hold a line end`)
+  return plainValue.test(value) ? value : `"${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
 }

@@ -5,6 +5,12 @@ import { RsmError } from '../core/errors.ts'
 import { ownText } from '../disk/own-files.ts'
 import type { Service } from './service.ts'
 
+/** The first systemd that knows DelegateSubgroup. */
+const delegateSubgroup = 254
+
+/** Milliseconds that a start or stop may take: units have 30 s to stop. */
+const patience = 90_000
+
 /** Settings that only the system's manager has, or that a service of a user does not need. */
 const systemOnly = new Set([
   'After',
@@ -15,19 +21,51 @@ const systemOnly = new Set([
   'OOMScoreAdjust',
   'OOMPolicy',
 ])
-/** The first systemd that knows DelegateSubgroup. */
-const delegateSubgroup = 254
 
-/** A word of ExecStart (systemd.service(5)). */
-const execWord = (text: string) => {
-  const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$')
-  return /^[\w./@:+%$-]+$/.test(text) ? escaped : `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"`
+const run = promisify(execFile)
+
+/** The manager of services on this host, of the system or of the user. */
+export interface Systemd {
+  readonly version: number
+  /** Runs `systemctl WORDS…`; answers what it prints. Errors: `unavailable` with its own words. */
+  ctl(...words: string[]): Promise<string>
+  /** The newest lines that a unit logged. */
+  log(unit: string, lines: number): Promise<string>
 }
 
-/** A path of ReadWritePaths (systemd.exec(5)). */
-const pathWord = (path: string) => {
-  const escaped = path.replaceAll('%', '%%')
-  return /[\s"'\\]/.test(path) ? `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"` : escaped
+/** Null where systemd does not run, or manages nothing of this user. */
+export function findSystemd(isUsers: boolean): Systemd | null {
+  // sd_booted(3).
+  if (!existsSync('/run/systemd/system')) return null
+  const scope = isUsers ? ['--user'] : []
+  let version: number
+  try {
+    if (isUsers) execFileSync('systemctl', ['--user', 'show-environment'], { stdio: 'ignore' })
+    const said = execFileSync('systemctl', ['--version'], { encoding: 'utf8' })
+    version = Number(/^systemd (\d+)/.exec(said)?.[1] ?? 0)
+  } catch {
+    return null
+  }
+  return {
+    version,
+    async ctl(...words) {
+      try {
+        return (await run('systemctl', [...scope, ...words], { timeout: patience })).stdout.trim()
+      } catch (error) {
+        const { stderr = '', message } = error as { stderr?: string; message: string }
+        throw new RsmError('unavailable', `systemctl ${words.join(' ')}: ${stderr.trim() || message}`, {
+          cause: error,
+        })
+      }
+    },
+    async log(unit, lines) {
+      const words = [...scope, '-u', unit, '-n', String(lines), '--no-pager', '-o', 'cat']
+      return run('journalctl', words, { timeout: patience }).then(
+        ({ stdout }) => stdout.trim(),
+        () => '',
+      )
+    },
+  }
 }
 
 /** The unit of `packaging/units` as it fits this host: it starts `command` (the words before `server start`). */
@@ -64,50 +102,14 @@ export function dropInText(
   return isUsers || lines.length === 0 ? null : ['[Service]', ...lines, ''].join('\n')
 }
 
-/** The manager of services on this host, of the system or of the user. */
-export interface Systemd {
-  readonly version: number
-  /** Runs `systemctl WORDS…`; answers what it prints. Errors: `unavailable` with its own words. */
-  ctl(...words: string[]): Promise<string>
-  /** The newest lines that a unit logged. */
-  log(unit: string, lines: number): Promise<string>
+/** A word of ExecStart (systemd.service(5)). */
+const execWord = (text: string) => {
+  const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$')
+  return /^[\w./@:+%$-]+$/.test(text) ? escaped : `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"`
 }
 
-const run = promisify(execFile)
-/** Milliseconds that a start or stop may take: units have 30 s to stop. */
-const patience = 90_000
-
-/** Null where systemd does not run, or manages nothing of this user. */
-export function findSystemd(isUsers: boolean): Systemd | null {
-  // sd_booted(3).
-  if (!existsSync('/run/systemd/system')) return null
-  const scope = isUsers ? ['--user'] : []
-  let version: number
-  try {
-    if (isUsers) execFileSync('systemctl', ['--user', 'show-environment'], { stdio: 'ignore' })
-    const said = execFileSync('systemctl', ['--version'], { encoding: 'utf8' })
-    version = Number(/^systemd (\d+)/.exec(said)?.[1] ?? 0)
-  } catch {
-    return null
-  }
-  return {
-    version,
-    async ctl(...words) {
-      try {
-        return (await run('systemctl', [...scope, ...words], { timeout: patience })).stdout.trim()
-      } catch (error) {
-        const { stderr = '', message } = error as { stderr?: string; message: string }
-        throw new RsmError('unavailable', `systemctl ${words.join(' ')}: ${stderr.trim() || message}`, {
-          cause: error,
-        })
-      }
-    },
-    async log(unit, lines) {
-      const words = [...scope, '-u', unit, '-n', String(lines), '--no-pager', '-o', 'cat']
-      return run('journalctl', words, { timeout: patience }).then(
-        ({ stdout }) => stdout.trim(),
-        () => '',
-      )
-    },
-  }
+/** A path of ReadWritePaths (systemd.exec(5)). */
+const pathWord = (path: string) => {
+  const escaped = path.replaceAll('%', '%%')
+  return /[\s"'\\]/.test(path) ? `"${escaped.replaceAll(/[\\"]/g, '\\$&')}"` : escaped
 }

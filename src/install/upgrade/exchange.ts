@@ -11,16 +11,6 @@ import { failedStore, keptStore } from '../../disk/upgrade-traces.ts'
 
 const run = promisify(execFile)
 
-/** Where the former executable stays, beside the new one. */
-export const formerOf = (target: string): string => `${target}.former`
-
-/** Gives a file another name, too, in the place of what had it. */
-async function alsoNamed(path: string, name: string): Promise<void> {
-  const temporary = temporaryName(name)
-  linkSync(path, temporary)
-  await replaceDurably(temporary, name)
-}
-
 /** Puts an executable in its place; the former one keeps a name. At each moment `target` is one of the two, whole. */
 export async function exchange(target: string, candidate: string): Promise<void> {
   await alsoNamed(target, formerOf(target))
@@ -35,14 +25,14 @@ export async function goBack(target: string): Promise<void> {
   faultPoint('upgrade.executableBack.after')
 }
 
-/** Does `work` while no server can start on the directory. */
-async function locked<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
-  const directory = await openDataDirectory(dataDir, { rootMayRead: true })
-  try {
-    return await work()
-  } finally {
-    await directory.release()
-  }
+/** Where the former executable stays, beside the new one. */
+export const formerOf = (target: string): string => `${target}.former`
+
+/** Gives a file another name, too, in the place of what had it. */
+async function alsoNamed(path: string, name: string): Promise<void> {
+  const temporary = temporaryName(name)
+  linkSync(path, temporary)
+  await replaceDurably(temporary, name)
 }
 
 /**
@@ -78,6 +68,16 @@ export const bringStoreBack = (dataDir: string): Promise<void> =>
     faultPoint('upgrade.storeBack.after')
     await rm(failed, { recursive: true, force: true })
   })
+
+/** Does `work` while no server can start on the directory. */
+async function locked<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  const directory = await openDataDirectory(dataDir, { rootMayRead: true })
+  try {
+    return await work()
+  } finally {
+    await directory.release()
+  }
+}
 
 /**
  * `backups/` of a data directory, whose owner it belongs to. Errors: `conflict` for a link: root would write where the user of
