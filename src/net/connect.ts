@@ -6,6 +6,12 @@ import { firstError } from '../core/errors.ts'
 import { bareHost, type Environment, portOf, proxyFor, type Warn } from './proxy.ts'
 import { mismatch, trustOptions } from './trust.ts'
 
+/** How long a proxy may take to open a tunnel, and a server behind it to show its certificate, in milliseconds. */
+export const connectTimeout = 10_000
+
+/** Milliseconds that a server may take to show the end of its certificate. */
+const certificatePatience = 5_000
+
 /** Where a server is and how its certificate is trusted. */
 export interface Endpoint {
   readonly url: string
@@ -26,84 +32,6 @@ export interface Connection {
   readonly agent: Agent
   /** Opens one for each WebSocket: an idle one may be about to be closed. */
   readonly unshared: Agent
-}
-
-/** How long a proxy may take to open a tunnel, and a server behind it to show its certificate, in milliseconds. */
-export const connectTimeout = 10_000
-
-/** The innermost error, without the wrappers of Node and `ProxyError`. */
-export function rootOf(error: unknown): Error & { readonly code?: unknown } {
-  const first = firstError(error)
-  if (first instanceof ProxyError) return rootOf(first.cause)
-  return first instanceof Error ? first : new Error(String(first))
-}
-
-/** The proxy cannot be reached, or opens no tunnel; `cause` says why. */
-class ProxyError extends Error {
-  constructor(proxy: URL, cause: Error) {
-    // Without what stands before the host: a password.
-    super(`through the proxy ${proxy.host}: ${rootOf(cause).message}`, { cause })
-  }
-}
-
-/** What an error says, for a sentence of its reader's own. */
-export const reasonOf = (error: unknown): string =>
-  error instanceof ProxyError ? error.message : rootOf(error).message
-
-const coded = (message: string, code: string) => Object.assign(new Error(message), { code })
-
-/** A socket through the proxy's CONNECT (RFC 9110 §9.3.6). */
-function tunnel(proxy: URL, host: string, port: number, within: number): Promise<Socket> {
-  const target = `${host.includes(':') ? `[${host}]` : host}:${port}`
-  const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
-  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
-  const { request } = process.getBuiltinModule(proxy.protocol === 'https:' ? 'node:https' : 'node:http')
-  const asking = request({
-    host: bareHost(proxy),
-    port: portOf(proxy),
-    method: 'CONNECT',
-    path: target,
-    agent: false,
-    headers: { host: target, ...(proxy.username && { 'proxy-authorization': authorization }) },
-  })
-  const timer = setTimeout(() => asking.destroy(coded('no answer in time', 'PROXY_SILENT')), within)
-  return new Promise((resolve, reject) => {
-    asking.once('connect', ({ statusCode }, socket: Socket) => {
-      clearTimeout(timer)
-      if (statusCode === 200) return resolve(socket)
-      socket.destroy()
-      return reject(new ProxyError(proxy, coded(`it answered ${statusCode}`, `PROXY_${statusCode}`)))
-    })
-    asking.once('error', (error) => reject(new ProxyError(proxy, error)))
-    asking.once('close', () => clearTimeout(timer))
-    asking.end()
-  })
-}
-
-/** Nothing is written to the socket before the pin is checked: the token must not reach a stranger. */
-function secured(options: ConnectionOptions, pin: Pin | null, within: number): Promise<Socket> {
-  const socket = process.getBuiltinModule('node:tls').connect(options)
-  const timer = setTimeout(() => socket.destroy(coded('no TLS in time', 'EHOSTUNREACH')), within)
-  return new Promise((resolve, reject) => {
-    socket.once('error', reject)
-    socket.once('close', () => clearTimeout(timer))
-    socket.once('secureConnect', () => {
-      clearTimeout(timer)
-      socket.off('error', reject)
-      const wrong = pin === null ? null : mismatch(pin, socket.getPeerX509Certificate())
-      if (wrong === null) return resolve(socket)
-      socket.destroy()
-      return reject(coded(wrong, 'RSM_PIN_MISMATCH'))
-    })
-  })
-}
-
-function trustOf(pin: Pin | null, caFile: string | undefined, warn: Warn): ConnectionOptions {
-  // No authority is asked then, and reading them all costs the start of every command.
-  if (pin !== null) return { rejectUnauthorized: false }
-  const tls = process.getBuiltinModule('node:tls')
-  // Parsed once: some hundred certificates at every connection would cost more than the connection.
-  return { secureContext: tls.createSecureContext(trustOptions(caFile, warn)) }
 }
 
 /**
@@ -147,8 +75,61 @@ export function openConnection(
   return { url: normal, base, proxy, caFile, agent: agentOf(true), unshared: agentOf(false) }
 }
 
-/** How long the server may take to show its certificate. */
-const patience = 5_000
+function trustOf(pin: Pin | null, caFile: string | undefined, warn: Warn): ConnectionOptions {
+  // No authority is asked then, and reading them all costs the start of every command.
+  if (pin !== null) return { rejectUnauthorized: false }
+  const tls = process.getBuiltinModule('node:tls')
+  // Parsed once: some hundred certificates at every connection would cost more than the connection.
+  return { secureContext: tls.createSecureContext(trustOptions(caFile, warn)) }
+}
+
+/** Nothing is written to the socket before the pin is checked: the token must not reach a stranger. */
+function secured(options: ConnectionOptions, pin: Pin | null, within: number): Promise<Socket> {
+  const socket = process.getBuiltinModule('node:tls').connect(options)
+  const timer = setTimeout(() => socket.destroy(coded('no TLS in time', 'EHOSTUNREACH')), within)
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.once('close', () => clearTimeout(timer))
+    socket.once('secureConnect', () => {
+      clearTimeout(timer)
+      socket.off('error', reject)
+      const wrong = pin === null ? null : mismatch(pin, socket.getPeerX509Certificate())
+      if (wrong === null) return resolve(socket)
+      socket.destroy()
+      return reject(coded(wrong, 'RSM_PIN_MISMATCH'))
+    })
+  })
+}
+
+/** A socket through the proxy's CONNECT (RFC 9110 §9.3.6). */
+function tunnel(proxy: URL, host: string, port: number, within: number): Promise<Socket> {
+  const target = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const { request } = process.getBuiltinModule(proxy.protocol === 'https:' ? 'node:https' : 'node:http')
+  const asking = request({
+    host: bareHost(proxy),
+    port: portOf(proxy),
+    method: 'CONNECT',
+    path: target,
+    agent: false,
+    headers: { host: target, ...(proxy.username && { 'proxy-authorization': authorization }) },
+  })
+  const timer = setTimeout(() => asking.destroy(coded('no answer in time', 'PROXY_SILENT')), within)
+  return new Promise((resolve, reject) => {
+    asking.once('connect', ({ statusCode }, socket: Socket) => {
+      clearTimeout(timer)
+      if (statusCode === 200) return resolve(socket)
+      socket.destroy()
+      return reject(new ProxyError(proxy, coded(`it answered ${statusCode}`, `PROXY_${statusCode}`)))
+    })
+    asking.once('error', (error) => reject(new ProxyError(proxy, error)))
+    asking.once('close', () => clearTimeout(timer))
+    asking.end()
+  })
+}
+
+const coded = (message: string, code: string) => Object.assign(new Error(message), { code })
 
 /**
  * When the server's certificate ends, milliseconds since 1970; null without TLS, through a proxy, or where it does not
@@ -171,8 +152,27 @@ export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<n
       socket.destroy()
       resolve(Number.isNaN(ends) ? null : ends)
     }
-    socket.setTimeout(patience, () => settle(Number.NaN))
+    socket.setTimeout(certificatePatience, () => settle(Number.NaN))
     socket.once('error', () => settle(Number.NaN))
     socket.once('secureConnect', () => settle(Date.parse(socket.getPeerCertificate().valid_to)))
   })
+}
+
+/** What an error says, for a sentence of its reader's own. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof ProxyError ? error.message : rootOf(error).message
+
+/** The innermost error, without the wrappers of Node and `ProxyError`. */
+export function rootOf(error: unknown): Error & { readonly code?: unknown } {
+  const first = firstError(error)
+  if (first instanceof ProxyError) return rootOf(first.cause)
+  return first instanceof Error ? first : new Error(String(first))
+}
+
+/** The proxy cannot be reached, or opens no tunnel; `cause` says why. */
+class ProxyError extends Error {
+  constructor(proxy: URL, cause: Error) {
+    // Without what stands before the host: a password.
+    super(`through the proxy ${proxy.host}: ${rootOf(cause).message}`, { cause })
+  }
 }

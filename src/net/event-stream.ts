@@ -1,6 +1,13 @@
 import { mendable, RsmError } from '../core/errors.ts'
 import { Backoff, pause } from './backoff.ts'
 
+/** A line longer than this is no event of ours. */
+const maxLineChars = 256 * 1024 * 1024
+
+const pace = { first: 250, longest: 5_000 }
+/** A connection that stood for this long was a good one, though it brought nothing new; in milliseconds. */
+const standing = 15_000
+
 /** One server-sent event (WHATWG HTML §9.2); `id` is the last one that the stream has named. */
 export interface ServerEvent {
   readonly event: string
@@ -8,8 +15,16 @@ export interface ServerEvent {
   readonly id: string | undefined
 }
 
-/** A line longer than this is no event of ours. */
-const maxLineChars = 256 * 1024 * 1024
+export interface FollowOptions {
+  readonly signal?: AbortSignal
+  /** Called when the connection is lost and will be resumed; `again` where nothing new has come since the last call. */
+  readonly onCut?: (error: RsmError, again: boolean) => void
+  /** How long a lost connection is resumed, in milliseconds (contract §9: 5 minutes). */
+  readonly retryFor?: number
+}
+
+/** The bytes of a stream behind an event. Errors: what the server answered instead, or `unreachable`. */
+type OpenStream = (lastId: string | undefined) => Promise<AsyncIterable<Uint8Array>>
 
 /** Turns the bytes of a stream into events, however they are cut. */
 export class SseParser {
@@ -23,7 +38,7 @@ export class SseParser {
   /** As `#id`, but of whole events: an id whose event was cut off has not been seen. */
   #lastId: string | undefined
 
-  /** `id` is the last one of the stream that this one goes on with. */
+  /** `id` is the last one of the stream that this one continues. */
   constructor(id?: string) {
     this.#id = id
     this.#lastId = id
@@ -73,21 +88,6 @@ export class SseParser {
     else if (field === 'id') this.#id = value
   }
 }
-
-export interface FollowOptions {
-  readonly signal?: AbortSignal
-  /** Called when the connection is lost and will be resumed; `again` where nothing new has come since the last call. */
-  readonly onCut?: (error: RsmError, again: boolean) => void
-  /** How long a lost connection is resumed, in milliseconds (contract §9: 5 minutes). */
-  readonly retryFor?: number
-}
-
-/** The bytes of a stream behind an event. Errors: what the server answered instead, or `unreachable`. */
-type OpenStream = (lastId: string | undefined) => Promise<AsyncIterable<Uint8Array>>
-
-const pace = { first: 250, longest: 5_000 }
-/** A connection that stood for this long was a good one, though it brought nothing new; in milliseconds. */
-const standing = 15_000
 
 /**
  * The events of a stream of `server` that has no end of its own: after a cut it is resumed behind the last id. Rejects with what

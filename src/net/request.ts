@@ -4,6 +4,18 @@ import { longestSilence } from '../core/protocol/bounds.ts'
 import { type Connection, connectTimeout, rootOf } from './connect.ts'
 import { bareHost } from './proxy.ts'
 
+const answerTimeout = 60_000
+/** How often a silent answer is looked at: a process that was stopped for an hour has not waited for an hour. */
+const looks = 9
+
+/** Bytes of one request, at least and at first. */
+const smallestPart = 64 * 1024
+const firstPart = 512 * 1024
+/** Milliseconds of one request below which the next is larger, by as much as fits into that time; above `slowRequest` it is smaller. */
+const quickRequest = 1_000
+const mostGrowth = 8
+const slowRequest = 5_000
+
 export interface Outgoing {
   readonly method: string
   /** Path with its query, from the base URL. */
@@ -32,55 +44,6 @@ export interface Patience {
   readonly answer?: number
   /** Within the answer, until more comes; comments of event streams come every 15 s (contract §5). */
   readonly silence?: number
-}
-
-const answerTimeout = 60_000
-/** How often a silent answer is looked at: a process that was stopped for an hour has not waited for an hour. */
-const looks = 9
-
-/** Ends an answer of which nothing comes any more. A reader that takes its time is no silence: then bytes lie here. */
-function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () => Error): void {
-  const { socket } = incoming
-  let read = socket.bytesRead
-  let missed = 0
-  const looking = setInterval(() => {
-    if (socket.bytesRead !== read || incoming.readableLength > 0 || incoming.complete) {
-      read = socket.bytesRead
-      missed = 0
-    } else if (++missed === looks) incoming.destroy(silent())
-  }, silence / looks)
-  looking.unref()
-  incoming.once('close', () => clearInterval(looking))
-}
-
-/** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */
-async function sendPieces(
-  outgoing: ClientRequest,
-  body: AsyncIterable<Uint8Array>,
-  answering: NodeJS.Timeout,
-): Promise<void> {
-  let isOver = false
-  let goOn = () => {}
-  const stop = () => {
-    isOver = true
-    goOn()
-  }
-  outgoing.once('close', stop)
-  outgoing.once('response', (incoming: IncomingMessage) => {
-    if (outgoing.writableEnded) return
-    stop()
-    incoming.once('close', () => outgoing.destroy())
-  })
-  for await (const piece of body) {
-    if (isOver) return
-    answering.refresh()
-    await new Promise<void>((resolve) => {
-      goOn = resolve
-      outgoing.write(piece, () => resolve())
-    })
-    if (isOver) return
-  }
-  outgoing.end()
 }
 
 /** Requests over a connection; `explain` makes what they reject with of what Node says. */
@@ -149,6 +112,51 @@ export function openRequests(
   }
 }
 
+/** Ends an answer of which nothing comes any more. A reader that takes its time is no silence: then bytes lie here. */
+function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () => Error): void {
+  const { socket } = incoming
+  let read = socket.bytesRead
+  let missed = 0
+  const looking = setInterval(() => {
+    if (socket.bytesRead !== read || incoming.readableLength > 0 || incoming.complete) {
+      read = socket.bytesRead
+      missed = 0
+    } else if (++missed === looks) incoming.destroy(silent())
+  }, silence / looks)
+  looking.unref()
+  incoming.once('close', () => clearInterval(looking))
+}
+
+/** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */
+async function sendPieces(
+  outgoing: ClientRequest,
+  body: AsyncIterable<Uint8Array>,
+  answering: NodeJS.Timeout,
+): Promise<void> {
+  let isOver = false
+  let goOn = () => {}
+  const stop = () => {
+    isOver = true
+    goOn()
+  }
+  outgoing.once('close', stop)
+  outgoing.once('response', (incoming: IncomingMessage) => {
+    if (outgoing.writableEnded) return
+    stop()
+    incoming.once('close', () => outgoing.destroy())
+  })
+  for await (const piece of body) {
+    if (isOver) return
+    answering.refresh()
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+      outgoing.write(piece, () => resolve())
+    })
+    if (isOver) return
+  }
+  outgoing.end()
+}
+
 /** All of an answer. Errors: `tooLarge` where it is longer than `most` bytes. */
 export async function readText(
   body: AsyncIterable<Buffer>,
@@ -171,18 +179,10 @@ export function retryAfterOf({ 'retry-after': text }: IncomingHttpHeaders): numb
   return seconds >= 0 && Number.isFinite(seconds) ? seconds : undefined
 }
 
-/** Bytes of one request. */
-const least = 64 * 1024
-const first = 512 * 1024
-/** Milliseconds of one request under which the next is larger, by as much as fits into that time, and over which it is smaller. */
-const quick = 1_000
-const mostGrowth = 8
-const slow = 5_000
-
 /** How much of something long goes into one request, so that each arrives long before a server gives up on it. */
 export class PartSize {
   readonly #most: number
-  #bytes = first
+  #bytes = firstPart
 
   /** In bytes. */
   constructor(most: number) {
@@ -196,9 +196,9 @@ export class PartSize {
 
   /** What one request took, in milliseconds, decides on the next. */
   took(milliseconds: number): void {
-    if (milliseconds < quick) {
-      const growth = Math.min(mostGrowth, Math.max(2, Math.floor(quick / milliseconds)))
+    if (milliseconds < quickRequest) {
+      const growth = Math.min(mostGrowth, Math.max(2, Math.floor(quickRequest / milliseconds)))
       this.#bytes = Math.min(growth * this.#bytes, this.#most)
-    } else if (milliseconds > slow) this.#bytes = Math.max(this.#bytes / 2, least)
+    } else if (milliseconds > slowRequest) this.#bytes = Math.max(this.#bytes / 2, smallestPart)
   }
 }

@@ -4,6 +4,10 @@ import type { Connection } from './connect.ts'
 
 const handshakeTimeout = 15_000
 
+/** Looks at a connection between two pings; after `mostSilentLooks` without a word from the other end it counts as lost. */
+const looks = 3
+const mostSilentLooks = 2 * looks
+
 interface Opening {
   readonly protocol: string
   /** Goes in a header. */
@@ -24,10 +28,6 @@ export function openWebSocket(connection: Connection, path: string, opening: Ope
   })
 }
 
-/** Looks at a connection between two pings; after this many looks without a word from the other end it counts as lost. */
-const looks = 3
-const patience = 2 * looks
-
 /**
  * Pings every `interval` milliseconds, and ends a connection on which nothing comes any more, as on a dead path, where TCP
  * would wait for many minutes; `lost` hears of that first.
@@ -40,7 +40,7 @@ export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, 
   }
   // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
   const tick = () => {
-    if (silent === patience) {
+    if (silent === mostSilentLooks) {
       lost()
       return socket.terminate()
     }
