@@ -9,6 +9,9 @@ import { parseEnvelope } from '../net/envelope.ts'
 import { followEvents, type ServerEvent } from '../net/event-stream.ts'
 import { endSession, session } from './session.ts'
 
+/** Of a fault, in characters: a selector may have thousands of them. */
+const longestSaid = 400
+
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 interface CallOptions {
@@ -21,6 +24,13 @@ interface CallOptions {
 }
 
 type Query = Record<string, string | number | boolean | undefined>
+
+interface FollowOptions {
+  signal: AbortSignal
+  onEvent: (event: ServerEvent) => void
+  /** The stream is lost and will be resumed. */
+  onCut?: () => void
+}
 
 /** `path?a=1&b=2`; what is undefined or empty is left out. */
 export function withQuery(path: string, query: Query): string {
@@ -81,15 +91,6 @@ export async function all<T>(path: string, query: Query = {}, most = 20_000): Pr
 export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 
-/** Of a fault, in characters: a selector may have thousands of them. */
-const longestSaid = 400
-
-/** `selector: no such host: web9`: a field's path as the form calls it. */
-const fieldSaid = ({ field, message }: FieldFault) => {
-  const name = field.replace(/^(target|script|params|secretParams)\./, '')
-  return name === '' ? message : `${name}: ${message}`
-}
-
 /** What went wrong, for people: names that do not exist under one heading, other faults once each. */
 export function said(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -101,11 +102,27 @@ export function said(error: unknown): string {
   return shortened(sanitizeLine(text), longestSaid)
 }
 
-interface FollowOptions {
-  signal: AbortSignal
-  onEvent: (event: ServerEvent) => void
-  /** The stream is lost and will be resumed. */
-  onCut?: () => void
+/** `selector: no such host: web9`: a field's path as the form calls it. */
+const fieldSaid = ({ field, message }: FieldFault) => {
+  const name = field.replace(/^(target|script|params|secretParams)\./, '')
+  return name === '' ? message : `${name}: ${message}`
+}
+
+/**
+ * Follows a stream of events until `signal` ends it: a cut is resumed behind the last id. By fetch, because an EventSource
+ * sends no token. Rejects with what waiting does not mend.
+ */
+export async function followStream(path: string, { signal, onEvent, onCut }: FollowOptions): Promise<void> {
+  const open = async (lastId: string | undefined) => pieces(path, lastId, signal)
+  const options = { signal, retryFor: Number.POSITIVE_INFINITY, onCut: () => onCut?.() }
+  try {
+    for await (const event of followEvents(open, 'the server', options, (cut) => cut)) {
+      if (signal.aborted) return
+      onEvent(event)
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
 }
 
 /** What a stream sends, piece by piece. One that falls silent is left; a page that takes its time is no silence. */
@@ -134,22 +151,5 @@ async function* pieces(path: string, lastId: string | undefined, signal: AbortSi
   } finally {
     signal.removeEventListener('abort', abort)
     abort()
-  }
-}
-
-/**
- * Follows a stream of events until `signal` ends it: a cut is resumed behind the last id. By fetch, because an EventSource
- * sends no token. Rejects with what waiting does not mend.
- */
-export async function followStream(path: string, { signal, onEvent, onCut }: FollowOptions): Promise<void> {
-  const open = async (lastId: string | undefined) => pieces(path, lastId, signal)
-  const options = { signal, retryFor: Number.POSITIVE_INFINITY, onCut: () => onCut?.() }
-  try {
-    for await (const event of followEvents(open, 'the server', options, (cut) => cut)) {
-      if (signal.aborted) return
-      onEvent(event)
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error
   }
 }

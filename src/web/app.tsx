@@ -19,53 +19,14 @@ import { nextTheme, theme } from './theme.ts'
 import { NewWebhookPage, WebhookPage } from './webhooks/webhook-page.tsx'
 import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
-function Refused({ page, id }: Route) {
-  useTitle(labels[page])
-  const { username = '', role = '' } = session.get()?.user ?? {}
-  return (
-    <section class="page">
-      <div class="heading">
-        <h1>{labels[page]}</h1>
-      </div>
-      <p class="empty">
-        {`You are ${username}, ${role}; this requires ${roleFor(page, id)}. An administrator can give you that role.`}
-      </p>
-    </section>
-  )
-}
-
-function Page({ page, id }: Route) {
-  if (!mayOpen(page, id)) return <Refused page={page} id={id} />
-  switch (page) {
-    case 'hosts':
-      return <HostsPage />
-    case 'run':
-      return <RunPage />
-    case 'tasks':
-      return id === undefined ? <TasksPage /> : <TaskPage key={id} taskId={id} />
-    case 'sessions':
-      return id === undefined ? <RecordingsPage /> : <RecordingPage key={id} sessionId={id} />
-    case 'schedules':
-      if (id === undefined) return <SchedulesPage />
-      return id === 'new' ? <NewSchedulePage /> : <SchedulePage key={id} id={id} />
-    case 'webhooks':
-      if (id === undefined) return <WebhooksPage />
-      return id === 'new' ? <NewWebhookPage /> : <WebhookPage key={id} id={id} />
-    case 'terminals':
-      // Always there, so that its screens live on while another page is looked at.
-      return null
-  }
-}
-
-/** `/` goes to the search of the page that says so, where one is not typing already. */
-function focusSearch(event: KeyboardEvent): void {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
-  const { target } = event
-  if (target instanceof Element && target.closest('input, textarea, select, dialog') !== null) return
-  const search = document.querySelector<HTMLInputElement>('input[type=search][placeholder$="/"]')
-  if (search === null) return
-  event.preventDefault()
-  search.focus()
+const labels: Record<PageName, string> = {
+  hosts: 'Hosts',
+  terminals: 'Terminals',
+  run: 'Run',
+  tasks: 'Tasks',
+  schedules: 'Schedules',
+  sessions: 'Recordings',
+  webhooks: 'Webhooks',
 }
 
 export function App() {
@@ -95,22 +56,15 @@ export function App() {
   )
 }
 
-const labels: Record<PageName, string> = {
-  hosts: 'Hosts',
-  terminals: 'Terminals',
-  run: 'Run',
-  tasks: 'Tasks',
-  schedules: 'Schedules',
-  sessions: 'Recordings',
-  webhooks: 'Webhooks',
-}
-
-async function signOut(): Promise<void> {
-  // Where the server can't be reached the token stays good until it expires, but this browser forgets it.
-  await call('POST', 'api/auth/logout').catch(() => undefined)
-  endSession('You are signed out.')
-  // An open terminal may have heard first that the session has ended.
-  parting.set('You are signed out.')
+/** `/` goes to the search of the page that says so, where one is not typing already. */
+function focusSearch(event: KeyboardEvent): void {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
+  const { target } = event
+  if (target instanceof Element && target.closest('input, textarea, select, dialog') !== null) return
+  const search = document.querySelector<HTMLInputElement>('input[type=search][placeholder$="/"]')
+  if (search === null) return
+  event.preventDefault()
+  search.focus()
 }
 
 function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
@@ -150,5 +104,51 @@ function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
         Sign out
       </button>
     </header>
+  )
+}
+
+async function signOut(): Promise<void> {
+  // Where the server can't be reached the token stays good until it expires, but this browser forgets it.
+  await call('POST', 'api/auth/logout').catch(() => undefined)
+  endSession('You are signed out.')
+  // An open terminal may have heard first that the session has ended.
+  parting.set('You are signed out.')
+}
+
+function Page({ page, id }: Route) {
+  if (!mayOpen(page, id)) return <Refused page={page} id={id} />
+  switch (page) {
+    case 'hosts':
+      return <HostsPage />
+    case 'run':
+      return <RunPage />
+    case 'tasks':
+      return id === undefined ? <TasksPage /> : <TaskPage key={id} taskId={id} />
+    case 'sessions':
+      return id === undefined ? <RecordingsPage /> : <RecordingPage key={id} sessionId={id} />
+    case 'schedules':
+      if (id === undefined) return <SchedulesPage />
+      return id === 'new' ? <NewSchedulePage /> : <SchedulePage key={id} id={id} />
+    case 'webhooks':
+      if (id === undefined) return <WebhooksPage />
+      return id === 'new' ? <NewWebhookPage /> : <WebhookPage key={id} id={id} />
+    case 'terminals':
+      // Always there, so that its screens live on while another page is looked at.
+      return null
+  }
+}
+
+function Refused({ page, id }: Route) {
+  useTitle(labels[page])
+  const { username = '', role = '' } = session.get()?.user ?? {}
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>{labels[page]}</h1>
+      </div>
+      <p class="empty">
+        {`You are ${username}, ${role}; this requires ${roleFor(page, id)}. An administrator can give you that role.`}
+      </p>
+    </section>
   )
 }

@@ -6,7 +6,7 @@ import { shortened } from '../../core/text/pieces.ts'
 import { said } from '../api.ts'
 
 /** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */
-export interface FormFaults {
+interface FormFaults {
   readonly at: readonly FieldFault[]
   readonly rest: string
 }

@@ -2,26 +2,10 @@ import { type ComponentChildren, Fragment } from 'preact'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showTime } from '../../cli/text/time.ts'
 
-/** Longer ones, as the node set of a whole fleet, break where they may: each place to break is an element. */
-const mostCared = 4_000
+/** Characters of a name; a longer one, as the node set of a fleet, breaks anywhere, because each place to break is an element. */
+const longestBroken = 4_000
 
-/** A name that goes on in the next line behind a dot, a hyphen or the like, where there is not enough room for it. */
-export function LongName({ text }: { text: string }) {
-  const shown = sanitizeLine(text)
-  const parts = shown.length > mostCared ? [shown] : shown.split(/(?<=[.,_:/@-])/)
-  return (
-    <span class="long-name">
-      {parts.map((part, at) => (
-        <Fragment key={at}>
-          {at > 0 && <wbr />}
-          {part}
-        </Fragment>
-      ))}
-    </span>
-  )
-}
-
-const tones: Record<string, string> = {
+const stateTones: Record<string, string> = {
   ONLINE: 'good',
   SUCCESS: 'good',
   OPEN: 'good',
@@ -40,8 +24,24 @@ const tones: Record<string, string> = {
   'NO LINK': 'away',
 }
 
+/** A name that goes on in the next line behind a dot, a hyphen or the like, where there is not enough room for it. */
+export function LongName({ text }: { text: string }) {
+  const shown = sanitizeLine(text)
+  const parts = shown.length > longestBroken ? [shown] : shown.split(/(?<=[.,_:/@-])/)
+  return (
+    <span class="long-name">
+      {parts.map((part, at) => (
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </span>
+  )
+}
+
 /** The class of a state's colour. */
-export const toneOf = (state: string): string => tones[state] ?? 'quiet'
+export const toneOf = (state: string): string => stateTones[state] ?? 'quiet'
 
 /** A state as a word with a dot: never by its colour alone. */
 export function Badge({ state }: { state: string }) {

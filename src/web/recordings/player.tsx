@@ -8,22 +8,23 @@ const speeds = [0.5, 1, 2, 4, 8]
 const idleCaps = [1, 2, 5, Number.POSITIVE_INFINITY]
 const firstIdleCap = 2
 /** The bar and the arrow keys move by so many seconds. */
-const step = 5
+const seekStep = 5
 const [smallestFont, largestFont] = [6, 14]
 /** Around the screen, in pixels, with room for a scroll bar. */
 const margin = 36
 
-/** Makes the letters as large as lets the whole screen be seen, within reason. */
-function scaleTo(terminal: Terminal, room: HTMLElement): void {
-  const drawn = terminal.element?.querySelector('.xterm-screen')
-  if (drawn == null || drawn.clientWidth === 0) return
-  const { fontSize = largestFont } = terminal.options
-  const ratio = Math.min(
-    (room.clientWidth - margin) / drawn.clientWidth,
-    (room.clientHeight - margin) / drawn.clientHeight,
-  )
-  const wanted = Math.max(smallestFont, Math.min(largestFont, Math.floor(fontSize * ratio * 2) / 2))
-  if (wanted !== fontSize) terminal.options.fontSize = wanted
+/** Characters that the screen has not drawn yet: beyond that the recording waits for it. */
+const mostPending = 1024 * 1024
+
+interface Playback {
+  readonly duration: number
+  /** Seconds of the timeline, pauses cut short. */
+  position(): number
+  /** Shows the recording as it was at that moment. */
+  seek(moment: number): void
+  setIdleCap(seconds: number): void
+  /** Goes on by so many seconds, unless the screen has yet to draw what it was given; whether the end is reached. */
+  advance(seconds: number): boolean
 }
 
 /** Plays a recording. Space plays and pauses, the arrows go back and forth. */
@@ -86,8 +87,8 @@ export function Player({ cast }: { cast: Cast }) {
   function press(event: KeyboardEvent): void {
     if (event.target instanceof Element && event.target.closest('select, button, input') !== null) return
     if (event.key === ' ') toggle()
-    else if (event.key === 'ArrowLeft') seek(position - step)
-    else if (event.key === 'ArrowRight') seek(position + step)
+    else if (event.key === 'ArrowLeft') seek(position - seekStep)
+    else if (event.key === 'ArrowRight') seek(position + seekStep)
     else return
     event.preventDefault()
   }
@@ -132,20 +133,6 @@ export function Player({ cast }: { cast: Cast }) {
     </div>
   )
 }
-
-interface Playback {
-  readonly duration: number
-  /** Seconds of the timeline, pauses cut short. */
-  position(): number
-  /** Shows the recording as it was at that moment. */
-  seek(moment: number): void
-  setIdleCap(seconds: number): void
-  /** Goes on by so many seconds, unless the screen has yet to draw what it was given; whether the end is reached. */
-  advance(seconds: number): boolean
-}
-
-/** Characters that the screen has not drawn yet: beyond that the recording waits for it. */
-const mostPending = 1024 * 1024
 
 /** A recording on a screen, moved by its caller's clock. */
 function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCap: number): Playback {
@@ -207,4 +194,17 @@ function createPlayback(terminal: Terminal, { cols, rows, events }: Cast, idleCa
       return shown >= events.length
     },
   }
+}
+
+/** Makes the letters as large as lets the whole screen be seen, within reason. */
+function scaleTo(terminal: Terminal, room: HTMLElement): void {
+  const drawn = terminal.element?.querySelector('.xterm-screen')
+  if (drawn == null || drawn.clientWidth === 0) return
+  const { fontSize = largestFont } = terminal.options
+  const ratio = Math.min(
+    (room.clientWidth - margin) / drawn.clientWidth,
+    (room.clientHeight - margin) / drawn.clientHeight,
+  )
+  const wanted = Math.max(smallestFont, Math.min(largestFont, Math.floor(fontSize * ratio * 2) / 2))
+  if (wanted !== fontSize) terminal.options.fontSize = wanted
 }

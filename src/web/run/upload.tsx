@@ -6,31 +6,12 @@ import { pause } from '../../net/backoff.ts'
 import { call, said, withQuery } from '../api.ts'
 import { keep, readKept } from '../store.ts'
 
-interface UploadBarProps {
-  progress: Progress
-  onStop: () => void
-}
-
-/** How far a file is on its way to the server. */
-export function UploadBar({ progress: { sent, size, trouble }, onStop }: UploadBarProps) {
-  return (
-    <div class="upload">
-      <progress value={sent} max={Math.max(size, 1)} aria-label="Upload" />
-      <span role="status">{`${showBytes(sent)} of ${showBytes(size)}`}</span>
-      <button type="button" onClick={onStop}>
-        Stop
-      </button>
-      {trouble !== '' && <small class="fault">{trouble}</small>}
-    </div>
-  )
-}
-
 /** Bytes that are sent together and, after a cut, once more. Proxies take so many where nothing else is set (nginx). */
 const partBytes = 1024 * 1024
-/** Before the server is asked how far it is, in milliseconds. */
+/** Milliseconds before the server is asked how far it is. */
 const pauseAfterCut = 1_000
 /** Where this tab remembers its uploads, so that a file that is chosen again goes on where it was. */
-const key = 'rsm.uploads'
+const storageKey = 'rsm.uploads'
 /** Uploads that are remembered. */
 const mostKept = 20
 
@@ -41,47 +22,26 @@ export interface Progress {
   readonly trouble: string
 }
 
-const nameOf = ({ name, size, lastModified }: File, isSecret: boolean) =>
-  `${name} ${size} ${lastModified}${isSecret ? ' secret' : ''}`
+/** What names a file that is to be on the server first: a copy, or a script's stdin. */
+interface Naming {
+  readonly copy?: Copy
+  readonly stdin?: { fileId: string }
+}
+
+/** A body, and the file that it names as soon as that has an id; undefined where it needs none, or has one already. */
+export interface WithFile<Body extends Naming> {
+  readonly body: Body
+  readonly file: File | undefined
+  /** Whether the server keeps it sealed. */
+  readonly isSecret?: boolean
+}
+
+interface UploadBarProps {
+  progress: Progress
+  onStop: () => void
+}
 
 type Kept = readonly (readonly [name: string, fileId: string])[]
-const readAll = () => (readKept(sessionStorage, key) ?? []) as Kept
-
-function remember(name: string, fileId: string): void {
-  const others = readAll().filter(([other]) => other !== name)
-  keep(sessionStorage, key, [...others, [name, fileId]].slice(-mostKept))
-}
-
-const pathOf = (fileId: string) => `api/files/${encodeURIComponent(fileId)}`
-
-/** Undefined where the server does not have it any more. */
-async function standing(fileId: string, signal: AbortSignal): Promise<Upload | undefined> {
-  try {
-    return await call<Upload>('GET', pathOf(fileId), { signal })
-  } catch (error) {
-    if (error instanceof RsmError && error.code === 'not_found') return undefined
-    throw error
-  }
-}
-
-async function begin(file: File, isSecret: boolean, signal: AbortSignal): Promise<Upload> {
-  const query = { size: file.size, ...(isSecret && { secret: true }) }
-  const begun = await call<Upload>('POST', withQuery('api/files', query), { signal })
-  remember(nameOf(file, isSecret), begun.fileId)
-  return begun
-}
-
-async function bytesOf(file: File, from: number): Promise<ArrayBuffer> {
-  try {
-    return await file.slice(from, from + partBytes).arrayBuffer()
-  } catch (cause) {
-    throw new RsmError('usage', `${file.name} can’t be read, or has changed: choose it again`, { cause })
-  }
-}
-
-/** A second writer is a former request of this one, whose end the server has not seen yet. */
-const isPassing = (error: unknown) =>
-  mendable(error) || (error instanceof RsmError && error.code === 'conflict')
 
 /**
  * Brings a file to the server in parts, over cuts of the connection, and from where it was if it has been begun in this tab. Rejects
@@ -115,24 +75,44 @@ export async function upload(
   return at
 }
 
-/** What names a file that is to be on the server first: a copy, or a script's stdin. */
-interface Naming {
-  readonly copy?: Copy
-  readonly stdin?: { fileId: string }
+/** Undefined where the server does not have it any more. */
+async function standing(fileId: string, signal: AbortSignal): Promise<Upload | undefined> {
+  try {
+    return await call<Upload>('GET', pathOf(fileId), { signal })
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'not_found') return undefined
+    throw error
+  }
 }
 
-/** A body, and the file that it names as soon as that has an id; undefined where it needs none, or has one already. */
-export interface WithFile<Body extends Naming> {
-  readonly body: Body
-  readonly file: File | undefined
-  /** Whether the server keeps it sealed. */
-  readonly isSecret?: boolean
+async function begin(file: File, isSecret: boolean, signal: AbortSignal): Promise<Upload> {
+  const query = { size: file.size, ...(isSecret && { secret: true }) }
+  const begun = await call<Upload>('POST', withQuery('api/files', query), { signal })
+  remember(nameOf(file, isSecret), begun.fileId)
+  return begun
 }
 
-/** What is wrong with the file itself stands at its field. */
-function atFile(error: unknown, field: string): unknown {
-  const isOfFile = error instanceof RsmError && (error.code === 'too_large' || error.code === 'usage')
-  return isOfFile ? invalid([{ field, message: error.message }]) : error
+async function bytesOf(file: File, from: number): Promise<ArrayBuffer> {
+  try {
+    return await file.slice(from, from + partBytes).arrayBuffer()
+  } catch (cause) {
+    throw new RsmError('usage', `${file.name} can’t be read, or has changed: choose it again`, { cause })
+  }
+}
+
+/** A conflict passes: the second writer is an earlier request of this page, whose end the server has not seen yet. */
+const isPassing = (error: unknown) =>
+  mendable(error) || (error instanceof RsmError && error.code === 'conflict')
+
+const pathOf = (fileId: string) => `api/files/${encodeURIComponent(fileId)}`
+
+const nameOf = ({ name, size, lastModified }: File, isSecret: boolean) =>
+  `${name} ${size} ${lastModified}${isSecret ? ' secret' : ''}`
+const readAll = () => (readKept(sessionStorage, storageKey) ?? []) as Kept
+
+function remember(name: string, fileId: string): void {
+  const others = readAll().filter(([other]) => other !== name)
+  keep(sessionStorage, storageKey, [...others, [name, fileId]].slice(-mostKept))
 }
 
 /** Brings the file of a body to the server, once for each work. */
@@ -164,4 +144,24 @@ export function useUpload() {
     begin: (): AbortSignal => (leave.current = new AbortController()).signal,
     send,
   }
+}
+
+/** What is wrong with the file itself stands at its field. */
+function atFile(error: unknown, field: string): unknown {
+  const isOfFile = error instanceof RsmError && (error.code === 'too_large' || error.code === 'usage')
+  return isOfFile ? invalid([{ field, message: error.message }]) : error
+}
+
+/** How far a file is on its way to the server. */
+export function UploadBar({ progress: { sent, size, trouble }, onStop }: UploadBarProps) {
+  return (
+    <div class="upload">
+      <progress value={sent} max={Math.max(size, 1)} aria-label="Upload" />
+      <span role="status">{`${showBytes(sent)} of ${showBytes(size)}`}</span>
+      <button type="button" onClick={onStop}>
+        Stop
+      </button>
+      {trouble !== '' && <small class="fault">{trouble}</small>}
+    </div>
+  )
 }

@@ -10,34 +10,13 @@ import { Badge, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
 import { countsSaid } from '../tasks/task-words.ts'
 
+/** Milliseconds between two reads of tasks that change. */
+const readPause = 1_000
+
 interface HistoryProps {
   slots: readonly ScheduleSlot[]
   /** Those that it started and that are still kept. */
   tasks: readonly TaskSummary[]
-}
-
-/** Beside the slot: how many there are of it, or who ran it by hand. */
-function slotSaid({ by, count, firstAt }: ScheduleSlot) {
-  if (by !== null) return `run now, by ${by}`
-  if (count === 1) return null
-  return (
-    <>
-      {`the last of ${count === null ? 'many slots' : counted(count, 'slot')} since `}
-      <Time at={firstAt} />
-    </>
-  )
-}
-
-function Outcome({ slot, task }: { slot: ScheduleSlot; task: TaskSummary | undefined }) {
-  const { outcome, why, error } = slot
-  return (
-    <>
-      <Badge state={task?.status ?? outcome} />
-      {why !== null && <small>{`: ${why.toLowerCase()}`}</small>}
-      {outcome === 'STARTED' && !task && <small> its task is no longer kept</small>}
-      {error !== null && <small class="under">{sanitizeLine(error)}</small>}
-    </>
-  )
 }
 
 /** What a schedule ran and skipped, newest first. */
@@ -82,8 +61,29 @@ export function History({ slots, tasks }: HistoryProps) {
   )
 }
 
-/** What is shown of tasks is read again when they change, but not more often than this, in milliseconds. */
-const readPause = 1_000
+function Outcome({ slot, task }: { slot: ScheduleSlot; task: TaskSummary | undefined }) {
+  const { outcome, why, error } = slot
+  return (
+    <>
+      <Badge state={task?.status ?? outcome} />
+      {why !== null && <small>{`: ${why.toLowerCase()}`}</small>}
+      {outcome === 'STARTED' && !task && <small> its task is no longer kept</small>}
+      {error !== null && <small class="under">{sanitizeLine(error)}</small>}
+    </>
+  )
+}
+
+/** Beside the slot: how many there are of it, or who ran it by hand. */
+function slotSaid({ by, count, firstAt }: ScheduleSlot) {
+  if (by !== null) return `run now, by ${by}`
+  if (count === 1) return null
+  return (
+    <>
+      {`the last of ${count === null ? 'many slots' : counted(count, 'slot')} since `}
+      <Time at={firstAt} />
+    </>
+  )
+}
 
 /** Calls `again` when a task of a schedule has begun, changed or ended: of this one, or of any. */
 export function useRuns(scheduleId: number | undefined, again: () => void): void {

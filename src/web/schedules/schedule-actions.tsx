@@ -21,32 +21,6 @@ interface ScheduleActionsProps {
   onEdit: () => void
 }
 
-/** Its owner and ADMINs change it. */
-const mayChange = ({ owner }: Schedule) =>
-  allowed('administer') || (allowed('execute') && session.get()?.user.username === owner)
-
-function ResumeQuestion({
-  schedule,
-  onYes,
-  onNo,
-}: {
-  schedule: Schedule
-  onYes: () => void
-  onNo: () => void
-}) {
-  const { name, suspended, owner, secretParams } = schedule
-  const isOwn = session.get()?.user.username === owner
-  return (
-    <Question title={`Resume ‘${name}’?`} yes="Resume it" no="Leave it suspended" onYes={onYes} onNo={onNo}>
-      <p>{`It is suspended: ${suspended ?? ''}.`}</p>
-      <p>You become its owner, and it runs with your rights.</p>
-      {!isOwn && secretParams.length > 0 && (
-        <p>{`Its secret params are dropped: give ${secretParams.join(', ')} again with Edit.`}</p>
-      )}
-    </Question>
-  )
-}
-
 export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit }: ScheduleActionsProps) {
   const [asked, setAsked] = useState<'run' | 'resume' | 'delete' | undefined>()
   const path = `api/schedules/${schedule.id}`
@@ -114,15 +88,30 @@ export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit 
   )
 }
 
-/** A schedule as the task that it would start; of secret params the names only. */
-function taskOf({ scriptId, script, copy, secretParams, ...options }: Schedule): TaskCreate {
-  return {
-    ...options,
-    ...(scriptId !== null && { scriptId }),
-    ...(script !== null && { script }),
-    ...(copy !== null && { copy }),
-    secretParams: Object.fromEntries(secretParams.map((name) => [name, ''])),
-  }
+/** Its owner and ADMINs change it. */
+const mayChange = ({ owner }: Schedule) =>
+  allowed('administer') || (allowed('execute') && session.get()?.user.username === owner)
+
+function ResumeQuestion({
+  schedule,
+  onYes,
+  onNo,
+}: {
+  schedule: Schedule
+  onYes: () => void
+  onNo: () => void
+}) {
+  const { name, suspended, owner, secretParams } = schedule
+  const isOwn = session.get()?.user.username === owner
+  return (
+    <Question title={`Resume ‘${name}’?`} yes="Resume it" no="Leave it suspended" onYes={onYes} onNo={onNo}>
+      <p>{`It is suspended: ${suspended ?? ''}.`}</p>
+      <p>You become its owner, and it runs with your rights.</p>
+      {!isOwn && secretParams.length > 0 && (
+        <p>{`Its secret params are dropped: give ${secretParams.join(', ')} again with Edit.`}</p>
+      )}
+    </Question>
+  )
 }
 
 /** What the schedule would run if it ran now: its hosts, how it goes over them, and the scripts. */
@@ -143,4 +132,15 @@ export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: re
   }, [schedule.updatedAt])
   if (hosts === undefined) return fault === '' ? <p class="hint">Looking …</p> : <Fault text={fault} />
   return <PlanPreview body={taskOf(schedule)} hosts={hosts} scripts={scripts} />
+}
+
+/** A schedule as the task that it would start; of secret params the names only. */
+function taskOf({ scriptId, script, copy, secretParams, ...options }: Schedule): TaskCreate {
+  return {
+    ...options,
+    ...(scriptId !== null && { scriptId }),
+    ...(script !== null && { script }),
+    ...(copy !== null && { copy }),
+    secretParams: Object.fromEntries(secretParams.map((name) => [name, ''])),
+  }
 }

@@ -9,62 +9,19 @@ import { FetchedFile, HostCarried } from './fetched-file.tsx'
 import { HostPhases } from './host-phases.tsx'
 import { endSaid, hasGates } from './task-words.ts'
 
-/** Hosts that are listed at first, and by which more are: each is drawn anew while the task runs. */
+/** Hosts that are listed at first, and by which more are: each is redrawn while the task runs. */
 const hostsStep = 200
 /** A shorter list is read, not searched. */
 const leastSearched = 12
 
-/** Those that did not succeed come first, before them those where not even what undoes it did. */
-function rank({ status, rollback }: TaskResult): number {
-  if (rollback !== null && rollback.status !== 'SUCCESS') return 0
-  if (status === 'SUCCESS') return 4
-  if (status === 'PENDING' || status === 'SKIPPED') return 3
-  return status === 'RUNNING' ? 2 : 1
+/** A kind of hosts that people look for; `isBad`: somebody has to look after them. */
+interface Facet {
+  readonly name: string
+  readonly isBad?: boolean
+  readonly fits: (result: TaskResult) => boolean
 }
 
-/** What is said of a host that its status and its phases do not tell. */
-function restSaid(task: TaskSummary, result: TaskResult): string {
-  const isTold = result.verify !== null || result.rollback !== null
-  // Nothing of a file ends with a code that somebody has chosen.
-  const isGood = !runsScript(task.type) && result.status === 'SUCCESS'
-  const how = isTold || isGood ? '' : endSaid(result)
-  return [
-    changedSaid(task, result),
-    sanitizeLine(how),
-    result.duration === null ? '' : showDuration(result.duration),
-  ]
-    .filter(Boolean)
-    .join(' · ')
-}
-
-interface FacetsProps {
-  facets: readonly Facet[]
-  results: readonly TaskResult[]
-  chosen: Facet | undefined
-  onChoose: (facet: Facet | undefined) => void
-}
-
-/** Kinds of hosts that there are, with their numbers; one narrows the list. */
-function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
-  const counts = facets.map((facet) => ({ facet, count: results.filter(facet.fits).length }))
-  const shown = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
-  if (shown.length === 0) return null
-  return (
-    <div class="facets" role="group" aria-label="Kinds of hosts">
-      {shown.map(({ facet, count }) => (
-        <button
-          key={facet.name}
-          type="button"
-          class={facet.isBad === true ? 'bad' : ''}
-          aria-pressed={facet === chosen}
-          onClick={() => onChoose(facet === chosen ? undefined : facet)}
-        >
-          {`${facet.name} ${count}`}
-        </button>
-      ))}
-    </div>
-  )
-}
+type Copying = Pick<TaskSummary, 'copy'>
 
 interface HostListProps {
   task: TaskSummary
@@ -76,6 +33,32 @@ interface HostListProps {
   onChoose: (hostId: number | undefined) => void
   onFault: (fault: string) => void
 }
+
+interface FacetsProps {
+  facets: readonly Facet[]
+  results: readonly TaskResult[]
+  chosen: Facet | undefined
+  onChoose: (facet: Facet | undefined) => void
+}
+
+const gateFacets: readonly Facet[] = [
+  { name: 'verifying', fits: ({ phase }) => phase === 'VERIFY' },
+  { name: 'rolling back', fits: ({ phase }) => phase === 'ROLLBACK' },
+  { name: 'verify failed', isBad: true, fits: ({ verify }) => isFailed(verify?.status) },
+  { name: 'rollback failed', isBad: true, fits: ({ rollback }) => isFailed(rollback?.status) },
+  { name: 'rolled back', fits: ({ rollback }) => rollback?.status === 'SUCCESS' },
+]
+
+const copyFacets: readonly Facet[] = [
+  { name: 'changed', fits: ({ changed }) => changed === true },
+  { name: 'unchanged', fits: ({ changed }) => changed === false },
+]
+const dryFacets: readonly Facet[] = [
+  { name: 'would change', fits: ({ changed }) => changed === true },
+  { name: 'unchanged', fits: ({ changed }) => changed === false },
+]
+
+const fetchFacets: readonly Facet[] = [{ name: 'fetched', fits: ({ status }) => status === 'SUCCESS' }]
 
 export function HostList({ task, results, carried, hostId, onChoose, onFault }: HostListProps) {
   const [search, setSearch] = useState('')
@@ -154,33 +137,35 @@ export function HostList({ task, results, carried, hostId, onChoose, onFault }: 
   )
 }
 
-/** A kind of hosts that people look for; `isBad` of those that need somebody. */
-interface Facet {
-  readonly name: string
-  readonly isBad?: boolean
-  readonly fits: (result: TaskResult) => boolean
+/** Those that did not succeed come first, before them those where not even what undoes it did. */
+function rank({ status, rollback }: TaskResult): number {
+  if (rollback !== null && rollback.status !== 'SUCCESS') return 0
+  if (status === 'SUCCESS') return 4
+  if (status === 'PENDING' || status === 'SKIPPED') return 3
+  return status === 'RUNNING' ? 2 : 1
 }
 
-const isFailed = (status: GateStatus | undefined) => status === 'FAILED' || status === 'TIMEOUT'
-
-const gateFacets: readonly Facet[] = [
-  { name: 'verifying', fits: ({ phase }) => phase === 'VERIFY' },
-  { name: 'rolling back', fits: ({ phase }) => phase === 'ROLLBACK' },
-  { name: 'verify failed', isBad: true, fits: ({ verify }) => isFailed(verify?.status) },
-  { name: 'rollback failed', isBad: true, fits: ({ rollback }) => isFailed(rollback?.status) },
-  { name: 'rolled back', fits: ({ rollback }) => rollback?.status === 'SUCCESS' },
-]
-
-const copyFacets: readonly Facet[] = [
-  { name: 'changed', fits: ({ changed }) => changed === true },
-  { name: 'unchanged', fits: ({ changed }) => changed === false },
-]
-const dryFacets: readonly Facet[] = [
-  { name: 'would change', fits: ({ changed }) => changed === true },
-  { name: 'unchanged', fits: ({ changed }) => changed === false },
-]
-
-const fetchFacets: readonly Facet[] = [{ name: 'fetched', fits: ({ status }) => status === 'SUCCESS' }]
+/** Kinds of hosts that there are, with their numbers; one narrows the list. */
+function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
+  const counts = facets.map((facet) => ({ facet, count: results.filter(facet.fits).length }))
+  const shown = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
+  if (shown.length === 0) return null
+  return (
+    <div class="facets" role="group" aria-label="Kinds of hosts">
+      {shown.map(({ facet, count }) => (
+        <button
+          key={facet.name}
+          type="button"
+          class={facet.isBad === true ? 'bad' : ''}
+          aria-pressed={facet === chosen}
+          onClick={() => onChoose(facet === chosen ? undefined : facet)}
+        >
+          {`${facet.name} ${count}`}
+        </button>
+      ))}
+    </div>
+  )
+}
 
 /** By which hosts of a task are told apart beside their status. */
 function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollback'>): readonly Facet[] {
@@ -190,10 +175,20 @@ function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollbac
   return isDryRun(task) ? dryFacets : copyFacets
 }
 
-type Copying = Pick<TaskSummary, 'copy'>
-
-/** Whether a copy writes nothing. */
-const isDryRun = ({ copy }: Copying): boolean => copy?.check !== undefined
+/** Facts of a result beside its status and its phases. */
+function restSaid(task: TaskSummary, result: TaskResult): string {
+  const isTold = result.verify !== null || result.rollback !== null
+  // Nothing of a file ends with a code that somebody has chosen.
+  const isGood = !runsScript(task.type) && result.status === 'SUCCESS'
+  const how = isTold || isGood ? '' : endSaid(result)
+  return [
+    changedSaid(task, result),
+    sanitizeLine(how),
+    result.duration === null ? '' : showDuration(result.duration),
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
 
 /** What a copy did to a host, or would have; empty where nobody knows, and of other tasks. */
 function changedSaid(task: Copying, { changed }: Pick<TaskResult, 'changed'>): string {
@@ -201,3 +196,8 @@ function changedSaid(task: Copying, { changed }: Pick<TaskResult, 'changed'>): s
   if (!changed) return 'unchanged'
   return isDryRun(task) ? 'would change' : 'changed'
 }
+
+/** Whether a copy writes nothing. */
+const isDryRun = ({ copy }: Copying): boolean => copy?.check !== undefined
+
+const isFailed = (status: GateStatus | undefined) => status === 'FAILED' || status === 'TIMEOUT'

@@ -2,6 +2,11 @@ import { LineAssembler } from '../../cli/output/lines.ts'
 import { sanitize } from '../../cli/text/sanitize.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 
+/** What is kept of a task's output: past that the earliest goes, as a browser can't hold all that a script may say. */
+export const mostLines = 5_000
+/** What is shown of a line. */
+const longestShown = 4_000
+
 export interface OutputLine {
   key: number
   hostId: number
@@ -12,10 +17,11 @@ export interface OutputLine {
   text: string
 }
 
-/** What is kept of a task's output: past that the earliest goes, as a browser can't hold all that a script may say. */
-export const mostLines = 5_000
-/** What is shown of a line. */
-const longestShown = 4_000
+/** A line, and a piece of output that it is of. */
+export interface HostLine {
+  readonly about: LogEntry
+  readonly text: string
+}
 
 /** Puts the pieces of all hosts together into the last lines. */
 export class OutputLines {
@@ -66,12 +72,6 @@ export class OutputLines {
     const added = lines.filter(({ text }) => this.#isWanted(text)).map((line) => this.#line(line))
     if (added.length > 0) this.#lines = [...this.#lines, ...added].slice(-mostLines)
   }
-}
-
-/** A line, and a piece of output that it is of. */
-export interface HostLine {
-  readonly about: LogEntry
-  readonly text: string
 }
 
 /** Puts the pieces of each host and stream together into lines. The end of a phase ends a line. */

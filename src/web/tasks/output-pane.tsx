@@ -2,6 +2,14 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { OutputLine } from './output-lines.ts'
 
+/** Within so many pixels of its end a reader follows it. */
+const atEnd = 40
+/** The column of the hosts is as wide as the longest name, within these, in characters. */
+const [narrowest, widest] = [6, 28]
+
+/** Marks that are drawn in one text: past that they tell no more. */
+const mostMarks = 1_000
+
 interface OutputPaneProps {
   lines: readonly OutputLine[]
   /** What is said instead of lines where there are none. */
@@ -12,11 +20,6 @@ interface OutputPaneProps {
   isDiff: boolean
   search: string
 }
-
-/** Within so many pixels of its end a reader follows it. */
-const atEnd = 40
-/** The column of the hosts is as wide as the longest name, within these, in characters. */
-const [narrowest, widest] = [6, 28]
 
 /** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
 export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: OutputPaneProps) {
@@ -55,9 +58,6 @@ export function OutputPane({ lines, empty, isLater, isOne, isDiff, search }: Out
     </div>
   )
 }
-
-/** Marks that are drawn in one text: past that they tell no more. */
-const mostMarks = 1_000
 
 /** A text in which what was searched for is marked; case does not matter. */
 export function Marked({ text, search }: { text: string; search: string }) {

@@ -7,19 +7,24 @@ import { type HostLine, HostLines } from './output-lines.ts'
 
 /** A browser takes no more, in characters; the command line has no such bound. */
 const mostSaved = 256 * 1024 * 1024
+/** Entries of one page. */
+const pageSize = 500
 
-/** A part of a file's name: what a file system may take for more than a name is `_`. */
-export const inFileName = (text: string) => text.replaceAll(/[^A-Za-z0-9._-]/g, '_')
-
-/** The bare output of one host, byte for byte as the server has it. */
-async function hostOutput(taskId: string, hostId: number, signal: AbortSignal): Promise<Blob> {
-  const path = withQuery(`api/tasks/${encodeURIComponent(taskId)}/logs`, { hostId })
-  return (await send('GET', path, { headers: { accept: 'text/plain' }, signal })).blob()
+interface LogRange {
+  hostId?: number | undefined
+  /** The cursor behind which it begins. */
+  after?: number
+  signal: AbortSignal
 }
 
-/** `web1: `, `web1 [verify]: `. */
-function headOf({ hostname, phase }: HostLine['about']): string {
-  return `${sanitizeLine(hostname)}${phase === undefined ? '' : ` ${phaseMark(phase)}`}: `
+export async function download(
+  taskId: string,
+  host: { hostId: number; hostname: string } | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const file =
+    host === undefined ? await taskOutput(taskId, signal) : await hostOutput(taskId, host.hostId, signal)
+  save(file, [taskId, ...(host === undefined ? [] : [inFileName(host.hostname)])].join('-') + '.txt')
 }
 
 /** The output of all hosts, each line behind the name of its host. */
@@ -40,24 +45,19 @@ async function taskOutput(taskId: string, signal: AbortSignal): Promise<Blob> {
   return new Blob(parts, { type: 'text/plain' })
 }
 
-export async function download(
-  taskId: string,
-  host: { hostId: number; hostname: string } | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const file =
-    host === undefined ? await taskOutput(taskId, signal) : await hostOutput(taskId, host.hostId, signal)
-  save(file, [taskId, ...(host === undefined ? [] : [inFileName(host.hostname)])].join('-') + '.txt')
+/** `web1: `, `web1 [verify]: `. */
+function headOf({ hostname, phase }: HostLine['about']): string {
+  return `${sanitizeLine(hostname)}${phase === undefined ? '' : ` ${phaseMark(phase)}`}: `
 }
 
-const pageSize = 500
-
-interface LogRange {
-  hostId?: number | undefined
-  /** The cursor behind which it begins. */
-  after?: number
-  signal: AbortSignal
+/** The bare output of one host, byte for byte as the server has it. */
+async function hostOutput(taskId: string, hostId: number, signal: AbortSignal): Promise<Blob> {
+  const path = withQuery(`api/tasks/${encodeURIComponent(taskId)}/logs`, { hostId })
+  return (await send('GET', path, { headers: { accept: 'text/plain' }, signal })).blob()
 }
+
+/** A part of a file's name: what a file system may take for more than a name is `_`. */
+export const inFileName = (text: string) => text.replaceAll(/[^A-Za-z0-9._-]/g, '_')
 
 /** What a log holds just now, page by page: the entries, and the cursor behind them. */
 export async function* logPages(

@@ -16,6 +16,14 @@ import { TaskOutput } from './task-output.tsx'
 import { countsSaid, nameOf } from './task-words.ts'
 import { WhatRan } from './what-ran.tsx'
 
+const checks = {
+  CHANGED: 'dry run: which hosts would change',
+  DIFF: 'dry run: how the text would change',
+} as const
+const kinds = { FILE: 'one file', TREE: 'a directory and all that is in it' } as const
+
+type Row = readonly [label: string, value: string | undefined]
+
 export function TaskPage({ taskId }: { taskId: string }) {
   const [view, setView] = useState<TaskView | undefined>()
   const [fault, setFault] = useState('')
@@ -70,14 +78,6 @@ export function TaskPage({ taskId }: { taskId: string }) {
     </section>
   )
 }
-
-type Row = readonly [label: string, value: string | undefined]
-
-const checks = {
-  CHANGED: 'dry run: which hosts would change',
-  DIFF: 'dry run: how the text would change',
-} as const
-const kinds = { FILE: 'one file', TREE: 'a directory and all that is in it' } as const
 
 /** `27 B`, `4.2 MB (4194321 bytes)`. */
 const sizeSaid = (size: number) => (size < 1000 ? showBytes(size) : `${showBytes(size)} (${size} bytes)`)

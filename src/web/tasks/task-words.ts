@@ -2,6 +2,20 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { GatePhase, GateStatus, Phase } from '../../core/tasks/gates.ts'
 import type { ResultStatus, TaskResult } from '../../core/tasks/task.ts'
 
+const statusWords: Record<PhaseState['status'], string> = {
+  PENDING: 'waiting',
+  RUNNING: 'running',
+  SUCCESS: 'succeeded',
+  FAILED: 'failed',
+  TIMEOUT: 'timed out',
+  CANCELLED: 'cancelled',
+  SKIPPED: 'skipped',
+  UNREACHABLE: 'unreachable',
+  LOST: 'lost',
+  ENDED: 'ended',
+  'NOT RUN': 'not run',
+}
+
 /** How one phase of a host stands; ENDED where only its successor is known. */
 export interface PhaseState {
   readonly phase: Phase
@@ -50,20 +64,6 @@ export function phasesOf(gates: Gates, result: Result): PhaseState[] {
   ]
 }
 
-const words: Record<PhaseState['status'], string> = {
-  PENDING: 'waiting',
-  RUNNING: 'running',
-  SUCCESS: 'succeeded',
-  FAILED: 'failed',
-  TIMEOUT: 'timed out',
-  CANCELLED: 'cancelled',
-  SKIPPED: 'skipped',
-  UNREACHABLE: 'unreachable',
-  LOST: 'lost',
-  ENDED: 'ended',
-  'NOT RUN': 'not run',
-}
-
 /** How it ended, where that is neither good nor without a code. */
 function exitSaid({ status, exitCode }: PhaseState): string {
   return exitCode === null || status === 'SUCCESS' || status === 'TIMEOUT' ? '' : `exit ${exitCode}`
@@ -72,11 +72,13 @@ function exitSaid({ status, exitCode }: PhaseState): string {
 /** `failed, exit 3, 2 tries`. */
 export function phaseSaid(state: PhaseState): string {
   const { status, attempts = 1 } = state
-  return [words[status], exitSaid(state), attempts > 1 ? `${attempts} tries` : ''].filter(Boolean).join(', ')
+  return [statusWords[status], exitSaid(state), attempts > 1 ? `${attempts} tries` : '']
+    .filter(Boolean)
+    .join(', ')
 }
 
 /** `exit 3`, `timed out`: what a list has room for. */
-export const phaseSaidShortly = (state: PhaseState): string => exitSaid(state) || words[state.status]
+export const phaseSaidShortly = (state: PhaseState): string => exitSaid(state) || statusWords[state.status]
 
 export function nameOf({
   scriptName,

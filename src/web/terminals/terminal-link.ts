@@ -13,9 +13,22 @@ import { Attachment, type TerminalAttached, type TerminalSocket } from '../../ne
 import { call, said, send } from '../api.ts'
 import { endSession } from '../session.ts'
 
+/** Milliseconds; a server that cannot be reached for longer has ended the session in any case. */
+const longestAway = 10 * 60_000
+const tooMuch = 'The connection is away, and there is no room for what you typed: it is dropped.'
+
+/** Milliseconds within which the server answers, or the way to it is cut. */
+const healthPatience = 8_000
+
+const checkInterval = 2_000
+/** Silence after which the way to the server is looked at … */
+const longestSilence = 20_000
+/** … and the same after something was typed. */
+const longestEcho = 5_000
+
 export type LinkState =
   | { readonly kind: 'opening' | 'open' | 'away' | 'replaced' }
-  /** For good; `word` says how. */
+  /** Forever; `word` says how. */
   | { readonly kind: 'ended'; readonly word: string }
 
 interface LinkListener {
@@ -32,7 +45,7 @@ interface LinkListener {
 }
 
 /** What a tab holds on to: a session that is to be made, or one that there is. */
-export type LinkTarget =
+type LinkTarget =
   | { readonly create: TerminalCreate }
   | { readonly sessionId: string; readonly watch: boolean }
 
@@ -45,20 +58,6 @@ export interface TerminalLink {
   drop(): void
   /** Ends the session and what runs in it. */
   end(): void
-}
-
-/** A server that can't be reached for so long has ended the session in any case, ten times over. */
-const longestAway = 10 * 60_000
-const tooMuch = 'The connection is away, and there is no room for what you typed: it is dropped.'
-
-function endSaid({
-  exitCode,
-  signal,
-  reason,
-}: Pick<TerminalClosed, 'exitCode' | 'signal' | 'reason'>): string {
-  if (reason !== null) return `The session has ended: ${reason}`
-  if (signal !== null) return `The shell was ended by ${signal}`
-  return exitCode === null ? 'The session has ended' : `The shell has ended with exit code ${exitCode}`
 }
 
 /** A session and the sockets that carry it, one after the other. */
@@ -181,41 +180,14 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   }
 }
 
-/** The server answers within so long, or the way to it is cut. */
-const patience = 8_000
-
-let asking: Promise<boolean> | undefined
-
-async function ask(): Promise<boolean> {
-  try {
-    await fetch('api/health', { cache: 'no-store', signal: AbortSignal.timeout(patience) })
-    return true
-  } catch {
-    return false
-  } finally {
-    asking = undefined
-  }
-}
-
-/** Whether the server can be reached: a browser tells nobody of a WebSocket whose path is dead. All tabs ask once. */
-function isReachable(): Promise<boolean> {
-  return (asking ??= ask())
-}
-
-const checkInterval = 2_000
-/** Silence after which the way to the server is looked at … */
-const longestSilence = 20_000
-/** … and the same after something was typed. */
-const longestEcho = 5_000
-
-/** `path` as the server gives it, relative to its base URL; the address bar and the history never see the ticket. */
-function addressOf(path: string, ticket: string, after: number | undefined): string {
-  const url = new URL(path.replace(/^\//, ''), document.baseURI)
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
-  url.hash = ''
-  url.searchParams.set('ticket', ticket)
-  if (after !== undefined) url.searchParams.set('after', String(after))
-  return url.href
+function endSaid({
+  exitCode,
+  signal,
+  reason,
+}: Pick<TerminalClosed, 'exitCode' | 'signal' | 'reason'>): string {
+  if (reason !== null) return `The session has ended: ${reason}`
+  if (signal !== null) return `The shell was ended by ${signal}`
+  return exitCode === null ? 'The session has ended' : `The shell has ended with exit code ${exitCode}`
 }
 
 /** One WebSocket of a session (contract §7). A browser tells nobody of one whose path is dead: the server is asked. */
@@ -263,5 +235,33 @@ function openTerminalSocket(path: string, ticket: string, after: number | undefi
       })
       socket.addEventListener('close', ({ code, reason }) => end(code, reason))
     },
+  }
+}
+
+/** `path` as the server gives it, relative to its base URL; the address bar and the history never see the ticket. */
+function addressOf(path: string, ticket: string, after: number | undefined): string {
+  const url = new URL(path.replace(/^\//, ''), document.baseURI)
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
+  url.hash = ''
+  url.searchParams.set('ticket', ticket)
+  if (after !== undefined) url.searchParams.set('after', String(after))
+  return url.href
+}
+
+/** Whether the server can be reached: a browser tells nobody of a WebSocket whose path is dead. All tabs ask once. */
+function isReachable(): Promise<boolean> {
+  return (asking ??= askHealth())
+}
+
+let asking: Promise<boolean> | undefined
+
+async function askHealth(): Promise<boolean> {
+  try {
+    await fetch('api/health', { cache: 'no-store', signal: AbortSignal.timeout(healthPatience) })
+    return true
+  } catch {
+    return false
+  } finally {
+    asking = undefined
   }
 }

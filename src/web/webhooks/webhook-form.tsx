@@ -24,35 +24,35 @@ import { Fault } from '../parts/shown.tsx'
 import { SelectorField } from '../run/target-field.tsx'
 import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
 
-/** Picks the events that a webhook gets. */
-function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
-  const fault = useFault('events')
-  const labelId = useId()
-  return (
-    <div
-      class="field"
-      role="group"
-      aria-labelledby={labelId}
-      data-field="events"
-      data-faulty={fault === undefined ? undefined : ''}
-    >
-      <span class="label" id={labelId}>
-        Events
-      </span>
-      <div class="event-picker">
-        {webhookEvents.map((event) => (
-          <label key={event}>
-            <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
-            <span>
-              <strong>{event}</strong>
-              <small class="under">{eventsSaid[event]}</small>
-            </span>
-          </label>
-        ))}
-      </div>
-      {fault !== undefined && <Fault text={fault} />}
-    </div>
-  )
+/** When each event comes. */
+const eventsSaid: Record<WebhookEvent, string> = {
+  'task.failed': 'A task has ended FAILED',
+  'task.ended': 'A task has ended, with any result',
+  'schedule.suspended': 'A schedule no longer runs',
+  'schedule.skipped': 'A slot was not run, or its task could not be started',
+  'host.offline': 'Hosts have been OFFLINE or NO LINK for a minute',
+  'host.online': 'Hosts that were reported offline are back',
+  'agent.revoked': 'The token of a host’s agent was revoked',
+  'server.restore': 'A backup was restored; pending work is held',
+}
+
+const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
+  schedule: {
+    label: 'Schedule',
+    hint: 'Only events of this schedule; * for any schedule; empty: all events',
+  },
+  script: { label: 'Script', hint: 'Only events of this stored script' },
+  createdBy: {
+    label: 'Created by',
+    hint: 'Only tasks that this user started, and schedules that this user owns',
+  },
+}
+
+export const formatsSaid: Record<WebhookFormat, string> = {
+  JSON: 'JSON, as Standard Webhooks says',
+  SLACK: 'A text for Slack',
+  TEAMS: 'A text for Teams',
+  DISCORD: 'A text for Discord',
 }
 
 interface WebhookFormProps {
@@ -60,6 +60,44 @@ interface WebhookFormProps {
   webhook?: Webhook
   onSaved: (saved: WebhookSaved) => void
   onLeave: () => void
+}
+
+/** A webhook as a form: a new one, or one that is changed. */
+export function WebhookForm({ webhook, onSaved, onLeave }: WebhookFormProps) {
+  const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
+  const [isBusy, setBusy] = useState(false)
+
+  async function save(): Promise<WebhookSaved> {
+    const field = fieldsOf(form.current as HTMLFormElement)
+    if (webhook) return call('PATCH', `api/webhooks/${webhook.id}`, { body: webhookPatchOf(field) })
+    const disabled = field('disabled') === '' ? {} : { enabled: false }
+    return call('POST', 'api/webhooks', { body: { ...webhookOf(field), ...disabled } })
+  }
+
+  function submit(event: SubmitEvent): void {
+    event.preventDefault()
+    setBusy(true)
+    clear()
+    save().then(onSaved, (error: unknown) => {
+      fail(error)
+      setBusy(false)
+    })
+  }
+
+  return (
+    <FaultsOfForm.Provider value={faults.at}>
+      <form ref={form} class="run" onSubmit={submit} onInvalidCapture={onInvalidCapture} onInput={clear}>
+        <WebhookFields webhook={webhook} />
+        {!webhook && (
+          <label class="inline">
+            <input type="checkbox" name="disabled" /> Disabled at first
+          </label>
+        )}
+        <Fault text={faults.rest} />
+        <SaveOrLeave makes={webhook ? undefined : 'webhook'} isBusy={isBusy} onLeave={onLeave} />
+      </form>
+    </FaultsOfForm.Provider>
+  )
 }
 
 function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
@@ -114,71 +152,33 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
   )
 }
 
-/** A webhook as a form: a new one, or one that is changed. */
-export function WebhookForm({ webhook, onSaved, onLeave }: WebhookFormProps) {
-  const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
-  const [isBusy, setBusy] = useState(false)
-
-  async function save(): Promise<WebhookSaved> {
-    const field = fieldsOf(form.current as HTMLFormElement)
-    if (webhook) return call('PATCH', `api/webhooks/${webhook.id}`, { body: webhookPatchOf(field) })
-    const disabled = field('disabled') === '' ? {} : { enabled: false }
-    return call('POST', 'api/webhooks', { body: { ...webhookOf(field), ...disabled } })
-  }
-
-  function submit(event: SubmitEvent): void {
-    event.preventDefault()
-    setBusy(true)
-    clear()
-    save().then(onSaved, (error: unknown) => {
-      fail(error)
-      setBusy(false)
-    })
-  }
-
+/** Picks the events that a webhook gets. */
+function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
+  const fault = useFault('events')
+  const labelId = useId()
   return (
-    <FaultsOfForm.Provider value={faults.at}>
-      <form ref={form} class="run" onSubmit={submit} onInvalidCapture={onInvalidCapture} onInput={clear}>
-        <WebhookFields webhook={webhook} />
-        {!webhook && (
-          <label class="inline">
-            <input type="checkbox" name="disabled" /> Disabled at first
+    <div
+      class="field"
+      role="group"
+      aria-labelledby={labelId}
+      data-field="events"
+      data-faulty={fault === undefined ? undefined : ''}
+    >
+      <span class="label" id={labelId}>
+        Events
+      </span>
+      <div class="event-picker">
+        {webhookEvents.map((event) => (
+          <label key={event}>
+            <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
+            <span>
+              <strong>{event}</strong>
+              <small class="under">{eventsSaid[event]}</small>
+            </span>
           </label>
-        )}
-        <Fault text={faults.rest} />
-        <SaveOrLeave makes={webhook ? undefined : 'webhook'} isBusy={isBusy} onLeave={onLeave} />
-      </form>
-    </FaultsOfForm.Provider>
+        ))}
+      </div>
+      {fault !== undefined && <Fault text={fault} />}
+    </div>
   )
-}
-
-/** When each event comes. */
-const eventsSaid: Record<WebhookEvent, string> = {
-  'task.failed': 'A task has ended FAILED',
-  'task.ended': 'A task has ended, with any result',
-  'schedule.suspended': 'A schedule no longer runs',
-  'schedule.skipped': 'A slot was not run, or its task could not be started',
-  'host.offline': 'Hosts have been OFFLINE or NO LINK for a minute',
-  'host.online': 'Hosts that were reported offline are back',
-  'agent.revoked': 'The token of a host’s agent was revoked',
-  'server.restore': 'A backup was restored; pending work is held',
-}
-
-const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
-  schedule: {
-    label: 'Schedule',
-    hint: 'Only events of this schedule; * for any schedule; empty: all events',
-  },
-  script: { label: 'Script', hint: 'Only events of this stored script' },
-  createdBy: {
-    label: 'Created by',
-    hint: 'Only tasks that this user started, and schedules that this user owns',
-  },
-}
-
-export const formatsSaid: Record<WebhookFormat, string> = {
-  JSON: 'JSON, as Standard Webhooks says',
-  SLACK: 'A text for Slack',
-  TEAMS: 'A text for Teams',
-  DISCORD: 'A text for Discord',
 }

@@ -25,43 +25,6 @@ interface View {
   counts: Record<Status, number>
 }
 
-async function readView(id: string, status: Status): Promise<View> {
-  const path = `api/webhooks/${encodeURIComponent(id)}`
-  const list = (wanted: Status, size: number) =>
-    call<Page<Delivery>>('GET', withQuery(`${path}/deliveries`, { status: wanted, size }))
-  const [webhook, { content }, ...pages] = await Promise.all([
-    call<Webhook>('GET', path),
-    list(status, mostRows),
-    ...choices.map((each) => list(each, 1)),
-  ])
-  const counts = Object.fromEntries(choices.map((each, at) => [each, pages[at]?.totalElements ?? 0]))
-  return { webhook, deliveries: content, counts: counts as View['counts'] }
-}
-
-const choiceSaid = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
-
-function WebhookFacts({
-  webhook: { url, events, selector, schedule, script, createdBy, format, owner, createdAt },
-}: {
-  webhook: Webhook
-}) {
-  return (
-    <Facts
-      rows={[
-        ['URL', <LongName text={url} />],
-        ['Events', events.join(', ')],
-        ['Selector', selector && <LongName text={selector} />],
-        ['Schedule', schedule && <LongName text={schedule} />],
-        ['Script', script && <LongName text={script} />],
-        ['Created by', createdBy && <LongName text={createdBy} />],
-        ['Format', formatsSaid[format]],
-        ['Made by', owner],
-        ['Created', <Time at={createdAt} />],
-      ]}
-    />
-  )
-}
-
 export function WebhookPage({ id }: { id: string }) {
   const [status, setStatus] = useState<Status>('')
   const { value: view, fault, again } = usePolled(() => readView(id, status), [id, status])
@@ -129,6 +92,43 @@ export function WebhookPage({ id }: { id: string }) {
         <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />
       )}
     </section>
+  )
+}
+
+async function readView(id: string, status: Status): Promise<View> {
+  const path = `api/webhooks/${encodeURIComponent(id)}`
+  const list = (wanted: Status, size: number) =>
+    call<Page<Delivery>>('GET', withQuery(`${path}/deliveries`, { status: wanted, size }))
+  const [webhook, { content }, ...pages] = await Promise.all([
+    call<Webhook>('GET', path),
+    list(status, mostRows),
+    ...choices.map((each) => list(each, 1)),
+  ])
+  const counts = Object.fromEntries(choices.map((each, at) => [each, pages[at]?.totalElements ?? 0]))
+  return { webhook, deliveries: content, counts: counts as View['counts'] }
+}
+
+const choiceSaid = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
+
+function WebhookFacts({
+  webhook: { url, events, selector, schedule, script, createdBy, format, owner, createdAt },
+}: {
+  webhook: Webhook
+}) {
+  return (
+    <Facts
+      rows={[
+        ['URL', <LongName text={url} />],
+        ['Events', events.join(', ')],
+        ['Selector', selector && <LongName text={selector} />],
+        ['Schedule', schedule && <LongName text={schedule} />],
+        ['Script', script && <LongName text={script} />],
+        ['Created by', createdBy && <LongName text={createdBy} />],
+        ['Format', formatsSaid[format]],
+        ['Made by', owner],
+        ['Created', <Time at={createdAt} />],
+      ]}
+    />
   )
 }
 
