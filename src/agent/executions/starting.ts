@@ -35,7 +35,7 @@ interface Ready {
 }
 
 /**
- * Starts the present step of an execution, which the journal knows before. Answers its end where it must not begin, else null.
+ * Starts the current step of an execution, which the journal knows before. Answers its end where it must not begin, else null.
  * Throws where the system or the disk refuses.
  */
 export async function startStep(

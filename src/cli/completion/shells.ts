@@ -17,7 +17,7 @@ complete -F _rsm rsm
 `
 
 /** A list is being shown (`?`, `!`, `@` of COMP_TYPE), not a menu gone through. */
-const listing = new Set(['63', '33', '64'])
+const listingTypes = new Set(['63', '33', '64'])
 
 /** The part of a typed word that readline leaves alone, without its quotes. */
 function untouched(raw: string, replaced: string) {
@@ -26,7 +26,7 @@ function untouched(raw: string, replaced: string) {
   return { text: current, quote }
 }
 
-function typed({ word }: Candidate, raw: string, replaced: string): string | undefined {
+function typedInBash({ word }: Candidate, raw: string, replaced: string): string | undefined {
   const { text, quote } = untouched(raw, replaced)
   return quoted(word.slice(text.length), quote)
 }
@@ -40,9 +40,9 @@ export function renderBash(answer: Answer, raw: string, replaced: string, compTy
     ...(answer.isOrdered === true ? ['nosort'] : []),
     ...(files === undefined ? [] : [files.only]),
   ]
-  const tells = answer.isOfIds === true && only === undefined && listing.has(compType)
+  const tells = answer.isOfIds === true && only === undefined && listingTypes.has(compType)
   const lines = candidates.flatMap((candidate) => {
-    const text = typed(candidate, raw, replaced)
+    const text = typedInBash(candidate, raw, replaced)
     if (text === undefined) return []
     return [tells && candidate.about !== '' ? `${text}  (${candidate.about})` : text]
   })
