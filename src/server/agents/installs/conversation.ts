@@ -83,12 +83,9 @@ export class Conversation {
     channel.on('error', () => undefined)
     lines(channel, (line) => this.#heard('stdout', line))
     lines(channel.stderr, (line) => this.#heard('stderr', line))
-    let exitCode: number | null = null
-    channel.on('exit', (code: number | null) => {
-      exitCode = code
-    })
-    channel.on('close', () => {
-      this.#ended = { exitCode }
+    // Not by 'exit', which may come before this listens.
+    channel.on('close', (code?: number | null) => {
+      this.#ended = { exitCode: code ?? null }
       this.#wake()
     })
     options.signal.addEventListener('abort', () => this.#wake(), { once: true })
