@@ -2,26 +2,16 @@ import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { architectures, buildName, buildOf } from '../../core/release.ts'
 import { ownExecutable } from '../../disk/own-files.ts'
+import type { Executable } from '../../ssh/conversation.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** What is copied to hosts of one architecture. */
-export interface Executable {
-  readonly sha256: string
-  /** Bytes. */
-  readonly size: number
-  open(): Readable
-}
-
-export interface Executables {
-  /** Fetched when it is first asked for. Errors: `not_found` where there is none for these hosts; as calls of the API. */
-  of(machine: string): Promise<Executable>
-}
+/** Fetches an executable when it is first asked for. Errors: `not_found` where there is none for these hosts; as calls of the API. */
+type Executables = (machine: string) => Promise<Executable>
 
 async function fileWith(path: string, sha256: string): Promise<Executable> {
   const { size } = await stat(path)
@@ -102,15 +92,13 @@ export async function openExecutables(
   }
 
   const opened = new Map<string, Promise<Executable>>()
-  return {
-    async of(machine) {
-      const arch = architectures.find((each) => each === machine)
-      if (arch === undefined)
-        throw new RsmError('unavailable', `there is no executable for this machine: ${sanitizeLine(machine)}`)
-      const name = buildName(arch)
-      const executable = opened.get(name) ?? open(name)
-      opened.set(name, executable)
-      return executable
-    },
+  return async (machine) => {
+    const arch = architectures.find((each) => each === machine)
+    if (arch === undefined)
+      throw new RsmError('unavailable', `there is no executable for this machine: ${sanitizeLine(machine)}`)
+    const name = buildName(arch)
+    const executable = opened.get(name) ?? open(name)
+    opened.set(name, executable)
+    return executable
   }
 }

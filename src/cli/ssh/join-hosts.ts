@@ -5,13 +5,12 @@ import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
-import { ownText } from '../../disk/own-files.ts'
 import { isOnPath } from '../command/own-command.ts'
 import { openExecutables } from './executables.ts'
 import { type JoinSetting, joinHost } from './join-host.ts'
-import { cancelled, type JoinOutcome, outcomeOf } from './outcome.ts'
+import { cancelled, type JoinOutcome } from './outcome.ts'
 
-export interface JoinRequest extends Omit<JoinSetting, 'executables' | 'script' | 'enroll'> {
+export interface JoinRequest extends Omit<JoinSetting, 'executableFor' | 'joinString'> {
   readonly hosts: readonly string[]
   /** At once. */
   readonly concurrency: number
@@ -21,8 +20,6 @@ export interface JoinRequest extends Omit<JoinSetting, 'executables' | 'script' 
   readonly made: (token: EnrollmentCreated) => void
   /** Of this program. */
   readonly version: string
-  /** Ends what runs; what has not ended is CANCELLED. */
-  readonly signal: AbortSignal
   readonly ended: (outcome: JoinOutcome) => void
   /** What each host that is under way does now. */
   readonly doing: (now: ReadonlyMap<string, string>) => void
@@ -70,40 +67,31 @@ type Tokens = Awaited<ReturnType<typeof openTokens>>
 /** Joins one host after the other until there are none left. */
 async function joinAll(
   tokens: Tokens,
-  setting: Omit<JoinSetting, 'enroll'>,
+  setting: Omit<JoinSetting, 'joinString' | 'signal'>,
   request: JoinRequest,
 ): Promise<void> {
-  const { signal, ended } = request
+  const { ended } = request
+  const stop = new AbortController()
+  const signal = AbortSignal.any([request.signal, stop.signal])
   const waiting = [...request.hosts]
-  const running = new Map<string, () => void>()
   const now = new Map<string, string>()
-  const end = (outcome: JoinOutcome) => {
-    now.delete(outcome.host)
-    ended(outcome)
-  }
-  const killAll = () => {
-    for (const kill of running.values()) kill()
-  }
+  const killAll = () => stop.abort()
   async function join(host: string): Promise<void> {
     let token: Token | undefined
-    const enroll = async () => {
+    const joinString = async () => {
       token = await tokens.next()
       return token.join
     }
     const tell = (what: string) => request.doing(now.set(host, what))
-    const { result, kill } = joinHost(host, { ...setting, enroll }, tell)
-    running.set(host, kill)
-    const joined = await result
-    running.delete(host)
-    if (token !== undefined && 'trouble' in joined) tokens.leave(token.id)
-    if ('trouble' in joined && signal.aborted) return end(cancelled(host))
-    end(outcomeOf(host, joined))
+    const outcome = await joinHost(host, { ...setting, joinString, signal }, tell)
+    if (token !== undefined && outcome.status !== 'JOINED') tokens.leave(token.id)
+    now.delete(host)
+    ended(outcome)
   }
   const work = async () => {
     for (let host = waiting.shift(); host !== undefined; host = waiting.shift())
-      await (signal.aborted ? end(cancelled(host)) : join(host))
+      await (signal.aborted ? ended(cancelled(host)) : join(host))
   }
-  signal.addEventListener('abort', killAll)
   // A second Ctrl-C ends us at once.
   process.on('exit', killAll)
   try {
@@ -111,7 +99,6 @@ async function joinAll(
   } finally {
     // After a defect others may still be under way.
     killAll()
-    signal.removeEventListener('abort', killAll)
     process.off('exit', killAll)
   }
 }
@@ -127,11 +114,10 @@ export async function joinHosts(client: Client, request: JoinRequest): Promise<v
     })
   const directory = await mkdtemp(join(tmpdir(), 'rsm-join-'))
   try {
-    const executables = await openExecutables(client, directory, request.version)
+    const executableFor = await openExecutables(client, directory, request.version)
     const tokens = await openTokens(client, request)
     try {
-      const script = ownText('packaging/install.sh')
-      await joinAll(tokens, { ...request, executables, script }, request)
+      await joinAll(tokens, { ...request, executableFor }, request)
     } finally {
       // They expire; what became of the hosts counts.
       await tokens.tidy().catch(() => {})

@@ -1,7 +1,7 @@
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { counted } from '../text/amounts.ts'
 import { showDuration } from '../text/time.ts'
-import type { JoinResult } from './join-host.ts'
+import type { Trouble } from './trouble.ts'
 
 const statuses = ['JOINED', 'FAILED', 'UNREACHABLE', 'CANCELLED'] as const
 
@@ -24,26 +24,18 @@ export interface JoinOutcome {
 
 const nobody = { hostId: null, hostname: null, agentId: null } as const
 
-export function outcomeOf(host: string, result: JoinResult): JoinOutcome {
-  const { copied } = result
-  if ('joined' in result) {
-    const { hostId, hostname, agentId } = result.joined
-    return { host, status: 'JOINED', exitCode: 0, error: null, hint: null, copied, hostId, hostname, agentId }
-  }
-  const { isUnreachable, exit, error, hint } = result.trouble
+export function failed(
+  host: string,
+  copied: boolean,
+  { isUnreachable, exit: exitCode, error, hint }: Trouble,
+): JoinOutcome {
   const status = isUnreachable ? 'UNREACHABLE' : 'FAILED'
-  return { host, status, exitCode: exit, error, hint, copied, ...nobody }
+  return { host, status, exitCode, error, hint, copied, ...nobody }
 }
 
-export const cancelled = (host: string): JoinOutcome => ({
-  host,
-  status: 'CANCELLED',
-  exitCode: 130,
-  error: null,
-  hint: null,
-  copied: false,
-  ...nobody,
-})
+export function cancelled(host: string): JoinOutcome {
+  return { host, status: 'CANCELLED', exitCode: 130, error: null, hint: null, copied: false, ...nobody }
+}
 
 /** One host: its own code; several: 1 unless all have joined (contract §9). */
 export function exitOfJoins(outcomes: readonly JoinOutcome[]): number {

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { readFailure } from '../../core/join/remote-install.ts'
+import { readFailure } from '../../ssh/remote-install.ts'
 import { sanitize, sanitizeLine, shellWord } from '../text/sanitize.ts'
-import type { Ended } from './session.ts'
 
 /** Why a host did not join. */
 export interface Trouble {
@@ -10,6 +9,17 @@ export interface Trouble {
   readonly exit: number
   readonly error: string
   readonly hint: string | null
+}
+
+/** The end of an `ssh`, and its output. */
+interface Ended {
+  /** Null if a signal ended it. */
+  readonly exit: number | null
+  readonly stdout: string
+  /** Of the host, and of the ssh of a jump. */
+  readonly stderr: string
+  /** Log of the local ssh, which quotes a host's reason to disconnect. */
+  readonly ssh: string
 }
 
 const sshFailed = 255

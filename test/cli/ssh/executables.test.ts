@@ -28,8 +28,8 @@ test('the executable of the server is fetched once, and not at all where this pr
   const { server, client, directory, own } = await start(t)
   await handOut(server, script, buildName(arch))
   writeFileSync(own, `${script}# newer\n`)
-  const executables = await openExecutables(client, directory, version, own)
-  const [one, two] = await Promise.all([executables.of(arch), executables.of(arch)])
+  const executableFor = await openExecutables(client, directory, version, own)
+  const [one, two] = await Promise.all([executableFor(arch), executableFor(arch)])
   t.is(one, two)
   t.like(one, { size: script.length, sha256: createHash('sha256').update(script).digest('hex') })
   t.is(await text(one.open()), script)
@@ -37,10 +37,10 @@ test('the executable of the server is fetched once, and not at all where this pr
 
   writeFileSync(own, script)
   const empty = temporaryDirectory(t)
-  const same = await (await openExecutables(client, empty, version, own)).of(arch)
+  const same = await (await openExecutables(client, empty, version, own))(arch)
   t.is(same.sha256, one.sha256)
   t.deepEqual(readdirSync(empty), [])
-  await t.throwsAsync(executables.of(other), {
+  await t.throwsAsync(executableFor(other), {
     message: new RegExp(`the server has no ${buildName(other)}, only`),
   })
 })
@@ -48,7 +48,7 @@ test('the executable of the server is fetched once, and not at all where this pr
 test('where the server hands out none, this program is copied if it is of its version', async (t) => {
   const { client, directory, own } = await start(t)
   writeFileSync(own, script)
-  const executable = await (await openExecutables(client, directory, version, own)).of(arch)
+  const executable = await (await openExecutables(client, directory, version, own))(arch)
   t.is(await text(executable.open()), script)
   await t.throwsAsync(openExecutables(client, directory, '0.0.1', own), {
     message: /hands out no executable/,

@@ -1,18 +1,20 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { createReadStream, writeFileSync } from 'node:fs'
 import { createServer, connect as dial, type Server } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import test, { type ExecutionContext } from 'ava'
 import type { Connection as Accepted, ServerChannel, Server as SshServer } from 'ssh2'
 import ssh2 from 'ssh2'
 import { type Connection, connect } from '../../../src/server/agents/installs/connection.ts'
-import { Conversation, type Patience } from '../../../src/server/agents/installs/conversation.ts'
+import { InstallOutput } from '../../../src/server/agents/installs/output.ts'
+import { type Ended, type Installation, install, type Patience } from '../../../src/ssh/conversation.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 /** Milliseconds: that a test waits for, and that none would. */
 const short = 300
 const long = 60_000
-const generous: Patience = { first: long, look: long, piece: long, step: long }
+const generous: Patience = { start: long, look: long, piece: long, place: long, install: long }
 
 async function listen(t: ExecutionContext, server: Server | SshServer): Promise<number> {
   server.listen(0, '127.0.0.1')
@@ -52,15 +54,20 @@ const onCommand = (does: (channel: ServerChannel, mark: string) => void) => (cli
     ),
   )
 
-function begin(connection: Connection, patience: Patience): Promise<Conversation> {
+function begin(connection: Connection, patience: Patience, more: Partial<Installation> = {}): Promise<Ended> {
   const { signal } = new AbortController()
-  return Conversation.begin(connection, {
+  const unexpected = () => Promise.reject(new Error('not asked for here'))
+  return install({
+    open: (line) => connection.run(line, patience.start),
     sudo: 'none',
-    sudoPassword: null,
-    script: 'true',
-    say: () => undefined,
+    sudoPassword: undefined,
+    options: [],
     patience,
     signal,
+    heard: () => undefined,
+    executableFor: unexpected,
+    joinString: unexpected,
+    ...more,
   })
 }
 
@@ -102,7 +109,7 @@ test('a host that lets us in and starts nothing is given up in time', async (t) 
     client.on('session', () => undefined)
   })
   const connection = await login(t, port, long)
-  await t.throwsAsync(begin(connection, { ...generous, first: short }), {
+  await t.throwsAsync(begin(connection, { ...generous, start: short }), {
     message: `127.0.0.1:${port} let us in, but started no command within 0.3 s`,
   })
 })
@@ -113,7 +120,7 @@ test('a host whose shell does not come to our first word is given up in time', a
     onCommand((channel) => channel.write('Welcome!\n')),
   )
   const connection = await login(t, port, long)
-  await t.throwsAsync(begin(connection, { ...generous, first: short }), {
+  await t.throwsAsync(begin(connection, { ...generous, start: short }), {
     message: 'nothing came from the installer for 0.3 s',
   })
 })
@@ -124,14 +131,17 @@ test('a host that takes nothing of a copy is given up in time', async (t) => {
     onCommand((channel, mark) => {
       // What is never read closes the window.
       channel.pause()
-      channel.write(`${mark} shell\n`)
+      channel.write(`${mark} shell\n${mark} host x64 - -\n`)
     }),
   )
   const file = join(temporaryDirectory(t), 'executable')
-  writeFileSync(file, Buffer.alloc(16 * 1024 * 1024))
+  const size = 16 * 1024 * 1024
+  writeFileSync(file, Buffer.alloc(size))
   const connection = await login(t, port, long)
-  const talk = await begin(connection, { ...generous, piece: short })
-  await t.throwsAsync(talk.send(file), { message: 'the host took nothing of the copy for 0.3 s' })
+  const executableFor = async () => ({ sha256: 'sum', size, open: () => createReadStream(file) })
+  await t.throwsAsync(begin(connection, { ...generous, piece: short }, { executableFor }), {
+    message: 'the host took nothing of the copy for 0.3 s',
+  })
 })
 
 test('what rsm says of its failure as JSON stands in the output as people read it, and is the reason', async (t) => {
@@ -139,7 +149,7 @@ test('what rsm says of its failure as JSON stands in the output as people read i
   const port = await sshServer(
     t,
     onCommand((channel, mark) => {
-      channel.write(`${mark} shell\n${mark} result\n`)
+      channel.write(`${mark} shell\n${mark} host x64 sum -\n${mark} ready\n${mark} result\n`)
       channel.stderr.write(`rsm: warning\n${JSON.stringify(failure)}\n`)
       channel.exit(6)
       channel.end()
@@ -147,16 +157,15 @@ test('what rsm says of its failure as JSON stands in the output as people read i
   )
   const connection = await login(t, port, long)
   const said: string[] = []
-  const { signal } = new AbortController()
-  const talk = await Conversation.begin(connection, {
-    sudo: 'none',
-    sudoPassword: null,
-    script: 'true',
-    say: (stream, text) => said.push(`${stream} ${text}`),
-    patience: generous,
-    signal,
+  const output = new InstallOutput((stream, text) => said.push(`${stream} ${text}`), 'none')
+  const executableFor = async () => ({ sha256: 'sum', size: 0, open: () => Readable.from([]) })
+  const ended = await begin(connection, generous, {
+    heard: (stream, line) => output.heard(stream, line),
+    executableFor,
+    joinString: async () => 'rsm-join:',
   })
-  t.deepEqual(await talk.over(long), { exitCode: 6, words: 'no systemd runs here', installed: null })
+  t.like(ended, { exit: 6, result: '' })
+  t.is(output.reason, 'no systemd runs here')
   t.deepEqual(said, [
     'stderr rsm: warning\n',
     'stderr rsm: no systemd runs here\n     run this:\n     rsm agent run\n',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { Client, ClientChannel, ConnectConfig } from 'ssh2'
+import type { Client, ConnectConfig } from 'ssh2'
 import { printable } from '../../../core/text/printable.ts'
+import type { Channel } from '../../../ssh/conversation.ts'
 import type { Keys } from '../../storage/ports/keys.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
 
@@ -21,7 +22,7 @@ type Kind = (typeof kinds)[number]
 /** A host that has let us in. */
 export interface Connection {
   /** Runs a line in the login shell there, without a terminal; nothing is forwarded. Errors: InstallFault, after `within` milliseconds too. */
-  run(line: string, within: number): Promise<ClientChannel>
+  run(line: string, within: number): Promise<Channel>
   close(): void
 }
 
@@ -29,7 +30,7 @@ export interface Connection {
 type JudgeKey = (key: string) => Promise<string | null>
 
 /** How to log in to a host. */
-interface Access {
+export interface Access {
   readonly ip: string
   readonly port: number
   readonly username: string
@@ -69,6 +70,7 @@ export async function connect(one: Attempt): Promise<Connection> {
   const { client } = outcome
   // How its channels end says all.
   client.on('error', () => undefined)
+  const close = () => void client.destroy()
   return {
     run: (line, within) =>
       new Promise((resolve, reject) => {
@@ -76,11 +78,15 @@ export async function connect(one: Attempt): Promise<Connection> {
         const late = () => fail(`${place} let us in, but started no command within ${within / 1000} s`)
         AbortSignal.timeout(within).addEventListener('abort', late, { once: true })
         client.exec(line, { allowHalfOpen: true }, (error, channel) => {
-          if (error) fail(`the host starts no command: ${saidIn(error)}`)
-          else resolve(channel)
+          if (error) return fail(`the host starts no command: ${saidIn(error)}`)
+          const closed = new Promise<number | null>((end) => {
+            // Not by 'exit', which may come before this listens.
+            channel.on('close', (code?: number | null) => end(code ?? null))
+          })
+          resolve({ stdin: channel, stdout: channel, stderr: channel.stderr, closed, close })
         })
       }),
-    close: () => client.destroy(),
+    close,
   }
 }
 

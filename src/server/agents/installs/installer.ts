@@ -1,8 +1,10 @@
+import { createReadStream } from 'node:fs'
 import { readJoin } from '../../../core/join/join-string.ts'
 import { architectures, buildName } from '../../../core/release.ts'
 import { printable } from '../../../core/text/printable.ts'
 import type { Clock } from '../../../disk/clock.ts'
-import { ownText } from '../../../disk/own-files.ts'
+import { type Executable, GivenUp, install, type Patience } from '../../../ssh/conversation.ts'
+import { readInstalled } from '../../../ssh/remote-install.ts'
 import type { LocalFacts } from '../../storage/local-facts.ts'
 import type { Links } from '../../storage/ports/cluster.ts'
 import type { Keys } from '../../storage/ports/keys.ts'
@@ -10,10 +12,10 @@ import type { Store } from '../../storage/ports/store.ts'
 import type { HostRecord } from '../../storage/records/host.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { Joining } from '../releases/handed-out.ts'
-import type { HandedFile, Releases } from '../releases/releases.ts'
-import { accessOf, connect, InstallFault } from './connection.ts'
-import { Conversation, type Say, usualPatience } from './conversation.ts'
-import { hostToken, untilLinked } from './joined-agent.ts'
+import type { Releases } from '../releases/releases.ts'
+import { type Access, accessOf, type Connection, connect, InstallFault } from './connection.ts'
+import { type HostToken, hostToken, untilLinked } from './joined-agent.ts'
+import { InstallOutput, type Say } from './output.ts'
 
 interface InstallerParts {
   readonly store: Store
@@ -38,63 +40,80 @@ interface Going {
  */
 export type Install = (task: TaskRecord, hostId: number, going: Going) => Promise<void>
 
-const packaged = '/usr/bin/rsm'
-const placed = '/usr/local/bin/rsm'
+/** Milliseconds. */
+const loginWithin = 30_000
+const patience: Patience = { start: 30_000, look: 60_000, piece: 60_000, place: 200_000, install: 200_000 }
 
 export function createInstaller(parts: InstallerParts): Install {
   const { store, keys, releases, joining } = parts
-  const patience = usualPatience
 
-  async function buildFor(arch: string): Promise<{ name: string; file: HandedFile }> {
+  async function executableFor(arch: string, say: Say): Promise<Executable> {
     const known = architectures.find((one) => one === arch)
     const name = known === undefined ? `rsm-linux-${printable(arch).slice(0, 32)}` : buildName(known)
-    const file = await releases.find(name).catch(() => {
+    const { path, sha256, size } = await releases.find(name).catch(() => {
       throw new InstallFault(`this server has no ${name}; on its machine: rsm server releases add ${name}`, 1)
     })
-    return { name, file }
-  }
-
-  /** Resolves when the executable is in its place. */
-  async function provide(talk: Conversation, say: Say): Promise<void> {
-    const [arch = '', there, ofPackage] = await talk.heard('host', patience.look)
-    const { name, file } = await buildFor(arch)
-    const { sha256, size, path } = file
-    if (there === sha256 || ofPackage === sha256) {
-      const program = there === sha256 ? placed : packaged
-      say('stdout', `rsm: ${program} is there already\n`)
-      talk.tell(`use ${program}`)
-    } else {
+    const open = () => {
       say('stdout', `rsm: copying ${name}, ${Math.ceil(size / 1e6)} MB\n`)
-      talk.tell(`copy ${sha256} ${size}`)
-      await talk.send(path)
+      return createReadStream(path)
     }
-    await talk.heard('ready', patience.step)
+    return { sha256, size, open }
   }
 
   /** Resolves when the installed agent is linked as this host. */
-  async function joinAs(talk: Conversation, host: HostRecord, task: TaskRecord, going: Going): Promise<void> {
-    const made = await hostToken(parts, host, task.createdBy)
-    const { url, fingerprint } = task.install ?? {}
-    const told = await joining.describe(made.token, { url, fingerprint: fingerprint ?? undefined })
-    if (told.join === null) {
+  async function installOver(
+    connection: Connection,
+    access: Access,
+    host: HostRecord,
+    task: TaskRecord,
+    { say, signal }: Going,
+  ): Promise<void> {
+    const withSudo = task.install?.sudo === true && access.username !== 'root'
+    const sudo = !withSudo ? 'none' : access.password === null ? 'silent' : 'password'
+    const output = new InstallOutput(say, sudo)
+    let token: { readonly made: HostToken; readonly join: string } | undefined
+
+    async function joinString(): Promise<string> {
+      const made = await hostToken(parts, host, task.createdBy)
+      const { url, fingerprint } = task.install ?? {}
+      const { join } = await joining.describe(made.token, { url, fingerprint: fingerprint ?? undefined })
+      if (join !== null) {
+        token = { made, join }
+        return join
+      }
       await made.drop()
       throw new InstallFault('this server does not know its own URL: start it with --public-url', 1)
     }
-    talk.tellLast(told.join)
-    const { exitCode, words, installed } = await talk.over(patience.step)
-    for (const what of installed?.changes ?? []) going.say('stdout', `${what}\n`)
-    if (exitCode !== 0)
-      throw new InstallFault(
-        words ?? `rsm agent install ended with ${exitCode ?? 'no exit code'}`,
-        exitCode ?? 1,
-      )
+
+    const { exit, step, result } = await install({
+      open: (line) => connection.run(line, patience.start),
+      sudo,
+      sudoPassword: sudo === 'password' ? (access.password ?? undefined) : undefined,
+      options: ['--yes'],
+      patience,
+      signal,
+      heard: (stream, line) => output.heard(stream, line),
+      found: (program) => say('stdout', `rsm: ${program} is there already\n`),
+      executableFor: (arch) => executableFor(arch, say),
+      joinString,
+    }).catch((error: unknown) => {
+      if (!(error instanceof GivenUp)) throw error
+      throw output.refusal ?? new InstallFault(error.message, error.silent === null ? 1 : 255)
+    })
+    if (output.refusal !== null) throw output.refusal
+    const code = exit ?? 'no exit code'
+    if (step !== 'installing' || token === undefined)
+      throw new InstallFault(output.reason ?? `it ended with ${code} and said nothing`, exit || 1)
+    const installed = readInstalled(result)
+    for (const what of installed?.changes ?? []) say('stdout', `${what}\n`)
+    if (exit !== 0) throw new InstallFault(output.reason ?? `rsm agent install ended with ${code}`, exit ?? 1)
     const joined = installed?.joined ?? null
     // The agent is linked; whatever it is, it needs this one no more.
-    if (joined !== null) await made.drop()
-    await untilLinked(parts, host, { enrollmentId: made.id, joined }, going.signal)
+    if (joined !== null) await token.made.drop()
+    await untilLinked(parts, host, { enrollmentId: token.made.id, joined }, signal)
     const { id, hostname } = host
-    const server = readJoin(told.join).url
-    going.say('stdout', `rsm-agent runs and is linked: this is host ${hostname} (@id:${id}) of ${server}\n`)
+    const server = readJoin(token.join).url
+    say('stdout', `rsm-agent runs and is linked: this is host ${hostname} (@id:${id}) of ${server}\n`)
   }
 
   /** Removes the credentials unless others were stored meanwhile. */
@@ -113,26 +132,14 @@ export function createInstaller(parts: InstallerParts): Install {
     const access = accessOf(host, keys)
     const key = pinnedKey(parts, host)
     const judge = (shown: string) => key.judge(shown)
-    const connection = await connect({ access, judge, within: patience.first, signal })
+    const connection = await connect({ access, judge, within: loginWithin, signal })
     const stop = () => connection.close()
     signal.addEventListener('abort', stop, { once: true })
     try {
       signal.throwIfAborted()
       const pinned = key.taken === null ? '' : `; its host key is pinned from now on: ${key.taken}`
       say('stdout', `rsm: logged in to ${access.ip}:${access.port} as ${access.username}${pinned}\n`)
-      const withSudo = task.install?.sudo === true && access.username !== 'root'
-      const script = ownText('packaging/install.sh')
-      const sudo = !withSudo ? 'none' : access.password === null ? 'silent' : 'password'
-      const talk = await Conversation.begin(connection, {
-        sudo,
-        sudoPassword: access.password,
-        script,
-        say,
-        patience,
-        signal,
-      })
-      await provide(talk, say)
-      await joinAs(talk, host, task, going)
+      await installOver(connection, access, host, task, going)
       if (task.install?.forgetCredentials) await forget(host)
     } finally {
       signal.removeEventListener('abort', stop)

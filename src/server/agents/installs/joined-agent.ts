@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Joined } from '../../../core/join/remote-install.ts'
 import { printable } from '../../../core/text/printable.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
+import type { Joined } from '../../../ssh/remote-install.ts'
 import { newToken } from '../../access/credentials.ts'
 import type { Links } from '../../storage/ports/cluster.ts'
 import type { Store } from '../../storage/ports/store.ts'
@@ -69,7 +69,7 @@ async function installedAgent(
 }
 
 /** A single-use enrollment token for an existing host (contract §3). */
-interface HostToken {
+export interface HostToken {
   /** Of its record. */
   readonly id: number
   readonly token: string

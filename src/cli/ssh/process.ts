@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Channel } from '../../ssh/conversation.ts'
+
+/** Options of ssh (contract §10). */
+export interface SshOptions {
+  readonly user?: string | undefined
+  readonly jump?: string | undefined
+  /** Adds keys of unknown hosts to known_hosts. */
+  readonly acceptNew: boolean
+}
+
+/** Seconds until a connection has to stand. */
+const connectTimeout = 15
+
+const settings = [
+  'BatchMode=yes',
+  `ConnectTimeout=${connectTimeout}`,
+  'ServerAliveInterval=15',
+  'ServerAliveCountMax=4',
+  'ClearAllForwardings=yes',
+  'ForwardAgent=no',
+  'ForwardX11=no',
+  'RemoteCommand=none',
+  // Errors only, without banners and warnings.
+  'LogLevel=ERROR',
+]
+
+/** The words of `ssh` before the command. The user's configuration holds for everything else. */
+export function sshWords(host: string, { user, jump, acceptNew }: SshOptions): string[] {
+  const all = acceptNew ? [...settings, 'StrictHostKeyChecking=accept-new'] : settings
+  return [
+    '-T',
+    ...all.flatMap((setting) => ['-o', setting]),
+    ...(user === undefined ? [] : ['-l', user]),
+    ...(jump === undefined ? [] : ['-J', jump]),
+    '--',
+    host,
+  ]
+}
+
+/**
+ * One `ssh`, in a session of its own: without our terminal neither it nor the ssh of its jump can prompt, and one signal ends
+ * both. `log` returns the errors of the local ssh once it ended; ssh also writes a host's reason to disconnect there.
+ */
+export function runSsh(words: readonly string[]): Channel & { readonly log: () => string } {
+  const directory = mkdtempSync(join(tmpdir(), 'rsm-ssh-'))
+  const file = join(directory, 'log')
+  const child = spawn('ssh', ['-E', file, ...words], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...process.env, SSH_ASKPASS_REQUIRE: 'never' },
+  })
+  const { stdin, stdout, stderr, pid } = child
+  let log = ''
+  let isOver = false
+  const closed = new Promise<number | null>((resolve) => {
+    const end = (exit: number | null, said: string) => {
+      log += said
+      isOver = true
+      rmSync(directory, { recursive: true, force: true })
+      resolve(exit)
+    }
+    child.once('error', ({ message }) => end(null, `${message}\n`))
+    child.once('close', (exit) => end(exit, readIfThere(file)))
+  })
+  function close(): void {
+    if (isOver || pid === undefined) return
+    try {
+      process.kill(-pid, 'SIGTERM')
+    } catch {
+      // It has ended.
+    }
+  }
+  return { stdin, stdout, stderr, closed, close, log: () => log }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
