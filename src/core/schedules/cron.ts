@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import { nearest } from '../text/nearest.ts'
-import type { Zone } from './zone.ts'
+import type { Wall, Zone } from './zone.ts'
 
 const year = 366 * 24 * 3600_000
 /** Years without a slot after which an expression counts as one that never comes (contract §14). */
@@ -56,11 +56,10 @@ function fieldFault(given: readonly string[]): string | null {
 }
 
 /**
- * An expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14). The library reads it and finds the
- * times that a clock on the wall shows; which instants those are follows here.
+ * An expression of five fields, or a nickname such as `@hourly`, in a zone (contract §14).
  *
- * Where the hour field names hours, each time of the wall is one slot: one that a change of clocks skips is the first moment after it,
- * one that comes twice is its first. Where that field begins with `*`, each moment that comes is judged by itself: what is
+ * Where the hour field names hours, each local time is one slot: one that a change of clocks skips is the first moment after
+ * it, one that comes twice is its first. Where that field begins with `*`, each moment is judged by itself, as croner does: what is
  * skipped does not come, and what comes twice are two slots.
  */
 export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
@@ -74,16 +73,17 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
   if (unread !== null) return { fault: unread }
   // As in cronie: `*/2` is a star, beside which the other day field must match too.
   const domAndDow = [given[2], given[4]].some((field) => field?.startsWith('*'))
+  const isElapsed = given[1]?.split(',').some((entry) => entry.startsWith('*')) === true
   let cron: Cron
   try {
-    cron = new Cron(given.join(' '), { mode: '5-part', timezone: 'UTC', paused: true, domAndDow })
+    const timezone = isElapsed ? zone.canonical : 'UTC'
+    cron = new Cron(given.join(' '), { mode: '5-part', timezone, paused: true, domAndDow })
   } catch (error) {
     const fault = (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '')
     return { fault: fault.charAt(0).toLowerCase() + fault.slice(1) }
   }
-  const nextWall = (wall: number) => cron.nextRun(new Date(wall))?.getTime() ?? null
-  const isElapsed = given[1]?.split(',').some((entry) => entry.startsWith('*')) === true
-  const next = isElapsed ? elapsedSlots(zone, nextWall) : namedSlots(zone, nextWall)
+  const nextRun = (after: number) => cron.nextRun(new Date(after))?.getTime() ?? null
+  const next = isElapsed ? nextRun : namedSlots(zone, nextRun)
   return {
     next(after) {
       const slot = next(after)
@@ -92,10 +92,8 @@ export function parseCron(text: string, zone: Zone): CronSlots | CronFault {
   }
 }
 
-type NextWall = (wall: number) => number | null
-
-/** One slot for each time of the wall. Later walls never come at earlier instants, so the first that is later is the next. */
-function namedSlots(zone: Zone, nextWall: NextWall) {
+/** One slot for each local time. Later local times never come at earlier instants, so the first that is later is the next. */
+function namedSlots(zone: Zone, nextWall: (wall: Wall) => Wall | null) {
   return (after: number): number | null => {
     for (let wall = nextWall(zone.wallAt(after)); wall !== null; wall = nextWall(wall)) {
       const instant = zone.firstAt(wall)
@@ -104,28 +102,3 @@ function namedSlots(zone: Zone, nextWall: NextWall) {
     return null
   }
 }
-
-/** Each instant whose wall time is in the expression: stretches between changes of clocks, one after the other. */
-function elapsedSlots(zone: Zone, nextWall: NextWall) {
-  return (after: number): number | null => {
-    let from = after
-    for (;;) {
-      const wall = zone.wallAt(from)
-      const ahead = wall - Math.floor(from / 1000) * 1000
-      const found = nextWall(wall)
-      if (found === null) return null
-      const change = zone.changeIn(from, Math.min(found - ahead, from + lookAhead))
-      if (change === null && found - ahead <= from + lookAhead) return found - ahead
-      // From just before the change, so that a slot at the change itself is not passed over.
-      if (change === null) from += lookAhead
-      else {
-        const at = zone.wallAt(change)
-        if (nextWall(at - 1000) === at) return change
-        from = change
-      }
-    }
-  }
-}
-
-/** Milliseconds in which clocks change no more than once. */
-const lookAhead = 30 * 24 * 3600_000

@@ -1,30 +1,28 @@
+import { CronDate } from 'croner'
 import { BoundedMap } from '../bounded-map.ts'
 import { nearest } from '../text/nearest.ts'
 
 const second = 1000
-const day = 24 * 3600 * second
 
-/** Wall time as UTC would show it: milliseconds whose UTC fields are those of the clock on the wall. */
+/** Local time as UTC would show it: milliseconds whose UTC fields are those of the local clock. */
 export type Wall = number
 
 /** A time zone of the IANA data base, as this program's ICU knows it. */
 export interface Zone {
   readonly name: string
-  /** What a clock on the wall shows at an instant, without the milliseconds. */
+  /** The name that ICU resolves it to. */
+  readonly canonical: string
+  /** The local time at an instant, without the milliseconds. */
   wallAt(instant: number): Wall
-  /** The first instant at which the clock shows this; for a time that a change of clocks skips, the first one after the gap. */
+  /** The first instant with this local time; if a change of clocks skips it, the first one after the gap. */
   firstAt(wall: Wall): number
-  /** The first instant in (`from`, `to`] from which the clock is ahead of UTC by another time than at `from`; null: none. */
-  changeIn(from: number, to: number): number | null
 }
 
-/** Days whose offset is remembered; asking ICU takes most of the time of a search. */
-const mostDays = 5000
 /** More than there are, each by any spelling that is asked for. */
 const mostZones = 600
 const zones = new BoundedMap<string, Zone>(mostZones)
 
-/** A zone, or null where there is none of this name. Offsets such as `+02:00` are no zones: they know no summer. */
+/** A zone, or null where there is none of this name. Offsets such as `+02:00` are not zones, because they have no summer time. */
 export function zoneOf(name: string): Zone | null {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]{0,63}$/.test(name)) return null
   const known = zones.get(name)
@@ -35,59 +33,34 @@ export function zoneOf(name: string): Zone | null {
 }
 
 function open(name: string): Zone | null {
-  let format: Intl.DateTimeFormat
+  let canonical: string
   try {
-    const parts = { year: 'numeric', month: 'numeric', day: 'numeric' } as const
-    const clock = { hour: 'numeric', minute: 'numeric', second: 'numeric' } as const
-    format = new Intl.DateTimeFormat('en-US', { timeZone: name, hourCycle: 'h23', ...parts, ...clock })
+    // croner caches a formatter per name forever: use one spelling only.
+    canonical = new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone
   } catch {
     return null
   }
-  /** How far the clock is ahead of UTC, as ICU has it: of `11/23/2026, 03:30:00`. */
-  const looked = (instant: number): number => {
-    const fields = format.format(instant).split(/[^0-9]+/)
-    const [month = 0, date = 0, year = 0, hour = 0, minute = 0, at = 0] = fields.map(Number)
-    return Date.UTC(year, month - 1, date, hour, minute, at) - Math.floor(instant / second) * second
+  function wallAt(instant: number): Wall {
+    const { year, month, day, hour, minute, second } = new CronDate(new Date(instant), canonical)
+    return Date.UTC(year, month, day, hour, minute, second)
   }
-  const days = new BoundedMap<number, number>(mostDays)
-  const atDay = (number: number): number => {
-    const known = days.get(number)
-    if (known !== undefined) return known
-    const offset = looked(number * day)
-    days.set(number, offset)
-    return offset
-  }
-  const offsetAt = (instant: number): number => {
-    const number = Math.floor(instant / day)
-    const offset = atDay(number)
-    return offset === atDay(number + 1) ? offset : looked(instant)
-  }
-
-  function changeIn(from: number, to: number): number | null {
-    const before = offsetAt(from)
-    if (offsetAt(to) === before) return null
-    let [low, high] = [Math.floor(from / second), Math.ceil(to / second)]
-    while (high - low > 1) {
-      const middle = Math.floor((low + high) / 2)
-      if (offsetAt(middle * second) === before) low = middle
-      else high = middle
-    }
-    return high * second
-  }
-
   return {
     name,
-    wallAt: (instant) => Math.floor(instant / second) * second + offsetAt(instant),
+    canonical,
+    wallAt,
     firstAt(wall) {
-      // A clock is never a day off, and never changes twice within two.
-      const before = offsetAt(wall - day)
-      const early = wall - before
-      if (offsetAt(early) === before) return early
-      const late = wall - offsetAt(wall + day)
-      if (late + offsetAt(late) === wall) return late
-      return changeIn(wall - day - before, wall + day - before) ?? early
+      const local = new CronDate(new Date(wall), 'UTC')
+      local.tz = canonical
+      // croner moves a skipped time to the other side of the gap, by the length of the gap.
+      let high = local.getTime()
+      const ahead = wallAt(high) - high
+      for (let low = wall - ahead; high - low > second; ) {
+        const middle = Math.floor((low + high) / 2 / second) * second
+        if (wallAt(middle) - middle === ahead) high = middle
+        else low = middle
+      }
+      return high
     },
-    changeIn,
   }
 }
 

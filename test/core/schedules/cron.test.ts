@@ -246,7 +246,7 @@ test('days match as in cronie, minute by minute: both fields where one begins wi
     const [from, to] = span.map((time) => Date.parse(time)) as [number, number]
     const minutesOf = (first: number, end: number) =>
       Array.from({ length: (end - first) / 60_000 }, (_, minute) => first + minute * 60_000)
-    const instants = minutesOf(from, to)
+    const instants = minutesOf(from, to).map((at) => [at, local.wallAt(at)] as const)
     const walls = minutesOf(local.wallAt(from), local.wallAt(to))
     for (const days of dayFields)
       for (const times of ['0,30 0-3', '20 */1']) {
@@ -254,7 +254,7 @@ test('days match as in cronie, minute by minute: both fields where one begins wi
         const matches = cronieRule(expression)
         const wanted =
           times === '20 */1'
-            ? instants.filter((at) => matches(local.wallAt(at)))
+            ? instants.filter(([, wall]) => matches(wall)).map(([at]) => at)
             : new Set(walls.filter(matches).map((wall) => local.firstAt(wall)))
         const cron = parseCron(expression, local)
         if ('fault' in cron) throw new Error(cron.fault)
