@@ -1,4 +1,16 @@
-import type { Services } from '../core/services.ts'
+import {
+  clusterCalls,
+  enrollmentCalls,
+  hostCalls,
+  type Services,
+  scheduleCalls,
+  scriptCalls,
+  sessionCalls,
+  taskCalls,
+  tokenCalls,
+  userCalls,
+  webhookCalls,
+} from '../core/services.ts'
 import type { OpenTerminalSocket } from '../net/attachment.ts'
 import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
 import type { Warn } from '../net/proxy.ts'
@@ -9,20 +21,12 @@ import { type ClientFileService, filesOver } from './services/files.ts'
 import {
   type AuthService,
   authOver,
+  type ClientTaskService,
   type ClientTerminalService,
-  clustersOver,
-  enrollmentsOver,
-  hostsOver,
-  schedulesOver,
-  scriptsOver,
-  sessionsOver,
+  serviceOver,
   terminalsOver,
-  tokensOver,
-  usersOver,
-  webhooksOver,
 } from './services/requests.ts'
 import { type ServerService, serverOver } from './services/server.ts'
-import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {
@@ -63,17 +67,17 @@ function clientOver(connection: Connection, token: string | undefined, api: Api)
     audit: auditOver(api),
     auth: authOver(api),
     server: serverOver(api),
-    hosts: hostsOver(api),
-    scripts: scriptsOver(api),
-    clusters: clustersOver(api),
-    users: usersOver(api),
-    tokens: tokensOver(api),
-    sessions: sessionsOver(api),
-    enrollments: enrollmentsOver(api),
+    hosts: serviceOver(api, hostCalls),
+    scripts: serviceOver(api, scriptCalls),
+    clusters: serviceOver(api, clusterCalls),
+    users: serviceOver(api, userCalls),
+    tokens: serviceOver(api, tokenCalls),
+    sessions: serviceOver(api, sessionCalls),
+    enrollments: serviceOver(api, enrollmentCalls),
     files: filesOver(api),
-    tasks: tasksOver(api),
-    webhooks: webhooksOver(api),
-    schedules: schedulesOver(api),
+    tasks: serviceOver(api, taskCalls),
+    webhooks: serviceOver(api, webhookCalls),
+    schedules: serviceOver(api, scheduleCalls),
     terminals: terminalsOver(api),
     session: (sessionId, watch) => async (after, signal) => {
       const { terminalSockets } = await import('./terminal/socket.ts')

@@ -73,65 +73,92 @@ import type {
   WebhookTest,
 } from './protocol/http/webhooks.ts'
 
-/**
- * The services of rsm, each declared once: the server implements them on the store, the client implements them over
- * HTTP, and one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an
- * unknown id, `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose
- * role has not the right. An unknown name inside a body is `invalid` on the server (contract §1: 400); where that is all
- * that is wrong with the body, the client makes it `not_found`, for the exit code (contract §9: 5).
- */
-export interface HostService {
-  list(query: HostQuery): Promise<Page<Host>>
-  get(id: number): Promise<Host>
+/** The usual operations of a noun. */
+interface Crud<Item, Query, Create, Patch, Saved = Item, Listed = Item> {
+  list(query: Query): Promise<Page<Listed>>
+  get(id: number): Promise<Item>
+  create(input: Create): Promise<Saved>
+  update(id: number, patch: Patch): Promise<Saved>
+  remove(id: number): Promise<{ id: number }>
+}
+
+/** A method of a service in HTTP. `has` lists fields without which an answer is not that of an rsm server. */
+export interface Call<Path extends string = string> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  readonly path: Path
+  readonly has: readonly string[]
+}
+
+/** The calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE) or its body. */
+export type Calls<Service> = { readonly [Method in keyof Service]: Call }
+
+const call = <Path extends string>(
+  method: Call['method'],
+  path: Path,
+  has: readonly string[] = [],
+): Call<Path> => ({ method, path, has })
+
+export const pageFields = ['content', 'totalElements', 'totalPages'] as const
+const page = <Path extends string>(path: Path) => call('GET', path, pageFields)
+
+const crud = <Path extends string>(path: Path) => ({
+  list: page(path),
+  get: call('GET', `${path}/:id`),
+  create: call('POST', path),
+  update: call('PATCH', `${path}/:id`),
+  remove: call('DELETE', `${path}/:id`),
+})
+
+export interface HostService extends Crud<Host, HostQuery, HostCreate, HostPatch> {
   /** History, thinned out; by default the last 24 hours. `invalid` names `from` when it is after `to`. */
   metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
-  create(input: HostCreate): Promise<Host>
-  update(id: number, patch: HostPatch): Promise<Host>
   /**
-   * Revokes the agent token; its link closes at once (contract §3), and no enrollment token that there is lets it in again
+   * Revokes the agent token; its link closes at once, and none of the present enrollment tokens admits it again
    * (contract §3). `not_found` for a host without one.
    */
   revokeAgent(id: number): Promise<Parted>
   /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */
   remove(id: number, options?: { force?: boolean }): Promise<Parted>
 }
+export const hostCalls = {
+  ...crud('/api/hosts'),
+  metrics: call('GET', '/api/hosts/:id/metrics'),
+  revokeAgent: call('DELETE', '/api/hosts/:id/agent'),
+} satisfies Calls<HostService>
 
-export interface ScriptService {
-  /** Without their texts, unless `name` asks for one. */
-  list(query: ScriptQuery): Promise<Page<ScriptSummary>>
-  get(id: number): Promise<Script>
-  create(input: ScriptCreate): Promise<Script>
-  /** Every change makes a new version; one that changes nothing makes none. */
-  update(id: number, patch: ScriptPatch): Promise<Script>
-  /** All versions, ascending, the present one last. */
+/**
+ * `list` leaves out the texts, unless `name` asks for one script. `update` makes a new version if it changes anything.
+ */
+export interface ScriptService
+  extends Crud<Script, ScriptQuery, ScriptCreate, ScriptPatch, Script, ScriptSummary> {
+  /** All versions, ascending, the current one last. */
   versions(id: number, query: PageQuery): Promise<Page<ScriptVersionSummary>>
-  /** `not_found` for a version that there never was. */
+  /** `not_found` for a version that never existed. */
   version(id: number, version: number): Promise<ScriptVersion>
-  remove(id: number): Promise<{ id: number }>
 }
+export const scriptCalls = {
+  ...crud('/api/scripts'),
+  versions: page('/api/scripts/:id/versions'),
+  version: call('GET', '/api/scripts/:id/versions/:version'),
+} satisfies Calls<ScriptService>
 
-export interface ClusterService {
-  list(query: ClusterQuery): Promise<Page<Cluster>>
-  get(id: number): Promise<Cluster>
-  create(input: ClusterCreate): Promise<Cluster>
-  update(id: number, patch: ClusterPatch): Promise<Cluster>
-  remove(id: number): Promise<{ id: number }>
-}
+export type ClusterService = Crud<Cluster, ClusterQuery, ClusterCreate, ClusterPatch>
+export const clusterCalls = crud('/api/clusters') satisfies Calls<ClusterService>
 
-export interface UserService {
-  list(query: UserQuery): Promise<Page<User>>
-  get(id: number): Promise<User>
-  create(input: UserCreate): Promise<User>
-  /** The last enabled ADMIN can be neither demoted nor disabled: `conflict`. */
-  update(id: number, patch: UserPatch): Promise<User>
-  remove(id: number): Promise<{ id: number }>
-}
+/** The last enabled ADMIN cannot be removed, demoted or disabled: `conflict`. */
+export type UserService = Crud<User, UserQuery, UserCreate, UserPatch>
+export const userCalls = crud('/api/users') satisfies Calls<UserService>
 
 export interface EnrollmentService {
   list(query: NamedQuery): Promise<Page<Enrollment>>
   create(input: EnrollmentCreate): Promise<EnrollmentCreated>
   remove(id: number): Promise<{ id: number }>
 }
+export const enrollmentCalls = {
+  list: page('/api/enrollment-tokens'),
+  create: call('POST', '/api/enrollment-tokens'),
+  remove: call('DELETE', '/api/enrollment-tokens/:id'),
+} satisfies Calls<EnrollmentService>
 
 /** The caller's own personal access tokens. */
 export interface TokenService {
@@ -140,16 +167,26 @@ export interface TokenService {
   create(input: TokenCreate): Promise<TokenCreated>
   remove(id: number): Promise<{ id: number }>
 }
+export const tokenCalls = {
+  list: page('/api/tokens'),
+  create: call('POST', '/api/tokens'),
+  remove: call('DELETE', '/api/tokens/:id'),
+} satisfies Calls<TokenService>
 
 /** The caller's own logins (contract §2). */
 export interface SessionService {
-  /** Those that still last, the one that was used last first. */
+  /** Those that have not ended, the most recently used first. */
   list(query: PageQuery): Promise<Page<Session>>
-  /** What hangs on it closes at once. */
+  /** Closes its streams and terminals at once. */
   remove(id: number): Promise<{ id: number }>
   /** All but the one that makes the call. */
   removeOthers(): Promise<SessionsEnded>
 }
+export const sessionCalls = {
+  list: page('/api/auth/sessions'),
+  remove: call('DELETE', '/api/auth/sessions/:id'),
+  removeOthers: call('DELETE', '/api/auth/sessions'),
+} satisfies Calls<SessionService>
 
 export interface TaskService {
   list(query: TaskQuery): Promise<Page<TaskSummary>>
@@ -173,19 +210,28 @@ export interface TaskService {
   files(taskId: string, query: PageQuery): Promise<Page<TaskFile>>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
 }
+export const taskCalls = {
+  list: page('/api/tasks'),
+  get: call('GET', '/api/tasks/:taskId', ['taskId', 'results', 'counts']),
+  create: call('POST', '/api/tasks', ['taskId']),
+  executeScript: call('POST', '/api/scripts/:id/execute'),
+  executeCluster: call('POST', '/api/clusters/:id/execute'),
+  installAgent: call('POST', '/api/hosts/:id/install-agent', ['taskId']),
+  cancel: call('POST', '/api/tasks/:taskId/cancel'),
+  retry: call('POST', '/api/tasks/:taskId/retry', ['taskId']),
+  script: call('GET', '/api/tasks/:taskId/script'),
+  files: page('/api/tasks/:taskId/files'),
+  logs: call('GET', '/api/tasks/:taskId/logs', ['entries']),
+} satisfies Calls<TaskService>
 
-/** What runs by itself, and when (contract §14). Writes by its owner or an ADMIN: anybody else's are `forbidden`. */
-export interface ScheduleService {
-  /** Without their texts, unless `name` asks for one. */
-  list(query: ScheduleQuery): Promise<Page<ScheduleSummary>>
-  get(id: number): Promise<Schedule>
-  create(input: ScheduleCreate): Promise<Schedule>
-  /**
-   * Whoever changes what runs, where or how becomes its owner; others' secret params are dropped then. `enabled: true` of
-   * one that is suspended does so, too. `confirmed: true` gives its secrets to its stored scripts as they are now.
-   */
-  update(id: number, patch: SchedulePatch): Promise<Schedule>
-  remove(id: number): Promise<{ id: number }>
+/**
+ * Scripts and copies at set times (contract §14). Writes by its owner or an ADMIN: others' are `forbidden`. `list` leaves
+ * out the texts, unless `name` asks for one schedule. An `update` of what runs, where or how makes the caller its owner and
+ * drops others' secret params; so does `enabled: true` of a suspended one. `confirmed: true` gives its secrets to its stored
+ * scripts as they are now.
+ */
+export interface ScheduleService
+  extends Crud<Schedule, ScheduleQuery, ScheduleCreate, SchedulePatch, Schedule, ScheduleSummary> {
   /**
    * Runs it now, with the rights of the caller, whatever its timing, and also where it is paused or suspended. One with secrets of
    * another user: `forbidden` but for ADMINs.
@@ -193,9 +239,15 @@ export interface ScheduleService {
   run(id: number): Promise<Started>
   /** Its next slots, as if it were neither paused nor suspended. */
   next(id: number, query: NextQuery): Promise<ScheduleTimes>
-  /** What became of its slots, newest first; the newest 100 are kept. */
+  /** What happened to its slots, newest first; the newest 100 are kept. */
   history(id: number, query: PageQuery): Promise<Page<ScheduleSlot>>
 }
+export const scheduleCalls = {
+  ...crud('/api/schedules'),
+  run: call('POST', '/api/schedules/:id/run', ['taskId']),
+  next: call('GET', '/api/schedules/:id/next', ['next']),
+  history: page('/api/schedules/:id/history'),
+} satisfies Calls<ScheduleService>
 
 /** Terminal sessions (contract §7): one's own; an ADMIN sees everyone's. Another's is `not_found`. */
 export interface TerminalService {
@@ -212,21 +264,29 @@ export interface TerminalService {
   /** Ends it and its processes; one that has ended stays as it is. */
   remove(sessionId: string): Promise<{ sessionId: string }>
 }
+export const terminalCalls = {
+  list: page('/api/terminals'),
+  get: call('GET', '/api/terminals/:sessionId'),
+  create: call('POST', '/api/terminals'),
+  ticket: call('POST', '/api/terminals/:sessionId/ticket'),
+  remove: call('DELETE', '/api/terminals/:sessionId'),
+} satisfies Calls<TerminalService>
 
-/** Where the server says what has happened (contract §16), for administrators. */
-export interface WebhookService {
-  list(query: NamedQuery): Promise<Page<Webhook>>
-  get(id: number): Promise<Webhook>
-  /** `invalid` names `url` where nothing may be sent there. */
-  create(input: WebhookCreate): Promise<WebhookSaved>
-  update(id: number, patch: WebhookPatch): Promise<WebhookSaved>
-  /** What waits for it goes with it. */
-  remove(id: number): Promise<{ id: number }>
-  /** Sends one event at once, past what waits, and answers what came of it. */
+/**
+ * URLs to which the server sends events (contract §16), for administrators. `invalid` names `url` if nothing may be sent
+ * there. `remove` drops the pending deliveries.
+ */
+export interface WebhookService extends Crud<Webhook, NamedQuery, WebhookCreate, WebhookPatch, WebhookSaved> {
+  /** Sends one event at once, before pending ones, and answers the outcome. */
   test(id: number): Promise<WebhookTest>
   /** Newest first; of those that have ended the last ones only. */
   deliveries(id: number, query: DeliveryQuery): Promise<Page<Delivery>>
 }
+export const webhookCalls = {
+  ...crud('/api/webhooks'),
+  test: call('POST', '/api/webhooks/:id/test'),
+  deliveries: page('/api/webhooks/:id/deliveries'),
+} satisfies Calls<WebhookService>
 
 /** The audit log (contract §3), for administrators. */
 export interface AuditService {
@@ -234,6 +294,13 @@ export interface AuditService {
   list(query: AuditQuery): Promise<Page<AuditEntry>>
 }
 
+/**
+ * The services of rsm, each declared once: the server implements them on the store, the client calls them over HTTP, and
+ * one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an unknown id,
+ * `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose role lacks the
+ * right. An unknown name inside a body is `invalid` on the server (contract §1: 400); if that is all that is wrong with
+ * the body, the client makes it `not_found`, for the exit code (contract §9: 5).
+ */
 export interface Services {
   hosts: HostService
   scripts: ScriptService

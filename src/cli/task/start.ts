@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { newIdempotencyKey } from '../../client/services/tasks.ts'
+import { newIdempotencyKey } from '../../client/services/requests.ts'
 import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'

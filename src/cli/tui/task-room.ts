@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
-import { newIdempotencyKey } from '../../client/services/tasks.ts'
+import { newIdempotencyKey } from '../../client/services/requests.ts'
 import { watchTask } from '../../client/watch.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import { TaskState } from '../task/task-state.ts'

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { codeOfStatus, type ErrorCode, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
+import { pageFields } from '../../core/services.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
 import { pause } from '../../net/backoff.ts'
 import { isObject, parseEnvelope, parseObject } from '../../net/envelope.ts'
@@ -146,7 +147,7 @@ export class Api {
   }
 
   page<T>(path: string, query: object | undefined): Promise<Page<T>> {
-    return this.call('GET', path, { query: query ?? {}, has: ['content', 'totalElements', 'totalPages'] })
+    return this.call('GET', path, { query: query ?? {}, has: pageFields })
   }
 
   /** Any call with its bare answer: `data` where it comes in the envelope, else its text. */

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
+import type { PageQuery } from '../../core/protocol/http/common.ts'
+import type { TaskCreate, TaskRetry } from '../../core/protocol/http/tasks.ts'
 import type {
   LoginRequest,
   LoginResult,
@@ -8,19 +11,27 @@ import type {
   TotpCreated,
   User,
 } from '../../core/protocol/http/users.ts'
-import type {
-  ClusterService,
-  EnrollmentService,
-  HostService,
-  ScheduleService,
-  ScriptService,
-  SessionService,
-  TerminalService,
-  TokenService,
-  UserService,
-  WebhookService,
+import {
+  type Call,
+  type Calls,
+  type TaskService,
+  type TerminalService,
+  terminalCalls,
 } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
+
+/** An abort of `signal` gives up the wait for the answer; the task may have started, or been cancelled. */
+export interface ClientTaskService extends TaskService {
+  get(taskId: string, query?: PageQuery, signal?: AbortSignal): ReturnType<TaskService['get']>
+  cancel(taskId: string, signal?: AbortSignal): ReturnType<TaskService['cancel']>
+  create(input: TaskCreate, idempotencyKey?: string, signal?: AbortSignal): ReturnType<TaskService['create']>
+  retry(
+    taskId: string,
+    input: TaskRetry,
+    idempotencyKey?: string,
+    signal?: AbortSignal,
+  ): ReturnType<TaskService['retry']>
+}
 
 export interface ClientTerminalService extends TerminalService {
   /** The asciicast of a session as it stands, from its beginning. `not_found` where there is none, or none any more. */
@@ -43,110 +54,33 @@ export interface AuthService {
   removeTotp(code: string): Promise<unknown>
 }
 
-export function clustersOver(api: Api): ClusterService {
-  return {
-    list: (query) => api.page('/api/clusters', query),
-    get: (id) => api.call('GET', `/api/clusters/${id}`),
-    create: (body) => api.call('POST', '/api/clusters', { body }),
-    update: (id, body) => api.call('PATCH', `/api/clusters/${id}`, { body }),
-    remove: (id) => api.call('DELETE', `/api/clusters/${id}`),
-  }
+/** A service over HTTP. Behind the arguments that `Calls` names, a method may take an idempotency key and a signal. */
+export function serviceOver<Service>(api: Api, calls: Calls<NoInfer<Service>>): Service {
+  const methods = Object.entries<Call>(calls).map(([name, call]) => [
+    name,
+    (...args: unknown[]) => send(api, call, args),
+  ])
+  return Object.fromEntries(methods) as Service
 }
 
-export function enrollmentsOver(api: Api): EnrollmentService {
-  return {
-    list: (query) => api.page('/api/enrollment-tokens', query),
-    create: (body) => api.call('POST', '/api/enrollment-tokens', { body }),
-    remove: (id) => api.call('DELETE', `/api/enrollment-tokens/${id}`),
-  }
-}
-
-export function hostsOver(api: Api): HostService {
-  return {
-    list: (query) => api.page('/api/hosts', query),
-    get: (id) => api.call('GET', `/api/hosts/${id}`),
-    metrics: (id, query) => api.call('GET', `/api/hosts/${id}/metrics`, { query }),
-    create: (body) => api.call('POST', '/api/hosts', { body }),
-    update: (id, body) => api.call('PATCH', `/api/hosts/${id}`, { body }),
-    revokeAgent: (id) => api.call('DELETE', `/api/hosts/${id}/agent`),
-    remove: (id, options = {}) =>
-      api.call('DELETE', `/api/hosts/${id}`, { query: options.force === true ? { force: true } : {} }),
-  }
-}
-
-export function schedulesOver(api: Api): ScheduleService {
-  const path = (id: number) => `/api/schedules/${id}`
-  return {
-    list: (query) => api.page('/api/schedules', query),
-    get: (id) => api.call('GET', path(id)),
-    create: (body) => api.call('POST', '/api/schedules', { body }),
-    update: (id, body) => api.call('PATCH', path(id), { body }),
-    remove: (id) => api.call('DELETE', path(id)),
-    run: (id) => api.call('POST', `${path(id)}/run`, { has: ['taskId'] }),
-    next: (id, query) => api.call('GET', `${path(id)}/next`, { query, has: ['next'] }),
-    history: (id, query) => api.page(`${path(id)}/history`, query),
-  }
-}
-
-export function scriptsOver(api: Api): ScriptService {
-  return {
-    list: (query) => api.page('/api/scripts', query),
-    get: (id) => api.call('GET', `/api/scripts/${id}`),
-    create: (body) => api.call('POST', '/api/scripts', { body }),
-    update: (id, body) => api.call('PATCH', `/api/scripts/${id}`, { body }),
-    versions: (id, query) => api.page(`/api/scripts/${id}/versions`, query),
-    version: (id, version) => api.call('GET', `/api/scripts/${id}/versions/${version}`),
-    remove: (id) => api.call('DELETE', `/api/scripts/${id}`),
-  }
-}
-
-export function sessionsOver(api: Api): SessionService {
-  return {
-    list: (query) => api.page('/api/auth/sessions', query),
-    remove: (id) => api.call('DELETE', `/api/auth/sessions/${id}`),
-    removeOthers: () => api.call('DELETE', '/api/auth/sessions'),
-  }
-}
-
-export function tokensOver(api: Api): TokenService {
-  return {
-    list: (query) => api.page('/api/tokens', query),
-    create: (body) => api.call('POST', '/api/tokens', { body }),
-    remove: (id) => api.call('DELETE', `/api/tokens/${id}`),
-  }
-}
-
-export function usersOver(api: Api): UserService {
-  return {
-    list: (query) => api.page('/api/users', query),
-    get: (id) => api.call('GET', `/api/users/${id}`),
-    create: (body) => api.call('POST', '/api/users', { body }),
-    update: (id, body) => api.call('PATCH', `/api/users/${id}`, { body }),
-    remove: (id) => api.call('DELETE', `/api/users/${id}`),
-  }
-}
-
-export function webhooksOver(api: Api): WebhookService {
-  return {
-    list: (query) => api.page('/api/webhooks', query),
-    get: (id) => api.call('GET', `/api/webhooks/${id}`),
-    create: (body) => api.call('POST', '/api/webhooks', { body }),
-    update: (id, body) => api.call('PATCH', `/api/webhooks/${id}`, { body }),
-    remove: (id) => api.call('DELETE', `/api/webhooks/${id}`),
-    test: (id) => api.call('POST', `/api/webhooks/${id}/test`),
-    deliveries: (id, query) => api.page(`/api/webhooks/${id}/deliveries`, query),
-  }
+function send(api: Api, { method, path, has }: Call, args: unknown[]): Promise<unknown> {
+  const at = path.replaceAll(/:\w+/g, () => encodeURIComponent(String(args.shift())))
+  const signal = args.at(-1) instanceof AbortSignal ? (args.pop() as AbortSignal) : undefined
+  const [input, key] = args
+  return api.call(method, at, {
+    ...(method === 'GET' || method === 'DELETE' ? { query: input ?? {} } : { body: input }),
+    // With a key, a request whose answer was lost is sent again: the task starts once (contract §4).
+    ...(typeof key === 'string' && { headers: { 'idempotency-key': key }, repeatable: true }),
+    signal,
+    has,
+  })
 }
 
 export function terminalsOver(api: Api): ClientTerminalService {
-  const path = (sessionId: string) => `/api/terminals/${encodeURIComponent(sessionId)}`
   return {
-    list: (query) => api.page('/api/terminals', query),
-    get: (sessionId) => api.call('GET', path(sessionId)),
-    create: (body) => api.call('POST', '/api/terminals', { body }),
-    ticket: (sessionId, body) => api.call('POST', `${path(sessionId)}/ticket`, { body }),
-    remove: (sessionId) => api.call('DELETE', path(sessionId)),
-    recording: (sessionId) => api.download(`${path(sessionId)}/recording`, '*/*'),
+    ...serviceOver<TerminalService>(api, terminalCalls),
+    recording: (sessionId) =>
+      api.download(`/api/terminals/${encodeURIComponent(sessionId)}/recording`, '*/*'),
   }
 }
 
@@ -159,5 +93,14 @@ export function authOver(api: Api): AuthService {
     confirmTotp: (code) => api.call('POST', '/api/auth/totp/confirm', { body: { code } }),
     removeTotp: (code) => api.call('POST', '/api/auth/totp/remove', { body: { code } }),
     me: () => api.call('GET', '/api/auth/me', { has: ['username'] }),
+  }
+}
+
+/** A key that no other request has. From the kernel if possible: loading node:crypto takes a tenth of a start. */
+export function newIdempotencyKey(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/uuid', 'utf8').trim()
+  } catch {
+    return process.getBuiltinModule('node:crypto').randomUUID()
   }
 }

@@ -28,7 +28,7 @@ export default class HostsRemove extends BaseCommand {
       {
         noun: 'host',
         nameOf: (host: Host) => host.hostname,
-        remove: ({ id }) => client.hosts.remove(id, { force: flags.force }),
+        remove: ({ id }) => client.hosts.remove(id, flags.force ? { force: true } : {}),
       },
       flags.yes,
     )
