@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import type { Allow, PathNoun } from './auth.ts'
 
 /** Object types in entries of the audit log. */
-type AuditObjectType =
+export type AuditObjectType =
   | 'agent'
   | 'cluster'
   | 'enrollment'
@@ -105,11 +105,6 @@ export function operation<const O extends Operation>(
     config: { allow, operation: declared, ...(exists === undefined ? {} : { exists }) },
     schema: schema as Schemas<O>,
   }
-}
-
-/** The numeric id of the path, which the guard has found to exist. */
-export function idOf(request: { params: unknown }): number {
-  return Number((request.params as { id: string }).id)
 }
 
 export function taskIdOf(request: { params: unknown }): string {

@@ -13,6 +13,7 @@ import {
   TaskScript,
   TaskSummary,
 } from '../../core/protocol/http/tasks.ts'
+import { taskCalls } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { hostIdOf, operation, taskIdOf } from '../http/operation.ts'
@@ -22,12 +23,13 @@ import { checkBefore, plainLog } from '../services/logs/logs.ts'
 import { sendBytes } from './bytes.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './event-stream.ts'
-import { idempotencyHeader, idempotencyKeyOf, starterOf } from './starting.ts'
+import { idempotencyHeader, serve } from './serve.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const
 const exists = 'tasks' as const
 const tag = 'tasks' as const
+const noun = { noun: exists, tag, read, write: execute } as const
 
 export function taskRoutes(
   app: AppInstance,
@@ -39,58 +41,33 @@ export function taskRoutes(
     return task
   }
 
-  app.get(
-    '/api/tasks',
-    operation({
+  serve(app, taskCalls, tasks, noun, {
+    list: {
       id: 'listTasks',
-      tag,
       summary: 'List tasks, newest first',
-      allow: read,
       query: TaskQuery,
       answer: PageOf(TaskSummary),
-    }),
-    (request) => tasks.list(userOf(request), request.query),
-  )
-  app.post(
-    '/api/tasks',
-    operation({
+    },
+    create: {
       id: 'createTask',
-      tag,
       summary: 'Run a stored script or an ad-hoc command on hosts, a cluster or a selector',
-      allow: execute,
       body: TaskCreate,
       answer: ExecutionAnswer,
       errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
-      audit: { action: 'task.create', object: 'task' },
-    }),
-    (request) => tasks.create(starterOf(request), request.body, idempotencyKeyOf(request)),
-  )
-  app.get(
-    '/api/tasks/:taskId',
-    operation({
+    },
+    get: {
       id: 'getTask',
-      tag,
       summary: 'Read a task and its results, in the order of the plan',
-      allow: read,
-      exists,
       query: ResultsQuery,
       answer: Task,
-    }),
-    (request) => tasks.get(userOf(request), taskIdOf(request), request.query),
-  )
-  app.get(
-    '/api/tasks/:taskId/script',
-    operation({
+    },
+    script: {
       id: 'getTaskScript',
-      tag,
       summary: 'The text that ran, with its params; of secret ones only the names',
-      allow: read,
-      exists,
       answer: TaskScript,
-    }),
-    (request) => tasks.script(userOf(request), taskIdOf(request)),
-  )
+    },
+  })
   app.get(
     '/api/tasks/:taskId/logs',
     operation({
@@ -142,19 +119,15 @@ export function taskRoutes(
       return tasks.logs(userOf(request), taskIdOf(request), query)
     },
   )
-  app.get(
-    '/api/tasks/:taskId/files',
-    operation({
+  serve(app, taskCalls, tasks, noun, {
+    files: {
       id: 'listTaskFiles',
-      tag,
       summary: 'What a task fetches from each of its hosts, in the order of the plan',
       allow: execute,
-      exists,
       query: PageQuery,
       answer: PageOf(TaskFile),
-    }),
-    (request) => tasks.files(userOf(request), taskIdOf(request), request.query),
-  )
+    },
+  })
   app.get(
     '/api/tasks/:taskId/files/:hostId',
     operation({
@@ -186,37 +159,23 @@ export function taskRoutes(
       })
     },
   )
-  app.post(
-    '/api/tasks/:taskId/cancel',
-    operation({
+  serve(app, taskCalls, tasks, noun, {
+    cancel: {
       id: 'cancelTask',
-      tag,
       summary: 'Cancel a task: queued hosts never start, running trees are ended',
-      allow: execute,
-      exists,
       answer: Task,
       errors: ['conflict'],
       usesReserve: true,
-      audit: { action: 'task.cancel', object: 'task' },
-    }),
-    (request) => tasks.cancel(userOf(request), taskIdOf(request)),
-  )
-  app.post(
-    '/api/tasks/:taskId/retry',
-    operation({
+    },
+    retry: {
       id: 'retryTask',
-      tag,
       summary: 'Run a task again on the hosts that did not succeed: a new task',
-      allow: execute,
-      exists,
       body: TaskRetry,
       answer: ExecutionAnswer,
       errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
-      audit: { action: 'task.retry', object: 'task' },
-    }),
-    (request) => tasks.retry(starterOf(request), taskIdOf(request), request.body, idempotencyKeyOf(request)),
-  )
+    },
+  })
 }
 
 /** A generator whose first value was taken early, so that its faults are still an answer and not a broken stream. */

@@ -8,84 +8,55 @@ import {
   TerminalTicket,
   TerminalTicketCreate,
 } from '../../core/protocol/http/terminals.ts'
+import { terminalCalls } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { operation, sessionIdOf } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
+import { serve } from './serve.ts'
 
-const execute = { users: 'execute' } as const
+const allow = { users: 'execute' } as const
 const exists = 'terminals' as const
 const tag = 'terminals' as const
 
 export function terminalRoutes(app: AppInstance, { services: { terminals } }: RouteDependencies): void {
-  app.get(
-    '/api/terminals',
-    operation({
-      id: 'listTerminals',
-      tag,
-      summary: "List one's own terminal sessions, newest first; an ADMIN's list has everyone's",
-      allow: execute,
-      query: TerminalQuery,
-      answer: PageOf(Terminal),
-    }),
-    (request) => terminals.list(userOf(request), request.query),
-  )
-  app.post(
-    '/api/terminals',
-    operation({
-      id: 'openTerminal',
-      tag,
-      summary: 'Open a terminal on a host; its WebSocket is at `path`',
-      allow: execute,
-      body: TerminalCreate,
-      answer: TerminalCreated,
-      created: true,
-      errors: ['conflict'],
-      audit: { action: 'terminal.open', object: 'terminal' },
-    }),
-    (request) => terminals.create(userOf(request), request.body),
-  )
-  app.get(
-    '/api/terminals/:sessionId',
-    operation({
-      id: 'getTerminal',
-      tag,
-      summary: 'Read a terminal session',
-      allow: execute,
-      exists,
-      answer: Terminal,
-    }),
-    (request) => terminals.get(userOf(request), sessionIdOf(request)),
-  )
-  app.delete(
-    '/api/terminals/:sessionId',
-    operation({
-      id: 'endTerminal',
-      tag,
-      summary: 'End a terminal session, with its shell and all that it started',
-      allow: execute,
-      exists,
-      answer: TerminalEnded,
-      usesReserve: true,
-      audit: { action: 'terminal.end', object: 'terminal' },
-    }),
-    (request) => terminals.remove(userOf(request), sessionIdOf(request)),
-  )
-  app.post(
-    '/api/terminals/:sessionId/ticket',
-    operation({
-      id: 'createTerminalTicket',
-      tag,
-      summary: 'A ticket with which a browser attaches to a session, once',
-      allow: execute,
-      exists,
-      body: TerminalTicketCreate,
-      answer: TerminalTicket,
-      created: true,
-      errors: ['conflict'],
-      audit: { action: 'terminal.ticket', object: 'terminal' },
-    }),
-    (request) => terminals.ticket(userOf(request), sessionIdOf(request), request.body),
+  serve(
+    app,
+    terminalCalls,
+    terminals,
+    { noun: exists, tag, read: allow, write: allow },
+    {
+      list: {
+        id: 'listTerminals',
+        summary: "List one's own terminal sessions, newest first; an ADMIN's list has everyone's",
+        query: TerminalQuery,
+        answer: PageOf(Terminal),
+      },
+      create: {
+        id: 'openTerminal',
+        summary: 'Open a terminal on a host; its WebSocket is at `path`',
+        body: TerminalCreate,
+        answer: TerminalCreated,
+        created: true,
+        errors: ['conflict'],
+        audit: { action: 'terminal.open', object: 'terminal' },
+      },
+      get: { id: 'getTerminal', summary: 'Read a terminal session', answer: Terminal },
+      remove: {
+        id: 'endTerminal',
+        summary: 'End a terminal session, with its shell and all that it started',
+        answer: TerminalEnded,
+        audit: { action: 'terminal.end', object: 'terminal' },
+      },
+      ticket: {
+        id: 'createTerminalTicket',
+        summary: 'A ticket with which a browser attaches to a session, once',
+        body: TerminalTicketCreate,
+        answer: TerminalTicket,
+        created: true,
+        errors: ['conflict'],
+      },
+    },
   )
   app.get(
     '/api/terminals/:sessionId/recording',
@@ -93,7 +64,7 @@ export function terminalRoutes(app: AppInstance, { services: { terminals } }: Ro
       id: 'getTerminalRecording',
       tag,
       summary: "The recording of a session that has ended, or of one's own",
-      allow: execute,
+      allow,
       exists,
       media: {
         'application/x-asciicast': {

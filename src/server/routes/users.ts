@@ -1,77 +1,113 @@
-import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
-import { User, UserCreate, UserPatch, UserQuery } from '../../core/protocol/http/users.ts'
+import { IdOnly, NamedQuery, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import {
+  Session,
+  SessionsEnded,
+  Token,
+  TokenCreate,
+  TokenCreated,
+  User,
+  UserCreate,
+  UserPatch,
+  UserQuery,
+} from '../../core/protocol/http/users.ts'
+import { sessionCalls, tokenCalls, userCalls } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'
-import { userOf } from '../http/auth.ts'
-import { idOf, operation } from '../http/operation.ts'
 import type { RouteDependencies } from './dependencies.ts'
+import { serve } from './serve.ts'
 
-const allow = { users: 'administer' } as const
-const write = { users: 'administer', lasting: true } as const
-const exists = 'users' as const
-const tag = 'users' as const
+const ofAdmins = { read: { users: 'administer' }, write: { users: 'administer', lasting: true } } as const
+const own = { read: { anyUser: true }, write: { session: true } } as const
 
 export function userRoutes(app: AppInstance, { services: { users } }: RouteDependencies): void {
-  app.get(
-    '/api/users',
-    operation({
-      id: 'listUsers',
-      tag,
-      summary: 'List users',
-      allow,
-      query: UserQuery,
-      answer: PageOf(User),
-    }),
-    (request) => users.list(userOf(request), request.query),
+  serve(
+    app,
+    userCalls,
+    users,
+    { noun: 'users', tag: 'users', ...ofAdmins },
+    {
+      list: { id: 'listUsers', summary: 'List users', query: UserQuery, answer: PageOf(User) },
+      create: {
+        id: 'createUser',
+        summary: 'Create a user',
+        body: UserCreate,
+        answer: User,
+        created: true,
+        errors: ['conflict', 'too_many'],
+      },
+      get: { id: 'getUser', summary: 'Read a user', answer: User },
+      update: {
+        id: 'updateUser',
+        summary: 'Change a user; a new password or role ends all of their sessions and tokens',
+        body: UserPatch,
+        answer: User,
+        errors: ['conflict', 'too_many'],
+        usesReserve: true,
+      },
+      remove: {
+        id: 'deleteUser',
+        summary: 'Delete a user; all of their sessions and tokens end',
+        answer: IdOnly,
+        errors: ['conflict'],
+      },
+    },
   )
-  app.post(
-    '/api/users',
-    operation({
-      id: 'createUser',
-      tag,
-      summary: 'Create a user',
-      allow: write,
-      body: UserCreate,
-      answer: User,
-      created: true,
-      errors: ['conflict', 'too_many'],
-      audit: { action: 'user.create', object: 'user' },
-    }),
-    (request) => users.create(userOf(request), request.body),
+}
+
+export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDependencies): void {
+  serve(
+    app,
+    tokenCalls,
+    tokens,
+    { noun: 'tokens', tag: 'tokens', ...own },
+    {
+      list: {
+        id: 'listTokens',
+        summary: "List one's own personal access tokens",
+        query: NamedQuery,
+        answer: PageOf(Token),
+      },
+      create: {
+        id: 'createToken',
+        summary: 'Make a personal access token, for a pipeline; its text is shown only once',
+        body: TokenCreate,
+        answer: TokenCreated,
+        created: true,
+        errors: ['conflict'],
+      },
+      remove: {
+        id: 'deleteToken',
+        summary: "Revoke one of one's own personal access tokens; what hangs on it closes at once",
+        answer: IdOnly,
+      },
+    },
   )
-  app.get(
-    '/api/users/:id',
-    operation({ id: 'getUser', tag, summary: 'Read a user', allow, exists, answer: User }),
-    (request) => users.get(userOf(request), idOf(request)),
-  )
-  app.patch(
-    '/api/users/:id',
-    operation({
-      id: 'updateUser',
-      tag,
-      summary: 'Change a user; a new password or role ends all of their sessions and tokens',
-      allow: write,
-      exists,
-      body: UserPatch,
-      answer: User,
-      errors: ['conflict', 'too_many'],
-      usesReserve: true,
-      audit: { action: 'user.update', object: 'user' },
-    }),
-    (request) => users.update(userOf(request), idOf(request), request.body),
-  )
-  app.delete(
-    '/api/users/:id',
-    operation({
-      id: 'deleteUser',
-      tag,
-      summary: 'Delete a user; all of their sessions and tokens end',
-      allow: write,
-      exists,
-      answer: IdOnly,
-      errors: ['conflict'],
-      usesReserve: true,
-      audit: { action: 'user.delete', object: 'user' },
-    }),
-    (request) => users.remove(userOf(request), idOf(request)),
+}
+
+export function sessionRoutes(app: AppInstance, { services: { sessions } }: RouteDependencies): void {
+  serve(
+    app,
+    sessionCalls,
+    sessions,
+    { noun: 'sessions', tag: 'authentication', ...own },
+    {
+      list: {
+        id: 'listSessions',
+        summary: "List one's own logins that still last, the one used last first",
+        query: PageQuery,
+        answer: PageOf(Session),
+      },
+      removeOthers: {
+        id: 'deleteOtherSessions',
+        summary:
+          "End all of one's own logins but the one that makes this call; what hangs on them closes at once",
+        answer: SessionsEnded,
+        audit: { action: 'session.deleteOthers', object: 'user' },
+      },
+      remove: {
+        id: 'deleteSession',
+        summary: "End one of one's own logins; what hangs on it closes at once",
+        answer: IdOnly,
+      },
+    },
   )
 }

@@ -9,7 +9,7 @@ import { runInSlices } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
 import type { Transaction } from '../storage/ports/store.ts'
 import type { ClusterRecord } from '../storage/records/host.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 
 /** A fault for each id that names no host (contract §1: a 400 naming the field). */
@@ -24,7 +24,7 @@ export async function unknownHosts(
   )
 }
 
-export function createClusters(context: Context): ClusterService {
+export function createClusters(context: Context): ForCallers<ClusterService> {
   const { store, fleet, hints } = context
 
   async function show(record: ClusterRecord) {
@@ -67,19 +67,19 @@ export function createClusters(context: Context): ClusterService {
   }
 
   return {
-    async list(query) {
+    async list(_, query) {
       const where = {
         equals: { name: query.name?.toLowerCase() },
         contains: { fields: ['name', 'description'], text: query.search },
       } as const
       return storePage(store, 'clusters', query, { where }, (items) => fleet.showClusters(items))
     },
-    async get(id) {
+    async get(_, id) {
       const record = await store.get('clusters', id)
       if (!record) throw notFound('cluster', id)
       return show(record)
     },
-    async create(input) {
+    async create(_, input) {
       checkName(input.name)
       const hostIds = [...new Set(input.hostIds)]
       await check(input.hostIds ?? [], input.selector ?? null)
@@ -102,7 +102,7 @@ export function createClusters(context: Context): ClusterService {
       hints.publish('cluster', { id: record.id, change: 'created' })
       return show(record)
     },
-    async update(id, patch) {
+    async update(_, id, patch) {
       if (!(await store.get('clusters', id))) throw notFound('cluster', id)
       checkName(patch.name)
       await check(patch.hostIds ?? [], patch.selector ?? null)
@@ -130,7 +130,7 @@ export function createClusters(context: Context): ClusterService {
       hints.publish('cluster', { id, change: 'updated' })
       return show(record)
     },
-    async remove(id) {
+    async remove(_, id) {
       await store.transact(async (tx) => {
         if (!(await tx.get('clusters', id))) throw notFound('cluster', id)
         tx.remove('clusters', id)

@@ -11,11 +11,12 @@ import {
 import type { HostService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { storePage } from '../storage/paging.ts'
+import { demand } from '../storage/ports/caller.ts'
 import { keptFor } from '../storage/ports/presence.ts'
 import type { Where } from '../storage/ports/store.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { bury, openEnrollments } from '../storage/tombstones.ts'
-import { type Context, notFound, tellTokenEnded } from './context.ts'
+import { type Context, type ForCallers, notFound, tellTokenEnded } from './context.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 
 /** The SSH port of a host that names none. */
@@ -24,7 +25,7 @@ const defaultPort = 22
 /** Milliseconds of history that a query without `from` gets. */
 const defaultRange = 24 * 3600_000
 
-export function createHosts(context: Context): HostService {
+export function createHosts(context: Context): ForCallers<HostService> {
   const { store, engine, fleet, keys, presence, hints, clock, webhookEvents } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
@@ -37,20 +38,20 @@ export function createHosts(context: Context): HostService {
   }
 
   return {
-    async list(query) {
+    async list(_, query) {
       const sought = { where: await whereOf(context, query), order: query.sort ?? 'asc' } as const
       return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
     },
 
-    async get(id) {
+    async get(_, id) {
       const record = await store.get('hosts', id)
       if (!record) throw notFound('host', id)
       return show(record)
     },
 
-    metrics: (id, query) => readHostMetrics(context, id, query),
+    metrics: (_, id, query) => readHostMetrics(context, id, query),
 
-    async create(input) {
+    async create(_, input) {
       const at = context.time()
       const record = await store.transact(async (tx) => {
         const id = await tx.nextId('hosts')
@@ -77,7 +78,9 @@ export function createHosts(context: Context): HostService {
       return show(record)
     },
 
-    async update(id, patch) {
+    async update(caller, id, patch) {
+      // The server trusts this key with the credentials of the host.
+      if (patch.hostKey !== undefined) demand(caller, 'administer')
       const record = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current) throw notFound('host', id)
@@ -95,9 +98,9 @@ export function createHosts(context: Context): HostService {
       return show(record)
     },
 
-    remove: (id, { force = false } = {}) => removeHost(context, id, force),
+    remove: (_, id, { force = false } = {}) => removeHost(context, id, force),
 
-    async revokeAgent(id) {
+    async revokeAgent(_, id) {
       const reach = webhookEvents.wants('agent.revoked') ? await webhookEvents.reach() : null
       // An earlier call may have been cut off after its commit.
       if ((await store.get('hosts', id))?.agent?.revokedAt) await engine.abandonHost(id, 'revoked')

@@ -18,7 +18,7 @@ export function operationsOfTheApp(): RegisteredOperation[] {
       for (const one of [method].flat())
         if (one !== 'HEAD') found.push({ method: one, url, operation: config.operation })
     })
-    registerRoutes(app, { services: {} } as never)
+    registerRoutes(app, { services: { tasks: {} } } as never)
   })
   return found
 }

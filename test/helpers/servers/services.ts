@@ -218,8 +218,8 @@ export async function startInsides(
     idleAt: Number.POSITIVE_INFINITY,
   }
   const services: Services = {
-    hosts: ofServer.hosts,
-    clusters: ofServer.clusters,
+    hosts: by(admin, ofServer.hosts),
+    clusters: by(admin, ofServer.clusters),
     scripts: by(admin, ofServer.scripts),
     users: by(admin, ofServer.users),
     tokens: by(admin, ofServer.tokens),

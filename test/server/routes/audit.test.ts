@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import test from 'ava'
 import { type AuditEntry, AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
 import { sha256 } from '../../../src/disk/digest.ts'
-import { buildApp } from '../../../src/server/http/app.ts'
-import { registerRoutes } from '../../../src/server/routes/routes.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { operationsOfTheApp } from '../../helpers/api/operations.ts'
 import { finished } from '../../helpers/clients/tasks.ts'
 import { appShows } from '../../helpers/clients/totp.ts'
 import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
@@ -27,14 +26,8 @@ async function last(server: TestServer, action: string): Promise<AuditEntry> {
 
 /** Every action that an operation of the application declares. */
 function declaredActions(): string[] {
-  const found = new Set<string>()
-  buildApp({} as never, (app) => {
-    app.addHook('onRoute', ({ config }) => {
-      if (config?.operation?.audit) found.add(config.operation.audit.action)
-    })
-    registerRoutes(app, { services: {} } as never)
-  })
-  return [...found].sort()
+  const found = operationsOfTheApp().flatMap(({ operation: { audit } }) => (audit ? [audit.action] : []))
+  return [...new Set(found)].sort()
 }
 
 /** Makes these calls, refused ones too, and returns their entries. */

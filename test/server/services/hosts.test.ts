@@ -6,7 +6,7 @@ import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
 test('the link of a removed host is closed before its history is removed, however long that takes', async (t) => {
-  const { services, context } = await startInsides(t)
+  const { services, admin, context } = await startInsides(t)
   const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const at = context.time()
   await context.store.transact(async (tx) => {
@@ -36,7 +36,7 @@ test('the link of a removed host is closed before its history is removed, howeve
       }),
   }
   const asked = once(told, 'asked')
-  const removed = createHosts({ ...context, history }).remove(id)
+  const removed = createHosts({ ...context, history }).remove(admin, id)
   await asked
   t.true(published)
   told.dispatchEvent(new Event('release'))
