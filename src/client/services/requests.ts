@@ -34,7 +34,7 @@ export interface ClientTaskService extends TaskService {
 }
 
 export interface ClientTerminalService extends TerminalService {
-  /** The asciicast of a session as it stands, from its beginning. `not_found` where there is none, or none any more. */
+  /** The asciicast of a session so far, from its beginning. `not_found` without a recording, or after its removal. */
   recording(sessionId: string): Promise<Readable>
 }
 
@@ -46,9 +46,9 @@ export interface AuthService {
   login(credentials: LoginRequest): Promise<LoginResult>
   logout(): Promise<unknown>
   me(): Promise<Caller>
-  /** All sessions and tokens of the caller end with it, this one too. `forbidden` where the current one is wrong. */
+  /** Ends all sessions and tokens of the caller, this one too. `forbidden` if the current password is wrong. */
   changePassword(input: PasswordChange): Promise<unknown>
-  /** A secret for an authenticator app; a code of it has to be confirmed. `conflict` where logins take codes already. */
+  /** A secret for an authenticator app, whose code has to be confirmed. `conflict` if logins take codes already. */
   createTotp(currentPassword: string): Promise<TotpCreated>
   confirmTotp(code: string): Promise<TotpConfirmed>
   removeTotp(code: string): Promise<unknown>
