@@ -70,12 +70,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
 /** Begins heartbeats and metrics, and does what their answers ask for. `setLevel` takes the level of logs that the server gives. */
 function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
-  const { heartbeat, status, runner, outbox, link, options } = parts
+  const { heartbeat, status, outbox, link, options } = parts
   const enrollAgain = registrar(parts)
   heartbeat.start({
     reached(wasAway) {
       status.heard()
-      runner.sweep()
       // The link comes after the first answer, as signatures are judged by the server's clock.
       if (!options.onDemand || !outbox.isIdle) link.open()
       if (wasAway) link.retryNow()

@@ -21,7 +21,7 @@ import { MetricsBuffer } from './reports/metrics-buffer.ts'
 import { StatusFile } from './reports/status-file.ts'
 import { lackOfTerminal } from './terminals/native.ts'
 import { Terminals } from './terminals/terminals.ts'
-import { upgradeScript } from './upgrade/order.ts'
+import { upgradeWork } from './upgrade/order.ts'
 
 /** What an agent is started with. */
 export interface Ground {
@@ -109,7 +109,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
   }
   const { url, caFile, tlsFingerprint, installed, environment } = options
   const source = { dataDir, url, caFile: caFile && resolve(caFile), tlsFingerprint, environment }
-  const upgrade = installed === undefined ? null : upgradeScript({ ...source, installed })
+  const upgrade = installed === undefined ? null : upgradeWork({ ...source, installed })
   const files = fileWork(source)
   const runner = new Runner({
     ...common,

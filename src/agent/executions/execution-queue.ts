@@ -2,18 +2,19 @@ import { rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
-import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { CopyOrder, ExecuteScript, FetchOrder } from '../../core/protocol/messages.ts'
+import type { Order, OrderKind } from '../../core/protocol/orders.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 import type { Machine } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 
-const requestFile = 'request.json'
+const orderFile = 'request.json'
 
 interface Waiting {
   readonly execution: Execution
-  readonly request: ExecuteScript
+  readonly order: Order
 }
 
 /** The executions that wait their turn, in order; a later agent finds them on disk. */
@@ -28,14 +29,14 @@ export class ExecutionQueue {
   }
 
   /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
-  async add(execution: Execution, request: ExecuteScript): Promise<void> {
+  async add(execution: Execution, order: Order): Promise<void> {
     const { taskId, directory } = execution
     // What follows on its script is taken from the copy: it has no turn without one.
-    if (execution.isGated) return this.#addGated(execution, request)
-    this.#waiting.push({ execution, request })
+    if (execution.isGated) return this.#addGated(execution, order)
+    this.#waiting.push({ execution, order })
     try {
       faultPoint('agent.request.before')
-      await keepRequest(directory, request)
+      await keepOrder(directory, order)
       faultPoint('agent.request.after')
       if (execution.state === 'QUEUED') {
         this.#journal.append({ e: 'received', taskId, origin: originOf(directory, this.#machine) })
@@ -48,25 +49,25 @@ export class ExecutionQueue {
     }
     // Its turn or a cancel came while the disk was at work: it needs no copy any more, and a refused one is no failure.
     // Where the journal names it the start drops the copy, once it is durable itself.
-    if (!this.#journal.records.get(taskId)?.received) dropRequest(directory)
+    if (!this.#journal.records.get(taskId)?.received) dropOrder(directory)
   }
 
-  async #addGated(execution: Execution, request: ExecuteScript): Promise<void> {
+  async #addGated(execution: Execution, order: Order): Promise<void> {
     faultPoint('agent.request.before')
-    await keepRequest(execution.directory, request)
+    await keepOrder(execution.directory, order)
     faultPoint('agent.request.after')
     const { taskId, directory } = execution
     this.#journal.append({ e: 'gated', taskId, origin: originOf(directory, this.#machine) })
     await this.#journal.sync()
     execution.isDurable = true
-    this.#waiting.push({ execution, request })
+    this.#waiting.push({ execution, order })
   }
 
   /** Takes up what an earlier agent kept; false where the disk lost it. */
   async restore(execution: Execution): Promise<boolean> {
-    const request = await keptRequest(execution.directory)
-    if (request) this.#waiting.push({ execution, request })
-    return request !== null
+    const order = await keptOrder(execution.directory)
+    if (order) this.#waiting.push({ execution, order })
+    return order !== null
   }
 
   next(): Waiting | undefined {
@@ -82,19 +83,27 @@ export class ExecutionQueue {
   }
 }
 
-/** Keeps the request of a queued execution. It holds secrets, so it goes as soon as the script starts. */
-async function keepRequest(directory: string, request: ExecuteScript): Promise<void> {
-  await writeFileDurably(join(directory, requestFile), JSON.stringify(request), 0o600)
+/** Keeps the order of a queued execution. It holds secrets, so it goes as soon as the execution starts. */
+async function keepOrder(directory: string, order: Order): Promise<void> {
+  await writeFileDurably(join(directory, orderFile), JSON.stringify(order), 0o600)
 }
 
-export function dropRequest(directory: string): void {
-  rmSync(join(directory, requestFile), { force: true })
+export function dropOrder(directory: string): void {
+  rmSync(join(directory, orderFile), { force: true })
 }
 
-/** The request that an earlier agent kept; null where the disk lost it. */
-export async function keptRequest(directory: string): Promise<ExecuteScript | null> {
-  const text = await readFile(join(directory, requestFile), 'utf8').catch(() => null)
-  return text === null ? null : (JSON.parse(text) as ExecuteScript)
+/** An order on the disk. Older agents kept no kind, and file orders with an empty script. */
+type KeptOrder = ExecuteScript & { kind?: OrderKind; copy?: CopyOrder; fetch?: FetchOrder }
+
+const kindOf = ({ kind, copy, fetch, upgrade }: KeptOrder): OrderKind =>
+  kind ?? (copy ? 'COPY' : fetch ? 'FETCH' : upgrade ? 'UPGRADE' : 'SCRIPT')
+
+/** The order that an earlier agent kept; null where the disk lost it. */
+export async function keptOrder(directory: string): Promise<Order | null> {
+  const text = await readFile(join(directory, orderFile), 'utf8').catch(() => null)
+  if (text === null) return null
+  const kept = JSON.parse(text) as KeptOrder
+  return { ...kept, kind: kindOf(kept) } as Order
 }
 
 /** How many executions run at once, and whether another may begin. */

@@ -1,4 +1,5 @@
-import type { ExecuteScript, ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ScriptOrder } from '../../core/protocol/orders.ts'
 import { firstStep, type Step } from '../../core/tasks/gates.ts'
 import type { Clock } from '../clock.ts'
 import type { JournaledExecution, Passed, Started } from './journaled.ts'
@@ -21,8 +22,8 @@ export class Execution {
   leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
   /** The server of this link knows nothing of it: it is not told any more. */
   isForgotten = false
-  /** What follows on its script, and with what; null where nothing does, or the disk has lost it. */
-  gates: ExecuteScript | null = null
+  /** The order of one with gates; null where the disk has lost it. */
+  gates: ScriptOrder | null = null
   isGated = false
   /** The step that is under way or comes next. */
   step: Step = firstStep

@@ -1,10 +1,11 @@
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { Clock } from '../clock.ts'
 import type { Log, ThrottledErrors } from '../log.ts'
 import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
+import type { Execution } from './execution.ts'
 
 /** Milliseconds between two looks at who still writes. */
 const pollInterval = 1_000
@@ -71,7 +72,7 @@ export class HeldOutput {
     })
   }
 
-  /** Holds the output left by executions of an earlier agent. Skips `running`, the spool directories in use. */
+  /** Holds the output left by ended executions. Skips `running`, the spool directories in use. */
   find(directories: readonly string[], running: ReadonlySet<string> = new Set()): void {
     this.#logged('', () => {
       const places = directories.flatMap(placesIn).filter((place) => !running.has(place))
@@ -190,6 +191,20 @@ export class Leftovers {
     this.#clock = clock
     this.#log = log
     this.#held = held
+  }
+
+  /** Removes directories that an earlier agent left and no execution has; holds the output of the others. */
+  async takeUp(directory: string, executions: ReadonlyMap<string, Execution>): Promise<void> {
+    const entries = await readdir(directory, { withFileTypes: true })
+    const pathOf = ({ name }: { name: string }) => join(directory, name)
+    const running = [...executions.values()].filter(({ state }) => state === 'RUNNING')
+    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOf)
+    this.#held.find(directories, new Set(running.map(({ place }) => place)))
+    for (const entry of entries.filter(({ name }) => !executions.has(name))) {
+      const path = pathOf(entry)
+      if (this.#held.holds(path)) this.remove(path)
+      else await rm(path, { recursive: true, force: true })
+    }
   }
 
   /** `bytes` of output lie in the directory. What is left when the agent ends, the next one removes at its start. */

@@ -2,18 +2,39 @@ import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
 import { readExit } from '../processes/exit-file.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
-import { isOriginal } from '../processes/origin.ts'
+import { isOriginal, mayBeShared } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 import { type Left, leftOver, nothingLeft } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
+import { Execution } from './execution.ts'
+import { keptOrder } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { drainOutput, drainTimeout, type Outcome, outcome } from './run.ts'
+import { isGated, stepOf } from './steps.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
 const lookEvery = 50
 
 /** Still there, by its wrapper; or ended, and how. */
 type Found = { root: ProcessId } | { outcome: Outcome }
+
+/** An execution that the journal has and the server has not acknowledged. */
+export async function restored(
+  record: JournaledExecution,
+  directory: string,
+  machine: Machine,
+): Promise<Execution> {
+  const execution = new Execution(record.taskId, directory)
+  execution.isDurable = true
+  if (mayBeShared(record.origin, directory, machine)) execution.leave = 'AWAITED'
+  if (!record.isGated) return execution
+  execution.isGated = true
+  execution.step = stepOf(record)
+  execution.passed.push(...(record.passed ?? []))
+  const order = record.complete ? null : await keptOrder(directory)
+  if (order && isGated(order)) execution.gates = order
+  return execution
+}
 
 /** The tree of an execution that has been started, with its output in `directory`. */
 export function treeOf(

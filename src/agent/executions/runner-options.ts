@@ -1,4 +1,4 @@
-import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Limits } from '../../core/tasks/limits.ts'
 import type { Clock } from '../clock.ts'
 import type { FileWork } from '../files/order.ts'
@@ -9,6 +9,7 @@ import type { Containment } from '../processes/containment.ts'
 import type { Limiter } from '../processes/limits.ts'
 import type { Machine } from '../processes/machine.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
+import type { UpgradeWork } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
 
@@ -27,8 +28,8 @@ export interface RunnerOptions {
   /** What no execution may exceed, whatever its task asks for. */
   readonly ceiling: Limits
   readonly maxExecutions: number
-  /** Makes a script of the order to upgrade this agent, for the directory of its execution; null where it takes none. */
-  readonly upgrade: ((request: ExecuteScript, directory: string) => ExecuteScript) | null
+  /** Null where this agent takes no upgrades. */
+  readonly upgrade: UpgradeWork | null
   readonly files: FileWork
   readonly verify: Verify
   /** Hears of what was refused for want of a good signature: which message, and why. */

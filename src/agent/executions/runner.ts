@@ -1,25 +1,24 @@
 import { mkdirSync } from 'node:fs'
-import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { doubtOf, type Order, typeOf } from '../files/order.ts'
+import { messageOf, type Order } from '../../core/protocol/orders.ts'
 import { ThrottledErrors } from '../log.ts'
 import { CgroupLeftovers } from '../processes/cgroups.ts'
-import { mayBeShared } from '../processes/origin.ts'
 import { isSwapped } from '../upgrade/order.ts'
 import { Execution, knownEnd, Leave, notContinued, notRun } from './execution.ts'
-import { ExecutionQueue, keptRequest, Slots } from './execution-queue.ts'
+import { ExecutionQueue, Slots } from './execution-queue.ts'
 import { HeldOutput, Leftovers } from './held-output.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { SpoolWatch } from './output/spool-watch.ts'
 import { Phases } from './phases.ts'
-import { neverBegan } from './recovery.ts'
+import { neverBegan, restored } from './recovery.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { refusalOf, startStep } from './starting.ts'
-import { identityOf, isGated, placeOf, requestOf, stepOf } from './steps.ts'
+import { identityOf, isGated, orderOfStep, placeOf, stepOf } from './steps.ts'
 import { JournalWriter, Supervision } from './supervision.ts'
 
 const mostEarlyCancels = 10_000
+const cancelled = { status: 'CANCELLED' } as const
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
@@ -44,13 +43,14 @@ export class Runner {
     answer: (complete) => this.#listeners.forEach((each) => each.answer?.(complete)),
     counted: () => this.#listeners.forEach((each) => each.counted?.()),
   }
-  readonly #cgroups = new CgroupLeftovers()
+  readonly #cgroups: CgroupLeftovers
   readonly #starting = new Set<Promise<void>>()
   #isStopped = false
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#queue = new ExecutionQueue(options)
+    this.#cgroups = new CgroupLeftovers(options.clock)
     this.#errors = new ThrottledErrors(options.clock, options.log)
     this.#held = new HeldOutput(options.clock, this.#errors)
     this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
@@ -93,87 +93,81 @@ export class Runner {
     this.#listeners.push(events)
   }
 
-  /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
+  /** Takes up the executions of an earlier agent: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
-    const { journal, directory, machine } = this.#options
+    const { journal, directory, machine, containment, limiter } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o711 })
-    const adopted: [Execution, JournaledExecution, Started][] = []
+    const begun: [Execution, JournaledExecution, Started][] = []
     const between: Execution[] = []
     for (const record of journal.records.values()) {
-      const execution = new Execution(record.taskId, join(directory, record.taskId))
-      const place = placeOf(execution.directory, stepOf(record))
-      if (neverBegan(record, place, machine)) this.#journalWriter.withdraw(record.taskId)
-      if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
-      execution.isDurable = true
-      this.executions.set(record.taskId, execution)
-      if (mayBeShared(record.origin, execution.directory, machine)) execution.leave = 'AWAITED'
-      await this.#restoreGates(execution, record)
-      if (record.complete) execution.ended(record.complete)
-      else if (record.started) adopted.push([execution, record, record.started])
-      else if (record.passed) between.push(execution)
+      const path = join(directory, record.taskId)
+      const isUnbegun = neverBegan(record, placeOf(path, stepOf(record)), machine)
+      if (isUnbegun) this.#journalWriter.withdraw(record.taskId)
+      const { taskId, received, started, passed, complete, acknowledgedAt } = record
+      if (acknowledgedAt || !(received || started || complete)) continue
+      const execution = await restored(record, path, machine)
+      this.executions.set(taskId, execution)
+      if (complete && execution.isGated) this.#journalWriter.dropOrder(execution)
+      if (complete) execution.ended(complete)
+      else if (started) begun.push([execution, record, started])
+      else if (passed) between.push(execution)
       else if (execution.leave === null) await this.#requeue(execution)
     }
     // Before anything starts, which makes its own.
     const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
-    for (const groups of [this.#options.containment, this.#options.limiter]) groups.sweep(known)
+    for (const groups of [containment, limiter]) groups.sweep(known)
     // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
-    await Promise.all(adopted.map((found) => this.#adopt(...found)))
+    await Promise.all(
+      begun.map(([execution, record, started]) => {
+        this.#occupy(execution)
+        execution.started = started
+        return this.#supervision.takeUp(execution, record, started)
+      }),
+    )
     for (const execution of between) {
-      this.#slots.take()
-      execution.state = 'RUNNING'
+      this.#occupy(execution)
       this.#phases.goOn(execution)
     }
-    const entries = await readdir(directory, { withFileTypes: true })
-    const pathOf = ({ name }: { name: string }) => join(directory, name)
-    const running = [...this.executions.values()].filter(({ state }) => state === 'RUNNING')
-    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOf)
-    this.#held.find(directories, new Set(running.map(({ place }) => place)))
-    for (const entry of entries.filter(({ name }) => !this.executions.has(name))) {
-      const path = pathOf(entry)
-      if (this.#held.holds(path)) this.#leftovers.remove(path)
-      else await rm(path, { recursive: true, force: true })
-    }
+    await this.#leftovers.takeUp(directory, this.executions)
     this.#startNext()
   }
 
-  /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: Order, isTimeKnown = false): Promise<void> {
-    const { journal, distrusted } = this.#options
-    const { taskId } = request
+  /** Takes an order; never rejects: an error is the result. Output begins only after a return to the event loop. */
+  async execute(order: Order, isTimeKnown = false): Promise<void> {
+    const { journal, distrusted, verify, hearServerTime } = this.#options
+    const { kind, ...message } = order
+    const { taskId, mark, keyId } = message
     const active = this.executions.get(taskId)
-    if (active) return this.#receivedBefore(active, request)
+    if (active) return this.#receivedBefore(active, order)
     const record = journal.records.get(taskId)
     // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
     if (known) return this.#events.answer(known)
-    const doubt = doubtOf(request, this.#options.verify)
+    const doubt = verify(messageOf[kind], message)
     if (doubt !== null) {
-      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
-      // that could have changed meanwhile is looked at again (reliability F13).
-      if (doubt.isTooOld && !isTimeKnown && (await this.#options.hearServerTime()))
-        return this.execute(request, true)
-      distrusted(`${typeOf(request)} ${taskId}`, doubt.reason)
+      // The server's clock may have been set since it was last heard: ask before this counts as old, and begin again, because
+      // anything may have changed meanwhile (reliability F13).
+      if (doubt.isTooOld && !isTimeKnown && (await hearServerTime())) return this.execute(order, true)
+      distrusted(`${messageOf[kind]} ${taskId}`, doubt.reason)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: doubt.reason }))
     }
     if (this.#isStopped) return
-    if (request.mark && request.keyId) journal.heard(request.mark, request.keyId)
+    if (mark && keyId) journal.heard(mark, keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
-    if (isGated(request)) Object.assign(execution, { isGated: true, gates: request })
+    if (isGated(order)) Object.assign(execution, { isGated: true, gates: order })
     this.executions.set(taskId, execution)
     this.#events.counted()
     try {
-      if (record?.cancelledAt)
-        return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = refusalOf(request, this.#options)
+      const refused = record?.cancelledAt ? cancelled : refusalOf(order, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o711 })
-      if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, request)
-      await this.#untilStopped(this.#queue.add(execution, request))
-      // A cancel that came while its copy was written found nothing to take out of the queue.
+      if (this.#slots.isFree && !execution.isGated) return await this.#start(execution, order)
+      await this.#untilStopped(this.#queue.add(execution, order))
+      // A cancel that came while its order was written found nothing to take out of the queue.
       if (execution.isCancelled && this.#queue.remove(execution))
-        return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      this.#sayReceived(execution, request)
+        return this.#end(execution, notRun(taskId, this.#now(), cancelled))
+      this.#sayReceived(execution, order)
       this.#startNext()
     } catch (error) {
       this.#fail(execution, error)
@@ -193,7 +187,7 @@ export class Runner {
       execution.run?.end('CANCELLED')
       if (execution.stopWaiting) this.#phases.goOn(execution)
       if (this.#queue.remove(execution) || (execution.state === 'QUEUED' && execution.leave === 'AWAITED'))
-        this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+        this.#end(execution, notRun(taskId, this.#now(), cancelled))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
       this.#journalWriter.add({ e: 'cancelled', taskId, at: journal.now() })
   }
@@ -220,11 +214,6 @@ export class Runner {
     this.#leftovers.add(execution.directory, stdoutBytes + stderrBytes)
   }
 
-  /** Removes the cgroups whose last process has ended since; to be called now and then. */
-  sweep(): void {
-    this.#cgroups.sweep()
-  }
-
   /** Whether nothing but what the next agent will begin waits for the server. */
   get isDrained(): boolean {
     return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
@@ -244,7 +233,7 @@ export class Runner {
     this.#spools.stop()
     this.#leftovers.stop()
     this.#held.stop()
-    this.#cgroups.sweep()
+    this.#cgroups.stop()
     for (const execution of this.executions.values()) {
       execution.stopWaiting?.()
       execution.run?.leave()
@@ -256,8 +245,8 @@ export class Runner {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
-  #start(execution: Execution, request: Order): Promise<void> {
-    return this.#untilStopped(this.#begin(execution, request))
+  #start(execution: Execution, order: Order): Promise<void> {
+    return this.#untilStopped(this.#begin(execution, order))
   }
 
   /** What is to be in the journal before it closes. */
@@ -267,20 +256,18 @@ export class Runner {
     return starting
   }
 
-  async #begin(execution: Execution, request: Order): Promise<void> {
+  async #begin(execution: Execution, order: Order): Promise<void> {
     if (execution.step.phase === 'SCRIPT') {
-      this.#slots.take()
-      execution.state = 'RUNNING'
+      this.#occupy(execution)
       this.#events.counted()
     }
-    const toRun = requestOf(request, execution.step, execution.passed)
-    const never = await startStep(execution, toRun, {
+    const never = await startStep(execution, orderOfStep(order, execution.step, execution.passed), {
       ...this.#options,
       journalWriter: this.#journalWriter,
       supervision: this.#supervision,
       durable: () => {
         execution.isDurable = true
-        if (execution.step.phase === 'SCRIPT') this.#sayReceived(execution, request)
+        if (execution.step.phase === 'SCRIPT') this.#sayReceived(execution, order)
       },
     })
     if (never) this.#neverBegan(execution, never)
@@ -300,8 +287,8 @@ export class Runner {
   }
 
   /** It was sent again: either side may have missed the other's word. */
-  #receivedBefore(execution: Execution, request: Order): void {
-    this.#sayReceived(execution, request)
+  #receivedBefore(execution: Execution, order: Order): void {
+    this.#sayReceived(execution, order)
     this.#events.changed(execution)
   }
 
@@ -356,7 +343,7 @@ export class Runner {
     execution.ended(complete)
     this.#events.counted()
     this.#journalWriter.add({ e: 'ended', taskId, complete })
-    if (execution.isGated) this.#journalWriter.dropCopy(execution)
+    if (execution.isGated) this.#journalWriter.dropOrder(execution)
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
@@ -367,7 +354,7 @@ export class Runner {
     while (!this.#isStopped && this.#slots.isFree) {
       const next = this.#queue.next()
       if (!next) return
-      this.#start(next.execution, next.request).catch((error: unknown) => this.#fail(next.execution, error))
+      this.#start(next.execution, next.order).catch((error: unknown) => this.#fail(next.execution, error))
     }
   }
 
@@ -388,21 +375,8 @@ export class Runner {
     this.#startNext()
   }
 
-  /** What an earlier agent has left of an execution with gates. */
-  async #restoreGates(execution: Execution, record: JournaledExecution): Promise<void> {
-    if (!record.isGated) return
-    execution.isGated = true
-    execution.step = stepOf(record)
-    execution.passed.push(...(record.passed ?? []))
-    if (record.complete) this.#journalWriter.dropCopy(execution)
-    else execution.gates = await keptRequest(execution.directory)
-  }
-
-  /** Never rejects. */
-  async #adopt(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
+  #occupy(execution: Execution): void {
     this.#slots.take()
-    execution.started = started
     execution.state = 'RUNNING'
-    await this.#supervision.takeUp(execution, record, started)
   }
 }

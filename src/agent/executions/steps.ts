@@ -1,14 +1,14 @@
 import { join } from 'node:path'
-import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { Order, ScriptOrder } from '../../core/protocol/orders.ts'
 import { endOf, gateOutputBytes, type Phase, type Step, type StepEnd } from '../../core/tasks/gates.ts'
-import type { Order } from '../files/order.ts'
 import type { JournaledExecution, Passed } from './journaled.ts'
 
-/** Whether something may follow on the script of an execution. */
-export const isGated = ({ verify, rollback }: ExecuteScript): boolean =>
-  verify !== undefined || rollback !== undefined
+/** Whether something may follow on the script of an order. */
+export const isGated = (order: Order): order is ScriptOrder =>
+  order.kind === 'SCRIPT' && (order.verify !== undefined || order.rollback !== undefined)
 
-/** Of the step that the journal has last; its directory, cgroup and mark are those of the execution where it is the script. */
+/** The step that the journal has last; its directory, cgroup and mark are those of the execution where it is the script. */
 export const stepOf = ({ started }: JournaledExecution): Step => ({
   phase: started?.phase ?? 'SCRIPT',
   attempt: started?.attempt ?? 1,
@@ -30,10 +30,10 @@ function variablesOf(phase: Phase, ends: readonly StepEnd[]): Record<string, str
   return { RSM_PHASE: phase, ...(exitCode !== null && { RSM_EXIT_CODE: String(exitCode) }) }
 }
 
-/** What a step runs. */
-export function requestOf(request: Order, { phase }: Step, passed: readonly Passed[]): Order {
-  const { verify, rollback, ...script } = request
-  if (!verify && !rollback) return request
+/** The part of an order that a step runs. */
+export function orderOfStep(order: Order, { phase }: Step, passed: readonly Passed[]): Order {
+  if (!isGated(order)) return order
+  const { verify, rollback, ...script } = order
   const params = { ...script.params, ...variablesOf(phase, passed) }
   const gate = phase === 'VERIFY' ? verify : phase === 'ROLLBACK' ? rollback : undefined
   if (!gate) return { ...script, params }
@@ -80,14 +80,14 @@ function survivorsOf(passed: readonly Passed[]): ScriptComplete['survivors'] | n
 /** The end of an execution whose steps are over. */
 export function completeOf(
   taskId: string,
-  request: ExecuteScript,
+  gates: ScriptOrder,
   passed: readonly [Passed, ...Passed[]],
 ): ScriptComplete {
   const [first] = passed
   const last = passed.at(-1) ?? first
   const sum = (what: 'stdoutBytes' | 'stderrBytes' | 'chunks') =>
     passed.reduce((total, step) => total + step[what], 0)
-  const { status, exitCode, signal, error, verify, rollback } = endOf(request, passed)
+  const { status, exitCode, signal, error, verify, rollback } = endOf(gates, passed)
   const survivors = survivorsOf(passed)
   return {
     taskId,

@@ -6,7 +6,7 @@ import type { ProcessId } from '../processes/machine.ts'
 import { isOriginal } from '../processes/origin.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
-import { dropRequest } from './execution-queue.ts'
+import { dropOrder } from './execution-queue.ts'
 import type { HeldOutput } from './held-output.ts'
 import type { Journal } from './journal.ts'
 import type { Entry, JournaledExecution, Started } from './journaled.ts'
@@ -94,7 +94,7 @@ export class Supervision {
 
   async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     const { machine, clock, containment, journalWriter } = this.#options
-    if (!execution.isGated) journalWriter.dropCopy(execution)
+    if (!execution.isGated) journalWriter.dropOrder(execution)
     if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
     const isStopped = () => this.#isStopped
     const found = await whatBecameOf(record, started, execution.place, {
@@ -194,12 +194,12 @@ export class JournalWriter {
     }
   }
 
-  /** Removes the copy of a request that has begun. */
-  dropCopy({ taskId, directory }: { taskId: string; directory: string }): void {
+  /** Removes the kept order of an execution that has begun. */
+  dropOrder({ taskId, directory }: { taskId: string; directory: string }): void {
     try {
-      dropRequest(directory)
+      dropOrder(directory)
     } catch (error) {
-      this.#errors.tell('the copy of a request stays', taskId, error)
+      this.#errors.tell('the kept order of an execution stays', taskId, error)
     }
   }
 }

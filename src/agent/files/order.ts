@@ -1,25 +1,13 @@
 import { execFile } from 'node:child_process'
-import { chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type {
-  CopyFile,
-  CopyOrder,
-  ExecuteScript,
-  FetchFile,
-  FetchOrder,
-  FileOfTask,
-} from '../../core/protocol/messages.ts'
-import type { SignedType } from '../../core/signing.ts'
+import type { CopyOrder, FetchOrder, FileOfTask } from '../../core/protocol/messages.ts'
 import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
-import type { Doubt, Verify } from '../link/verify.ts'
 import type { Log } from '../log.ts'
 import type { Account } from '../processes/account.ts'
-import { stdinName } from '../processes/launch.ts'
 import { ownCommand, ownProcess } from '../processes/own-process.ts'
-
-const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
 
 const orderName = 'order.json'
 export const reportName = 'report'
@@ -33,34 +21,7 @@ const sweepPatience = 20_000
 
 const run = promisify(execFile)
 
-/** What an execution does: runs a script, or in its place copies to this host or from it. */
-export type Order = ExecuteScript & { readonly copy?: CopyOrder; readonly fetch?: FetchOrder }
-
-/** An order for files in the form of those for scripts, so that all is journalled, queued and ended in one way. */
-export const orderOf = (message: CopyFile | FetchFile): Order => ({ ...message, ...noScript })
-
-/** A script alone, whatever else its message holds: that was not signed as what it would be taken for. */
-export function scriptOrder(message: ExecuteScript): Order {
-  const { copy: _copy, fetch: _fetch, ...script } = message as Order
-  return script
-}
-
-export const isOfFiles = ({ copy, fetch }: Order): boolean => copy !== undefined || fetch !== undefined
-
-export function typeOf({ copy, fetch }: Order): SignedType {
-  if (copy !== undefined) return 'COPY_FILE'
-  return fetch === undefined ? 'EXECUTE_SCRIPT' : 'FETCH_FILE'
-}
-
-/** Judges an order by the message that it came as, which is what was signed. */
-export function doubtOf(order: Order, verify: Verify): Doubt | null {
-  const { script: _script, params: _params, scriptType: _type, ...message } = order
-  const { copy, fetch } = message
-  if (copy !== undefined) return verify('COPY_FILE', { ...message, copy })
-  return fetch === undefined ? verify('EXECUTE_SCRIPT', order) : verify('FETCH_FILE', { ...message, fetch })
-}
-
-/** What the process that carries out an order for files is told, in the directory of its execution. */
+/** The order of a process for files, in the directory of its execution. */
 export interface FileOrder extends Endpoint {
   readonly taskId: string
   /** Of the agent, where its token is. */
@@ -125,20 +86,14 @@ interface FileSource extends Endpoint {
   readonly environment?: Environment | undefined
 }
 
-/** Makes executions of orders for files, in the directories of those. */
-export interface FileWork {
-  /** A script in the place of an order to copy: this very program, which becomes the account (`worker.ts`). */
-  script(order: Order, directory: string, account: Account): ExecuteScript
-  /** The words of a shell that bring what a script of this account is to read; they run as the agent's own user. */
-  delivery(order: Order, directory: string, account: Account): string
-}
+/** Writes the order of a process for files (`worker.ts`) into its directory; returns the command that carries it out. */
+export type FileWork = (
+  directory: string,
+  order: Pick<FileOrder, 'taskId' | 'runAs' | 'copy' | 'fetch' | 'stdin'>,
+) => string[]
 
-export function fileWork(source: FileSource): FileWork {
-  const { environment, ...where } = source
-  const keep = (
-    directory: string,
-    order: Pick<FileOrder, 'taskId' | 'runAs' | 'copy' | 'fetch' | 'stdin'>,
-  ) => {
+export function fileWork({ environment, ...where }: FileSource): FileWork {
+  return (directory, order) => {
     const kept: FileOrder = { ...where, environment: proxyVariables(environment), ...order }
     const write = (file: string, text: string) => writeFileSync(join(directory, file), text, { mode: 0o600 })
     write(orderName, JSON.stringify(kept))
@@ -146,27 +101,6 @@ export function fileWork(source: FileSource): FileWork {
     write(partsName, '')
     write(leaveName, '')
     return ownCommand('__copy', directory)
-  }
-  const isOwn = ({ uid }: Account) => uid === process.getuid?.()
-  return {
-    script(order, directory, account) {
-      const { copy, fetch, runAs: _runAs, ...rest } = order
-      const { name, uid, gid } = account
-      const command = keep(directory, {
-        taskId: order.taskId,
-        runAs: isOwn(account) ? null : { name, uid, gid },
-        ...(copy && { copy }),
-        ...(fetch && { fetch }),
-      })
-      return { ...rest, workDir: '/', script: `exec ${command}\n` }
-    },
-    delivery({ taskId, stdin }, directory, account) {
-      const path = join(directory, stdinName)
-      writeFileSync(path, '', { mode: 0o600 })
-      // Scripts open /dev/stdin by name: the user has to own what stands behind.
-      if (!isOwn(account)) chownSync(path, account.uid, account.gid)
-      return keep(directory, { taskId, runAs: null, ...(stdin && { stdin }) })
-    },
   }
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { longestReason } from '../../core/protocol/bounds.ts'
 import type { FromServer, MessageType, Payloads } from '../../core/protocol/messages.ts'
+import { scriptOrder } from '../../core/protocol/orders.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import type { Runner } from '../executions/runner.ts'
-import { orderOf, scriptOrder } from '../files/order.ts'
 import type { Log } from '../log.ts'
 import type { Parts } from '../parts.ts'
 import { installedTypes } from '../processes/launch.ts'
@@ -128,9 +128,9 @@ interface InboxOptions {
 /** What each message of the server does; the codec has vouched for its shape. */
 function inbox({ runner, outbox, terminals, log }: InboxOptions): (message: FromServer) => void {
   const handlers: Handlers = {
-    EXECUTE_SCRIPT: (request) => void runner.execute(scriptOrder(request)),
-    COPY_FILE: (order) => void runner.execute(orderOf(order)),
-    FETCH_FILE: (order) => void runner.execute(orderOf(order)),
+    EXECUTE_SCRIPT: (payload) => void runner.execute(scriptOrder(payload)),
+    COPY_FILE: (payload) => void runner.execute({ ...payload, kind: 'COPY' }),
+    FETCH_FILE: (payload) => void runner.execute({ ...payload, kind: 'FETCH' }),
     CANCEL_SCRIPT: ({ taskId }) => runner.cancel(taskId),
     SCRIPT_ACK: (ack) => outbox.acknowledged(ack),
     TERMINAL_OPEN: (request) => void terminals.open(request),

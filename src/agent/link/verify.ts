@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { longestSentence } from '../../core/protocol/bounds.ts'
-import type { Payloads } from '../../core/protocol/messages.ts'
+import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import { LineBudget } from '../../core/rates.ts'
 import { type SignedType, signedBytes } from '../../core/signing.ts'
 import type { Clock } from '../clock.ts'
@@ -32,7 +32,10 @@ export interface Doubt {
 }
 
 /** Null where the message is to be trusted. */
-export type Verify = <T extends SignedType>(type: T, payload: Payloads[T]) => Doubt | null
+export type Verify = (
+  type: SignedType,
+  payload: Pick<TerminalOpen, 'signature' | 'expiry' | 'keyId' | 'linkId'>,
+) => Doubt | null
 
 export function verifier(options: VerifyOptions): Verify {
   let key: KeyObject | undefined

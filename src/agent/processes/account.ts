@@ -50,3 +50,89 @@ export async function findAccount(name: string, patience: number = directoryPati
   const [found = '', , uid, gid, , home = '/', shell] = stdout.trim().split(':')
   return { name: found, uid: Number(uid), gid: Number(gid), home, shell: shell || '/bin/sh' }
 }
+
+/** How a root agent becomes another user for good: its groups only, and no capability that anything could give back. */
+const dropAll = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all']
+
+/** The words before a command that make it run as this user (design "The agent"): Node's own uid keeps root's groups. */
+export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): [program: string, ...words: string[]] {
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--no-new-privs', ...dropAll, '--']
+}
+
+/** Why nothing runs as this user here, as a sentence; null where it may. */
+export function barredUser(
+  user: string,
+  { runAs, allowRunAs, own }: { runAs: string; allowRunAs: readonly string[]; own: Account },
+): string | null {
+  // A set holds whole names, whatever it is made of; a text would hold each of its parts.
+  if (user !== runAs && !new Set(allowRunAs).has(user))
+    return `not allowed to run as ${user}: the agent needs --allow-run-as ${user}`
+  if (user !== own.name && own.uid !== 0)
+    return `not allowed to run as ${user}: the agent runs as ${own.name}, and only root can become another user`
+  return null
+}
+
+async function runAs(account: Account, words: readonly string[], patience: number): Promise<void> {
+  const [program, ...drop] = dropTo(account)
+  const limit = { timeout: patience, killSignal: 'SIGKILL' } as const
+  await run(program, [...drop, ...words], limit).catch((cause: unknown) => {
+    // It looks up the groups of the user.
+    if (!isOverdue(cause)) throw cause
+    throw new RsmError('unavailable', `this host cannot run scripts as ${account.name}: ${directorySilent}`, {
+      cause,
+    })
+  })
+}
+
+/** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
+export async function checkDrop(account: Account, patience: number = directoryPatience): Promise<void> {
+  await runAs(account, ['true'], patience).catch((cause: unknown) => {
+    if (cause instanceof RsmError) throw cause
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    throw new RsmError(
+      'unavailable',
+      `this host cannot run scripts as ${account.name}: ${said || String(cause)}`,
+      {
+        hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
+        cause,
+      },
+    )
+  })
+}
+
+/** @throws RsmError `unavailable` if the user cannot enter the directory. */
+export async function checkReach(account: Account, directory: string): Promise<void> {
+  await runAs(account, ['test', '-x', directory], directoryPatience).catch((cause: unknown) => {
+    if (cause instanceof RsmError) throw cause
+    throw new RsmError(
+      'unavailable',
+      `scripts cannot run as ${account.name}: that user has no access to ${directory} or a directory above it`,
+      { hint: 'run chmod o+x on each directory above it, or choose another --data-dir', cause },
+    )
+  })
+}
+
+/**
+ * The user that `--run-as` names. @throws RsmError `usage` for one that there is not, or that this agent can't become,
+ * `unavailable` when that can't be told.
+ */
+export async function namedAccount(
+  name: string,
+  own: Account,
+  patience: number = directoryPatience,
+): Promise<Account> {
+  const account = await findAccount(name, patience).catch((cause: unknown) => {
+    if (cause instanceof RsmError && cause.code === 'unavailable')
+      throw new RsmError('unavailable', `--run-as ${name}: ${directorySilent}`, { cause })
+    throw new RsmError('usage', `--run-as ${name}: there is no such user on this host`, { cause })
+  })
+  if (account.uid !== own.uid && own.uid !== 0)
+    throw new RsmError(
+      'usage',
+      `--run-as ${name}: this agent runs as ${own.name}, and only root can run scripts as another user`,
+      {
+        hint: `start the agent as root, or as ${name} itself`,
+      },
+    )
+  return account
+}

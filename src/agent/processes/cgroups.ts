@@ -1,11 +1,15 @@
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import type { Clock } from '../clock.ts'
 
 interface Mount {
   /** The part of the hierarchy that is mounted. */
   readonly root: string
   readonly path: string
 }
+
+/** Milliseconds from one attempt to remove cgroups of ended executions to the next. */
+const sweepEvery = 30_000
 
 /** The sub-cgroup that systemd puts the agent into by `DelegateSubgroup=agent`. */
 const subgroup = 'agent'
@@ -103,11 +107,17 @@ function read(path: string): string {
   }
 }
 
-/** Cgroups of ended executions in which something lives on that a script left behind. */
+/** Removes cgroups of ended executions once the last process that a script left behind has ended. */
 export class CgroupLeftovers {
+  readonly #clock: Clock
   readonly #inhabited = new Set<string>()
+  #cancelTimer: (() => void) | undefined
 
-  /** Removes the cgroups of an execution, now or once their last process has ended. */
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Removes the cgroups of an execution, now or later. */
   remove(
     held: {
       readonly cgroup: string | null
@@ -116,10 +126,17 @@ export class CgroupLeftovers {
   ): void {
     const groups = new Set([held?.cgroup ?? [], held?.limited?.groups ?? []].flat())
     for (const group of groups) if (!removeCgroup(group)) this.#inhabited.add(group)
+    if (this.#inhabited.size > 0) this.#cancelTimer ??= this.#clock.after(sweepEvery, () => this.#sweep())
   }
 
-  /** To be called now and then. */
-  sweep(): void {
-    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
+  stop(): void {
+    this.#cancelTimer?.()
+    for (const group of this.#inhabited) removeCgroup(group)
+  }
+
+  #sweep(): void {
+    this.#cancelTimer = undefined
+    for (const group of this.#inhabited) if (removeCgroup(group)) this.#inhabited.delete(group)
+    this.remove(null)
   }
 }

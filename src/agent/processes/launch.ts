@@ -3,8 +3,7 @@ import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, rmSyn
 import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
-import type { ExecuteScript } from '../../core/protocol/messages.ts'
-import { variableFault } from '../../core/scripts/params.ts'
+import type { ScriptOrder } from '../../core/protocol/orders.ts'
 import {
   type Interpreter,
   interpreterOf,
@@ -12,14 +11,12 @@ import {
   scriptFileName,
   scriptTypes,
 } from '../../core/scripts/script-form.ts'
-import { notEnforced } from '../../core/tasks/limits.ts'
 import type { Account } from './account.ts'
+import { dropTo } from './account.ts'
 import { usualAttributes } from './attributes.ts'
 import { blankExit, deathName, leaderName, neverBegun } from './exit-file.ts'
-import type { Limiter } from './limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
 import { quoted } from './own-process.ts'
-import { barredUser, dropTo } from './privileges.ts'
 import type { Sandbox } from './sandbox.ts'
 import { findInPath, searchPath } from './search-path.ts'
 
@@ -38,12 +35,6 @@ const scratch = 'RSM_GO_AHEAD'
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
-/** What stands on the disk before a script begins: how it comes there, and where; both as words of a shell. */
-interface Delivered {
-  readonly command: string
-  readonly path: string
-}
-
 const inherited = (closed: readonly number[]) => closed.map((fd) => `${fd}>&-`).join(' ')
 const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
 
@@ -60,14 +51,15 @@ const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
  */
 function wrapper(limits: number, start: Start): string {
   const takesParams = isHanded(start)
-  const stdin = deliveredBy(start)
+  const delivery = deliveryOf(start)
+  const stdin = quoted(join(start.directory, stdinName))
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
   const closed = [3, 4, ...(takesParams ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
 read -r ${scratch} || { echo ${neverBegun} >&3; exit; }
 unset ${scratch}
 umask 022
-${stdin === null ? '' : `${stdin.command} ${inherited([...closed, 5])} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
+${delivery === null ? '' : `${delivery} ${inherited([...closed, 5])} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
 ${usualAttributes()}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
@@ -75,9 +67,9 @@ exec 9>&2 2>/dev/null
 command exec 2>${quoted(join(start.directory, deathName))}
 ({ read -r ${scratch} </proc/self/stat; echo "$${scratch}" >${quoted(join(start.directory, leaderName))}; } 2>/dev/null
 unset ${scratch}
-exec "$@" <${stdin?.path ?? '/dev/null'} 2>&9 ${inherited(closed)})
+exec "$@" <${delivery === null ? '/dev/null' : stdin} 2>&9 ${inherited(closed)})
 c=$?
-${tellExit}${stdin === null ? '' : `\nrm -f -- ${stdin.path}`}`
+${tellExit}${delivery === null ? '' : `\nrm -f -- ${stdin}`}`
 }
 
 /**
@@ -104,11 +96,11 @@ function openParams(params: Readonly<Record<string, string>>, { directory, accou
   }
 }
 
-/** What a script reads that is given something to read. */
+/** File that a script reads as its stdin, where its order has one. */
 export const stdinName = 'stdin'
 
 /** Path of the script. The directory is the agent's, so that the user can change only the file's content. */
-function fileOf({ scriptName = 'script' }: ExecuteScript, directory: string): string {
+function fileOf({ scriptName = 'script' }: Script, directory: string): string {
   // The queue of an earlier agent may hold a request that was not checked.
   if (!scriptFileName.test(scriptName)) throw new RsmError('invalid', 'scriptName is not a file name')
   return join(directory, 'run', scriptName)
@@ -122,51 +114,20 @@ export function installedTypes(): ScriptType[] {
   return scriptTypes.filter((type) => findInPath(interpreterOf(type, '').program) !== undefined)
 }
 
-/** Why an execution can't be started here, with the exit code that says so (contract §4). */
-export interface Refusal {
-  readonly exitCode: 126 | 127
-  readonly error: string
-}
-
-/** As the agent was started: as whom scripts run, as whom they may, and what can be limited here. */
-interface RefusalOptions {
-  readonly own: Account
-  readonly runAs: string
-  readonly allowRunAs: readonly string[]
-  readonly limiter: Limiter
-}
-
-/** Checks what can be known before the start: user, limits, interpreter, params. */
-export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {
-  const { runAs, limiter } = options
-  const barred = barredUser(request.runAs ?? runAs, options)
-  if (barred !== null) return { exitCode: 126, error: barred }
-  const [missing] = notEnforced(request.limits ?? {}, limiter.enforced)
-  if (missing !== undefined) return { exitCode: 126, error: limiter.lack(missing) }
-  const { program } = interpreterOf(request.scriptType, request.script)
-  if (findInPath(program) === undefined)
-    return { exitCode: 127, error: `${program} is not installed on this host` }
-  for (const [name, value] of Object.entries(request.params)) {
-    const fault = variableFault(name, value)
-    if (fault !== null) return { exitCode: 126, error: `the parameter ${JSON.stringify(name)} ${fault}` }
-  }
-  return null
-}
-
 /** Built from scratch, so that scripts do not inherit the agent's environment. */
-function environment(request: ExecuteScript, start: Start, workDir: string): Record<string, string> {
-  const { account, mark, sandbox } = start
+function environment(start: Start, workDir: string): Record<string, string> {
+  const { taskId, program, account, mark, sandbox } = start
   return {
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     ...runtimeOf(account, sandbox),
     // The shell takes a symlinked working directory from PWD.
-    ...(isHanded(start) ? {} : { ...request.params, PWD: workDir }),
+    ...(isHanded(start) ? {} : { ...paramsOf(program), PWD: workDir }),
     PATH: searchPath,
     HOME: account.home,
     USER: account.name,
     LOGNAME: account.name,
     SHELL: account.shell,
-    RSM_TASK_ID: request.taskId,
+    RSM_TASK_ID: taskId,
     [markVariable]: mark,
   }
 }
@@ -177,15 +138,17 @@ export function runtimeOf(account: Account, sandbox: Sandbox): { XDG_RUNTIME_DIR
   return existsSync(path) && !sandbox.hides(path, account) ? { XDG_RUNTIME_DIR: path } : {}
 }
 
-function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
-  const { program, options } = interpreterOf(request.scriptType, request.script)
-  const interpreter = [...interpreters[program], ...options]
-  const path = fileOf(request, directory)
+function command({ program, directory, account, sandbox }: Start, workDir: string): string[] {
+  // A host without util-linux still runs scripts as the agent itself.
+  const session = findInPath('setsid') ? ['setsid'] : []
+  if ('argv' in program) return [...session, ...program.argv]
+  const { scriptType, script } = program.script
+  const { program: name, options } = interpreterOf(scriptType, script)
+  const interpreter = [...interpreters[name], ...options]
+  const path = fileOf(program.script, directory)
   const enclosed = sandbox.enclose(account, { enter, workDir, interpreter, script: path })
   if (enclosed) return enclosed
-  // A host without util-linux still runs scripts as the agent itself.
-  if (account.uid === process.getuid?.())
-    return [...(findInPath('setsid') ? ['setsid'] : []), ...interpreter, path]
+  if (account.uid === process.getuid?.()) return [...session, ...interpreter, path]
   return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter, path]
 }
 
@@ -195,20 +158,23 @@ export function ownProcesses({ mode }: Sandbox): number {
 }
 
 /**
- * Writes the script, and for another user the empty spools, which otherwise come with the start. None of it is fsynced,
- * as after a loss of power it is LOST anyway.
+ * Writes the script, the empty file of its stdin, and for another user the empty spools, which otherwise come with the start.
+ * None of it is fsynced, as after a loss of power it is LOST anyway.
  */
-export function prepare(request: ExecuteScript, { directory, account }: Start): void {
+export function prepare({ program, directory, account, delivery }: Start): void {
+  if ('argv' in program) return
   faultPoint('agent.prepared.before')
-  const path = fileOf(request, directory)
+  const path = fileOf(program.script, directory)
   mkdirSync(dirname(path), { recursive: true, mode: 0o711 })
-  write(path, request.script, 0o700)
-  if (account.uid !== process.getuid?.()) {
+  write(path, program.script.script, 0o700)
+  const isOther = account.uid !== process.getuid?.()
+  const empty = [...(isOther ? ['stdout', 'stderr'] : []), ...(delivery ? [stdinName] : [])]
+  const files = empty.map((name) => join(directory, name))
+  for (const file of files) write(file, '', 0o600)
+  if (isOther) {
     for (const passed of [directory, dirname(path)]) chmodSync(passed, 0o711)
-    const spools = ['stdout', 'stderr'].map((name) => join(directory, name))
-    for (const spool of spools) write(spool, '', 0o600)
-    // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
-    for (const file of [path, ...spools]) chownSync(file, account.uid, account.gid)
+    // Scripts open /dev/stdin, /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
+    for (const file of [path, ...files]) chownSync(file, account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
 }
@@ -223,8 +189,15 @@ function write(path: string, content: string, mode: number): void {
   }
 }
 
-/** Where and how a script starts. */
+type Script = Pick<ScriptOrder, 'script' | 'scriptType' | 'scriptName' | 'params'>
+
+const paramsOf = (program: Start['program']) => ('argv' in program ? {} : program.script.params)
+
+/** What starts, where and how. */
 export interface Start {
+  readonly taskId: string
+  /** A script, or the command of the agent's own work, which runs as the agent does. */
+  readonly program: { readonly script: Script } | { readonly argv: readonly string[] }
   readonly directory: string
   readonly account: Account
   /** By which the processes of the execution are known (machine.ts). */
@@ -233,8 +206,8 @@ export interface Start {
   readonly cgroup: string | null
   /** Cgroups of its limits: it does not run outside of one. */
   readonly limitGroups: readonly string[]
-  /** The words of a shell that bring what it is to read; undefined where that is nothing. */
-  readonly delivery?: string
+  /** The command that brings what it is to read; undefined where that is nothing. */
+  readonly delivery?: readonly string[] | undefined
 }
 
 interface Launched {
@@ -248,15 +221,15 @@ interface Launched {
   readonly exited: Promise<void>
 }
 
-/** By nothing of the environment that the params of a script make. */
-function deliveredBy({ delivery, directory, mark }: Start): Delivered | null {
-  if (delivery === undefined) return null
-  const command = `env -i PATH=${searchPath} ${markVariable}=${mark} ${delivery}`
-  return { command, path: quoted(join(directory, stdinName)) }
+/** Words of a shell, without the environment that the params of a script make. */
+function deliveryOf({ delivery, mark }: Start): string | null {
+  return delivery
+    ? ['env', '-i', `PATH=${searchPath}`, `${markVariable}=${mark}`, ...delivery].map(quoted).join(' ')
+    : null
 }
 
-/** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
-export async function launch(request: ExecuteScript, start: Start, workDir: string): Promise<Launched> {
+/** Hands a prepared start to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
+export async function launch(start: Start, workDir: string): Promise<Launched> {
   const { directory, cgroup, limitGroups } = start
   const open: number[] = []
   const opened = (path: string, flags: string) => {
@@ -271,16 +244,16 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     blankExit(exit)
     const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
-    const params = isHanded(start) ? openParams(request.params, start) : 'ignore'
+    const params = isHanded(start) ? openParams(paramsOf(start.program), start) : 'ignore'
     if (params !== 'ignore') open.push(params)
     const file = join(directory, 'wrapper')
     // With -c, bash as sh would not report a death by a signal.
     write(file, wrapper(limits.length, start), 0o600)
-    const words = [file, ...command(request, start, workDir)]
+    const words = [file, ...command(start, workDir)]
     faultPoint('agent.launch.before')
     const child: ChildProcess = spawn('/bin/sh', words, {
       cwd: isHanded(start) ? '/' : workDir,
-      env: environment(request, start, workDir),
+      env: environment(start, workDir),
       detached: true,
       stdio: ['pipe', stdout, stderr, exit, processes, params, ...limits],
     })

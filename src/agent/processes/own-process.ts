@@ -28,10 +28,10 @@ export function ownProcess(
 /** As one word of a shell. */
 export const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
-/** The same as words of a shell, for as long as this process lives: whoever execs them becomes this very program. */
-export function ownCommand(part: '__copy' | '__upgrade', ...argv: string[]): string {
-  const own = ownProcess(part, ...argv)
-  return [own.file.replace('/proc/self/', `/proc/${process.pid}/`), ...own.argv].map(quoted).join(' ')
+/** The same as one command that any process may exec, for as long as this process lives. */
+export function ownCommand(part: '__copy' | '__upgrade', directory: string): string[] {
+  const own = ownProcess(part, directory)
+  return [own.file.replace('/proc/self/', `/proc/${process.pid}/`), ...own.argv]
 }
 
 /** The file that this process was started from, by which a package manager knows whether it is its own. */

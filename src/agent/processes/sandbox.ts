@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
 import type { SandboxMode } from '../../core/hosts/host.ts'
 import type { Account } from './account.ts'
+import { dropTo } from './account.ts'
 import { quoted } from './own-process.ts'
-import { dropTo } from './privileges.ts'
 import { searchPath } from './search-path.ts'
 
 const run = promisify(execFile)

@@ -3,10 +3,18 @@ import type { SandboxMode } from '../../core/hosts/host.ts'
 import type { Setting } from '../../core/protocol/http/host-agent.ts'
 import { type Limits, limitWords, notEnforced } from '../../core/tasks/limits.ts'
 import type { Log } from '../log.ts'
-import { type Account, directoryPatience, directorySilent, findAccount, ownAccount } from './account.ts'
+import {
+  type Account,
+  checkDrop,
+  checkReach,
+  directoryPatience,
+  directorySilent,
+  findAccount,
+  namedAccount,
+  ownAccount,
+} from './account.ts'
 import { type Containment, findContainment } from './containment.ts'
 import { findLimiter, type Limiter } from './limits.ts'
-import { checkDrop, checkReach, namedAccount } from './privileges.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
 /** What the agent was told of how scripts run. */

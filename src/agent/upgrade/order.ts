@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { UpgradeOrder as Release } from '../../core/protocol/messages.ts'
+import type { Order } from '../../core/protocol/orders.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import { type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { ownCommand } from '../processes/own-process.ts'
@@ -20,7 +21,7 @@ export interface UpgradeOrder {
   readonly agent: ProcessId
   /** Seconds until a download, or the wait for terminals, is given up. */
   readonly timeout: number
-  readonly upgrade: NonNullable<ExecuteScript['upgrade']>
+  readonly upgrade: Release
 }
 
 const orderName = 'order.json'
@@ -63,27 +64,23 @@ interface OrderSource
 }
 
 /**
- * Upgrades run as executions do: each at most once, with output that outlives the agent. What is run is this very program,
- * which so watches over the one that takes its place.
+ * Writes the order of an upgrade into the directory of its execution; returns the command that carries it out: this very
+ * program, which so watches over the one that takes its place.
  */
-export function upgradeScript(
-  source: OrderSource,
-): (request: ExecuteScript, directory: string) => ExecuteScript {
-  return (request, directory) => {
-    const { upgrade, runAs: _, limits: _limits, workDir: _workDir, ...rest } = request
-    if (upgrade === undefined) return request
-    const { environment, ...where } = source
+export type UpgradeWork = (directory: string, order: Extract<Order, { kind: 'UPGRADE' }>) => string[]
+
+export function upgradeWork({ environment, ...where }: OrderSource): UpgradeWork {
+  return (directory, { taskId, timeout, upgrade }) => {
     const { pid } = process
     const order: UpgradeOrder = {
       ...where,
-      taskId: request.taskId,
+      taskId,
       environment: proxyVariables(environment),
       agent: { pid, startTime: startTimeOf(pid) ?? 0 },
-      timeout: request.timeout,
+      timeout,
       upgrade,
     }
     writeFileSync(join(directory, orderName), JSON.stringify(order), { mode: 0o600 })
-    // It ends by itself: a timeout must not leave a new release without who watches it.
-    return { ...rest, timeout: 0, params: {}, script: `exec ${ownCommand('__upgrade', directory)}\n` }
+    return ownCommand('__upgrade', directory)
   }
 }

@@ -1,7 +1,7 @@
 import { scriptFileName } from '../scripts/script-form.ts'
-import { gateStatuses, longestInterval, mostRetries, phases } from '../tasks/gates.ts'
+import { gateStatuses, mostRetries, phases } from '../tasks/gates.ts'
 import { largestScreen, longestSentence } from './bounds.ts'
-import { copy, fetch, file } from './file-orders.ts'
+import { copy, fetch, file, rollback, scriptType, upgrade, verify } from './order-fields.ts'
 import { type Held, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'
 
 const most = Number.MAX_SAFE_INTEGER
@@ -17,7 +17,6 @@ const sentence = text({ maxLength: longestSentence })
 export const longestId = 128
 /** An X25519 key, or a MAC of SHA-256: 32 bytes, base64url. */
 const bytes32 = text({ pattern: /^[A-Za-z0-9_-]{43}$/ })
-const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: largestScreen })
 const limit = number({ integer: true, minimum: 1, maximum: most })
 
@@ -35,7 +34,7 @@ const mark = object({
 })
 export type RunMark = Held<typeof mark>
 
-/** What a signature adds; the agent says what is missing, and refuses. */
+/** Fields that a signature adds; the agent refuses a message that lacks one. */
 const signed = {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
   expiry: optional(text()),
@@ -54,7 +53,7 @@ const inputMark = {
   mac: optional(bytes32),
 }
 
-/** What COPY_FILE and FETCH_FILE have in common; each field means what it means in EXECUTE_SCRIPT. */
+/** Fields of COPY_FILE and FETCH_FILE, with the meaning that they have in EXECUTE_SCRIPT. */
 const fileOrder = {
   taskId: id,
   timeout: number({ minimum: 0 }),
@@ -67,32 +66,11 @@ const fileOrder = {
 /** How much of which row of input was taken; '' before any. */
 const typed = object({ by: text({ pattern: /^[A-Za-z0-9_-]{0,64}$/ }), count: sequence })
 
-/** What an agent is to become: a build for each architecture, as its maker has signed it (contract §10). */
-const upgrade = object({
-  version: text({ maxLength: 128 }),
-  allowDowngrade: optional(truth),
-  builds: list(
-    object({
-      arch: text({ maxLength: 16 }),
-      size: bytes,
-      sha256: text({ pattern: /^[0-9a-f]{64}$/ }),
-      signature: text({ maxLength: 128 }),
-    }),
-    16,
-  ),
-})
 export type UpgradeOrder = Held<typeof upgrade>
 export type FileOfTask = Held<typeof file>
 export type CopyOrder = Held<typeof copy>
 export type FetchOrder = Held<typeof fetch>
 
-/** What runs on the host after its script, and decides with it how the execution ends (contract §15). */
-const gate = { script: text(), scriptType, timeout: number({ minimum: 0 }) }
-const verify = object({
-  ...gate,
-  retries: number({ integer: true, minimum: 0, maximum: mostRetries }),
-  intervalSeconds: number({ minimum: 0, maximum: longestInterval }),
-})
 const phase = oneOf(...phases)
 const gateStatus = oneOf(...gateStatuses)
 const exitCode = number({ integer: true, minimum: -1, maximum: 255 })
@@ -126,7 +104,7 @@ export const payloads = {
     upgrade: optional(upgrade),
     /** These two go only to an agent whose HELLO says that it knows them: any other would run the script without. */
     verify: optional(verify),
-    rollback: optional(object(gate)),
+    rollback: optional(rollback),
     /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
     mark: optional(mark),
     ...signed,

@@ -126,15 +126,15 @@ test('a script whose cgroup vanished before it could enter does not run without 
   const directory = await temporaryDirectory(t)
   symlinkSync('/dev/full', join(directory, 'cgroup.procs'))
   const account = ownAccount()
-  const request = { taskId: 'gone', script: 'echo ran', timeout: 0, params: {}, maxOutputBytes: 1000 }
-  const execution = { ...request, scriptType: 'BASH', expiry: '', signature: '', keyId: '' } as const
+  const script = { script: 'echo ran', scriptType: 'BASH', params: {} } as const
   const sandbox = await openSandbox(
     { mode: 'none', network: false, dataDir: directory, own: account },
     account,
   )
-  const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
-  prepare(execution, start)
-  const { begin } = await launch(execution, start, directory)
+  const held = { mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
+  const start = { taskId: 'gone', program: { script }, directory, account, ...held }
+  prepare(start)
+  const { begin } = await launch(start, directory)
   begin()
   // Its process alone would not hold this one.
   await until('it has ended', () => readExit(directory) !== null)

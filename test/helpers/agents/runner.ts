@@ -9,11 +9,13 @@ import { ownAccount } from '../../../src/agent/processes/account.ts'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { findLimiter } from '../../../src/agent/processes/limits.ts'
 import { thisMachine } from '../../../src/agent/processes/machine.ts'
-import type { ExecuteScript, ScriptComplete } from '../../../src/core/protocol/messages.ts'
+import type { ScriptComplete } from '../../../src/core/protocol/messages.ts'
+import type { ScriptOrder } from '../../../src/core/protocol/orders.ts'
 
-export function request(taskId: string, script = 'true'): ExecuteScript {
+export function request(taskId: string, script = 'true'): ScriptOrder {
   const unsigned = { expiry: '', signature: '', keyId: '' }
   return {
+    kind: 'SCRIPT',
     taskId,
     script,
     timeout: 60,

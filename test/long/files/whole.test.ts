@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { copyFile } from '../../../src/agent/files/copy.ts'
 import { CopyWorkspace } from '../../../src/agent/files/copy-workspace.ts'
-import { fileWork, orderOf, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
-import { ownAccount } from '../../../src/agent/processes/account.ts'
+import { fileWork, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
 import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
 import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
@@ -18,8 +17,7 @@ const desired = { mode: undefined, sourceMode: undefined, uid: null, gid: null }
 /** What the process of an order is given. */
 async function workspaceOf(t: ExecutionContext, taskId: string, copy: CopyOrder) {
   const execution = await temporaryDirectory(t)
-  const order = orderOf({ taskId, timeout: 0, maxOutputBytes: 0, copy })
-  fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' }).script(order, execution, ownAccount())
+  fileWork({ dataDir: execution, url: 'http://127.0.0.1:9' })(execution, { taskId, runAs: null, copy })
   return { execution, workspace: new CopyWorkspace(execution, taskId) }
 }
 

@@ -1,4 +1,5 @@
-import { number, object, oneOf, optional, text, truth } from './shape.ts'
+import { longestInterval, mostRetries } from '../tasks/gates.ts'
+import { list, number, object, oneOf, optional, text, truth } from './shape.ts'
 
 const bytes = number({ integer: true, minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const id = text({ pattern: /^[A-Za-z0-9_-]{1,64}$/ })
@@ -11,7 +12,7 @@ const fileKind = oneOf('FILE', 'TREE')
 const fileMode = text({ pattern: /^[0-7]{3,4}$/ })
 const fileOwner = text({ maxLength: 32 })
 
-/** What becomes of a file of the server on a host. */
+/** A file of the server, and how it is put in place on a host. */
 export const copy = object({
   file,
   path,
@@ -29,7 +30,7 @@ export const copy = object({
   check: optional(oneOf('CHANGED', 'DIFF')),
 })
 
-/** What of a host comes to the server, by `PUT /api/agent/tasks/{taskId}/file` (contract §13). */
+/** Files of a host that come to the server, by `PUT /api/agent/tasks/{taskId}/file` (contract §13). */
 export const fetch = object({
   path,
   /** TREE: it comes as a tar. */
@@ -38,4 +39,30 @@ export const fetch = object({
   follow: optional(truth),
   /** Bytes; a larger one is refused. */
   maxSize: bytes,
+})
+
+/** The release that an agent upgrades to: a build for each architecture, as its maker has signed it (contract §10). */
+export const upgrade = object({
+  version: text({ maxLength: 128 }),
+  allowDowngrade: optional(truth),
+  builds: list(
+    object({
+      arch: text({ maxLength: 16 }),
+      size: bytes,
+      sha256: text({ pattern: /^[0-9a-f]{64}$/ }),
+      signature: text({ maxLength: 128 }),
+    }),
+    16,
+  ),
+})
+
+export const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
+const gate = { script: text(), scriptType, timeout: number({ minimum: 0 }) }
+
+/** Scripts that run after the first one, and decide with it how the execution ends (contract §15). */
+export const rollback = object(gate)
+export const verify = object({
+  ...gate,
+  retries: number({ integer: true, minimum: 0, maximum: mostRetries }),
+  intervalSeconds: number({ minimum: 0, maximum: longestInterval }),
 })
