@@ -31,7 +31,3 @@ export function writtenPathFault(path: string, kind: 'FILE' | 'TREE'): string | 
     return 'has a % before another letter than h: %h is the name of the host, %% a percent sign'
   return pathFault(path, kind) ?? pathFault(expanded, kind)
 }
-
-/** Whether a host's name can stand in a path without leading elsewhere. */
-export const isSafeInPath = (hostname: string): boolean =>
-  hostname !== '' && hostname !== '.' && hostname !== '..' && !/[/\0]/.test(hostname)

@@ -1,5 +1,6 @@
 import { faultPoint } from '#fault-point'
 import type { RunMark } from '../../../core/protocol/messages.ts'
+import { messageOf, type Order } from '../../../core/protocol/orders.ts'
 import { hostVariables, type KnownHost } from '../../../core/scripts/host-variables.ts'
 import { limitWords, notEnforced } from '../../../core/tasks/limits.ts'
 import { isoTime } from '../../../disk/clock.ts'
@@ -12,7 +13,7 @@ import type { Keys } from '../../storage/ports/keys.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostQueues } from './host-queues.ts'
-import { type Order, orderFor, orderOf, unfitPath } from './order.ts'
+import { orderFor, orderOf, unfitPath } from './order.ts'
 
 type Variables = Readonly<Record<string, string>>
 
@@ -69,13 +70,14 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
     about?: Variables,
   ): boolean {
     const linkId = link.hello?.linkId
-    const { type, payload } = orderFor(order, hostname, about)
+    const { kind, ...payload } = orderFor(order, hostname, about)
     const bound = {
       ...payload,
       ...(link.hello && mark && { mark: keys.authenticated(link.agentId, mark) }),
       ...(linkId === undefined ? {} : { linkId }),
     }
     const expiry = isoTime(clock.now() + signatureLife)
+    const type = messageOf[kind]
     const hasLeft = link.send(type, keys.sign(type, link.agentId, bound, expiry))
     const queue = queues.of(link.hostId)
     if (hasLeft && queue.link === link) {
