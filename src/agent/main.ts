@@ -68,22 +68,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
-/** Begins heartbeats and metrics, and does what their answers ask for. `setLevel` takes the level of logs that the server gives. */
+/** Begins heartbeats and metrics, and acts on their answers; `setLevel` takes the log level of the configuration. */
 function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
   const { heartbeat, status, outbox, link, options } = parts
   const enrollAgain = registrar(parts)
   heartbeat.start({
-    reached(wasAway) {
+    reached(wasAway, pendingTasks) {
       status.heard()
       // The link comes after the first answer, as signatures are judged by the server's clock.
-      if (!options.onDemand || !outbox.isIdle) link.open()
+      if (!options.onDemand || !outbox.isIdle || pendingTasks > 0) link.open()
       if (wasAway) link.retryNow()
     },
     missed: (reason) => status.unheard(reason),
-    configured(config) {
-      setLevel(config.logLevel)
-      if (config.pendingTasks.length > 0) link.open()
-    },
+    configured: ({ logLevel }) => setLevel(logLevel),
     revoked: enrollAgain,
   })
 }

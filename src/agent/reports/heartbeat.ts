@@ -24,8 +24,6 @@ function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
   return { heartbeatInterval: within(heartbeatInterval), metricsInterval: within(metricsInterval) }
 }
 
-/** Heartbeats between two polls of the configuration that nothing else called for. */
-const pollEvery = 10
 /** Milliseconds after which the facts of the host are gathered again without a new link. */
 const factsEvery = 3_600_000
 
@@ -40,20 +38,20 @@ export interface HeartbeatOptions {
   /** Gathers the facts of the host; may be slow. */
   readonly facts: () => Promise<SystemFacts>
   readonly intervals: Intervals
-  /** Whether there is a link only while there is work: then every pending task calls for a poll. */
+  /** Whether there is a link only while there is work. */
   readonly onDemand: boolean
   /** Why there is no link although one is wanted. */
   readonly linkFault: () => string | null
   /** The newest mark of the server's store. */
   readonly mark: () => RunMark | null
-  /** The server gave one, in answer to the one that was said. */
+  /** Called with the mark of the heartbeat's answer. */
   readonly marked: (mark: RunMark) => void
   readonly log: Log
 }
 
 export interface HeartbeatEvents {
-  /** The server answered; `wasAway` when it had not before. */
-  reached(wasAway: boolean): void
+  /** The server answered, with the number of tasks that wait for a link; `wasAway` when it had not answered before. */
+  reached(wasAway: boolean, pendingTasks: number): void
   /** A heartbeat was not answered, or was refused. */
   missed(reason: string): void
   configured(config: AgentConfig): void
@@ -156,7 +154,7 @@ export class Heartbeat {
       const ack = await this.#say()
       // An answer to an agent that has stopped meanwhile must open no link.
       if (this.#isStopped) return
-      this.#answered()
+      this.#answered(ack)
       if (began >= this.#factsDueAt) void this.#gatherFacts(began)
       await this.#follow(ack)
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
@@ -184,11 +182,11 @@ export class Heartbeat {
     }
   }
 
-  #answered(): void {
+  #answered({ pendingTasks }: AgentAck): void {
     const wasAway = this.#isAway
     this.#isAway = false
     this.#backoff.reset()
-    this.#events.reached(wasAway)
+    this.#events.reached(wasAway, pendingTasks)
     if (wasAway) void this.#send()
   }
 
@@ -199,10 +197,8 @@ export class Heartbeat {
     return (await this.#events.revoked()) ? 0 : revokedDelay
   }
 
-  async #follow(ack: AgentAck): Promise<void> {
-    const isNew = ack.configVersion !== this.#configVersion
-    const isDue = this.#beats % pollEvery === 1
-    if (!isNew && !isDue && !(this.#options.onDemand && ack.pendingTasks > 0)) return
+  async #follow({ configVersion }: AgentAck): Promise<void> {
+    if (configVersion === this.#configVersion) return
     const config = await this.#options.api.config(this.#options.agentId)
     this.#configVersion = config.configVersion
     if (this.#isStopped) return
