@@ -32,6 +32,17 @@ export class ThrottledErrors {
     this.#log = log
   }
 
+  /** Whether it did not throw. */
+  attempt(message: string, taskId: string, act: () => void): boolean {
+    try {
+      act()
+      return true
+    } catch (error) {
+      this.tell(message, taskId, error)
+      return false
+    }
+  }
+
   tell(message: string, taskId: string, error: unknown): void {
     const leftOut = this.#lines.take(taskId, this.#clock.monotonic())
     const reason = error instanceof Error ? error.message : String(error)

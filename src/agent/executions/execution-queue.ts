@@ -5,6 +5,7 @@ import { faultPoint } from '#fault-point'
 import type { CopyOrder, ExecuteScript, FetchOrder } from '../../core/protocol/messages.ts'
 import type { Order, OrderKind } from '../../core/protocol/orders.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
+import type { ThrottledErrors } from '../log.ts'
 import type { Machine } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
 import type { Execution } from './execution.ts'
@@ -21,11 +22,13 @@ interface Waiting {
 export class ExecutionQueue {
   readonly #journal: Journal
   readonly #machine: Machine
+  readonly #errors: ThrottledErrors
   #waiting: Waiting[] = []
 
-  constructor({ journal, machine }: { journal: Journal; machine: Machine }) {
+  constructor({ journal, machine }: { journal: Journal; machine: Machine }, errors: ThrottledErrors) {
     this.#journal = journal
     this.#machine = machine
+    this.#errors = errors
   }
 
   /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
@@ -49,7 +52,7 @@ export class ExecutionQueue {
     }
     // Its turn or a cancel came while the disk was at work: it needs no copy any more, and a refused one is no failure.
     // Where the journal names it the start drops the copy, once it is durable itself.
-    if (!this.#journal.records.get(taskId)?.received) dropOrder(directory)
+    if (!this.#journal.records.get(taskId)?.received) dropOrder(execution, this.#errors)
   }
 
   async #addGated(execution: Execution, order: Order): Promise<void> {
@@ -88,8 +91,11 @@ async function keepOrder(directory: string, order: Order): Promise<void> {
   await writeFileDurably(join(directory, orderFile), JSON.stringify(order), 0o600)
 }
 
-export function dropOrder(directory: string): void {
-  rmSync(join(directory, orderFile), { force: true })
+/** Removes the kept order of an execution that has begun. */
+export function dropOrder({ taskId, directory }: Execution, errors: ThrottledErrors): void {
+  errors.attempt('the kept order of an execution stays', taskId, () =>
+    rmSync(join(directory, orderFile), { force: true }),
+  )
 }
 
 /** An order on the disk. Older agents kept no kind, and file orders with an empty script. */

@@ -18,7 +18,7 @@ export class Execution {
   /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
   isDurable = false
   isCancelled = false
-  /** Whether the server must first say that it may continue here; null: no other agent has its files. */
+  /** The server's permission to continue here; null: not needed, because no other agent has its files. */
   leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
   /** The server of this link knows nothing of it: it is not told any more. */
   isForgotten = false
@@ -102,40 +102,36 @@ export class Execution {
   }
 }
 
-interface LeaveOptions {
-  readonly clock: Clock
-  readonly given: (execution: Execution) => void
-  readonly refused: (execution: Execution) => void
-}
-
 /**
  * Executions whose files another agent may have, too. Nothing of them starts before a server has answered the HELLO that
  * names them, and the link has stood for a minute without another agent that takes it (P48).
  */
 export class Leave {
-  readonly #options: LeaveOptions
+  readonly #clock: Clock
+  readonly #settled: (execution: Execution) => void
   readonly #timers = new Map<Execution, () => void>()
 
-  constructor(options: LeaveOptions) {
-    this.#options = options
+  /** `settled` hears of each that was given or refused. */
+  constructor(clock: Clock, settled: (execution: Execution) => void) {
+    this.#clock = clock
+    this.#settled = settled
   }
 
   answered(execution: Execution, isRefused: boolean): void {
     if (execution.leave !== 'AWAITED') return
-    const { clock, given, refused } = this.#options
     this.#timers.get(execution)?.()
     this.#timers.delete(execution)
     if (isRefused) {
       execution.leave = 'REFUSED'
-      return refused(execution)
+      return this.#settled(execution)
     }
     const settle = () => {
       this.#timers.delete(execution)
       if (execution.leave !== 'AWAITED' || execution.state === 'EXITED') return
       execution.leave = 'GIVEN'
-      given(execution)
+      this.#settled(execution)
     }
-    this.#timers.set(execution, clock.after(undisputedFor, settle))
+    this.#timers.set(execution, this.#clock.after(undisputedFor, settle))
   }
 
   /** The link is gone: the next one begins again. */

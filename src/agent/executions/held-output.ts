@@ -153,11 +153,7 @@ export class HeldOutput {
   }
 
   #logged(place: string, act: () => void): void {
-    try {
-      act()
-    } catch (error) {
-      this.#errors.tell('could not check which processes still hold script output', place, error)
-    }
+    this.#errors.attempt('could not check which processes still hold script output', place, act)
   }
 }
 

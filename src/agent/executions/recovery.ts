@@ -1,4 +1,6 @@
+import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
+import type { ThrottledErrors } from '../log.ts'
 import type { Containment } from '../processes/containment.ts'
 import { readExit } from '../processes/exit-file.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
@@ -7,9 +9,10 @@ import type { Tree } from '../processes/processes.ts'
 import { type Left, leftOver, nothingLeft } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { Execution } from './execution.ts'
-import { keptOrder } from './execution-queue.ts'
+import { dropOrder, keptOrder } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { drainOutput, drainTimeout, type Outcome, outcome } from './run.ts'
+import type { RunnerOptions } from './runner-options.ts'
 import { isGated, stepOf } from './steps.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
@@ -18,22 +21,38 @@ const lookEvery = 50
 /** Still there, by its wrapper; or ended, and how. */
 type Found = { root: ProcessId } | { outcome: Outcome }
 
-/** An execution that the journal has and the server has not acknowledged. */
-export async function restored(
-  record: JournaledExecution,
-  directory: string,
-  machine: Machine,
-): Promise<Execution> {
-  const execution = new Execution(record.taskId, directory)
-  execution.isDurable = true
-  if (mayBeShared(record.origin, directory, machine)) execution.leave = 'AWAITED'
-  if (!record.isGated) return execution
-  execution.isGated = true
-  execution.step = stepOf(record)
-  execution.passed.push(...(record.passed ?? []))
-  const order = record.complete ? null : await keptOrder(directory)
-  if (order && isGated(order)) execution.gates = order
-  return execution
+interface Recovered {
+  readonly execution: Execution
+  readonly record: JournaledExecution
+}
+
+/** The executions in the journal that the server has not acknowledged. Takes back starts that never came to be. */
+export async function recovered(
+  { journal, directory, machine }: Pick<RunnerOptions, 'journal' | 'directory' | 'machine'>,
+  errors: ThrottledErrors,
+): Promise<Recovered[]> {
+  const found: Recovered[] = []
+  for (const record of journal.records.values()) {
+    const { taskId } = record
+    const execution = new Execution(taskId, join(directory, taskId))
+    execution.step = stepOf(record)
+    // Where the disk refuses, it has had its one start: its end says that it never began, or LOST.
+    if (neverBegan(record, execution.place, machine))
+      errors.attempt('a start could not be taken back', taskId, () => journal.withdraw(taskId))
+    const { received, started, complete, acknowledgedAt, isGated: hasGates = false } = record
+    if (acknowledgedAt || !(received || started || complete)) continue
+    execution.isDurable = true
+    if (mayBeShared(record.origin, execution.directory, machine)) execution.leave = 'AWAITED'
+    if (started && !complete) execution.started = started
+    execution.step = stepOf(record)
+    execution.isGated = hasGates
+    execution.passed.push(...(record.passed ?? []))
+    if (hasGates && complete) dropOrder(execution, errors)
+    const order = hasGates && !complete ? await keptOrder(execution.directory) : null
+    if (order && isGated(order)) execution.gates = order
+    found.push({ execution, record })
+  }
+  return found
 }
 
 /** The tree of an execution that has been started, with its output in `directory`. */

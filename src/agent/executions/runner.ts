@@ -6,21 +6,21 @@ import { ThrottledErrors } from '../log.ts'
 import { CgroupLeftovers } from '../processes/cgroups.ts'
 import { isSwapped } from '../upgrade/order.ts'
 import { Execution, knownEnd, Leave, notContinued, notRun } from './execution.ts'
-import { ExecutionQueue, Slots } from './execution-queue.ts'
+import { dropOrder, ExecutionQueue, Slots } from './execution-queue.ts'
 import { HeldOutput, Leftovers } from './held-output.ts'
-import type { JournaledExecution, Started } from './journaled.ts'
+import type { Entry } from './journaled.ts'
 import { SpoolWatch } from './output/spool-watch.ts'
 import { Phases } from './phases.ts'
-import { neverBegan, restored } from './recovery.ts'
+import { recovered } from './recovery.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { refusalOf, startStep } from './starting.ts'
-import { identityOf, isGated, orderOfStep, placeOf, stepOf } from './steps.ts'
-import { JournalWriter, Supervision } from './supervision.ts'
+import { identityOf, isGated, orderOfStep } from './steps.ts'
+import { refusesLine, Supervision } from './supervision.ts'
 
 const mostEarlyCancels = 10_000
 const cancelled = { status: 'CANCELLED' } as const
 
-/** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
+/** Runs the orders of the server, each at most once, and keeps executions until they are acknowledged (contract §4). */
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
   readonly #options: RunnerOptions
@@ -29,11 +29,11 @@ export class Runner {
   readonly #held: HeldOutput
   readonly #leftovers: Leftovers
   readonly #errors: ThrottledErrors
-  readonly #journalWriter: JournalWriter
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
-  readonly #leave: Leave
+  /** Executions that wait until the server allows them to continue here. */
+  readonly leave: Leave
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
     changed: (execution) => this.#listeners.forEach((each) => each.changed?.(execution)),
@@ -49,22 +49,15 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
-    this.#queue = new ExecutionQueue(options)
-    this.#cgroups = new CgroupLeftovers(options.clock)
     this.#errors = new ThrottledErrors(options.clock, options.log)
+    this.#queue = new ExecutionQueue(options, this.#errors)
+    this.#cgroups = new CgroupLeftovers(options.clock)
     this.#held = new HeldOutput(options.clock, this.#errors)
     this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
-    this.#spools = new SpoolWatch(
-      options.clock,
-      (execution) => this.#tell(execution),
-      (error) =>
-        options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
-    )
-    this.#journalWriter = new JournalWriter(options.journal, options.log, this.#errors)
+    this.#spools = new SpoolWatch(options.clock, options.log, (execution) => this.#tell(execution))
     this.#slots = new Slots(options.maxExecutions)
     this.#supervision = new Supervision({
       ...options,
-      journalWriter: this.#journalWriter,
       errors: this.#errors,
       held: this.#held,
       running: (execution) => {
@@ -82,11 +75,7 @@ export class Runner {
       start: (execution) => this.#startNextStep(execution),
       ended: (execution, complete) => this.#end(execution, complete),
     })
-    this.#leave = new Leave({
-      clock: options.clock,
-      given: (execution) => void this.#goOn(execution),
-      refused: (execution) => void this.#goOn(execution),
-    })
+    this.leave = new Leave(options.clock, (execution) => void this.#goOn(execution))
   }
 
   subscribe(events: Partial<RunnerEvents>): void {
@@ -95,39 +84,23 @@ export class Runner {
 
   /** Takes up the executions of an earlier agent: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
-    const { journal, directory, machine, containment, limiter } = this.#options
+    const { directory, containment, limiter } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o711 })
-    const begun: [Execution, JournaledExecution, Started][] = []
-    const between: Execution[] = []
-    for (const record of journal.records.values()) {
-      const path = join(directory, record.taskId)
-      const isUnbegun = neverBegan(record, placeOf(path, stepOf(record)), machine)
-      if (isUnbegun) this.#journalWriter.withdraw(record.taskId)
-      const { taskId, received, started, passed, complete, acknowledgedAt } = record
-      if (acknowledgedAt || !(received || started || complete)) continue
-      const execution = await restored(record, path, machine)
-      this.executions.set(taskId, execution)
-      if (complete && execution.isGated) this.#journalWriter.dropOrder(execution)
-      if (complete) execution.ended(complete)
-      else if (started) begun.push([execution, record, started])
-      else if (passed) between.push(execution)
+    const found = await recovered(this.#options, this.#errors)
+    for (const { execution, record } of found) {
+      this.executions.set(execution.taskId, execution)
+      if (record.complete) execution.ended(record.complete)
+      else if (record.started || record.passed) this.#occupy(execution)
       else if (execution.leave === null) await this.#requeue(execution)
     }
-    // Before anything starts, which makes its own.
+    // Sweep before anything starts, because a start makes cgroups of its own.
     const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
     for (const groups of [containment, limiter]) groups.sweep(known)
+    const running = found.filter(({ execution }) => execution.state === 'RUNNING')
     // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
-    await Promise.all(
-      begun.map(([execution, record, started]) => {
-        this.#occupy(execution)
-        execution.started = started
-        return this.#supervision.takeUp(execution, record, started)
-      }),
-    )
-    for (const execution of between) {
-      this.#occupy(execution)
-      this.#phases.goOn(execution)
-    }
+    await Promise.all(running.map((each) => this.#supervision.takeUp(each.execution, each.record)))
+    // Executions between two steps.
+    for (const { execution } of running) if (execution.started === null) this.#phases.goOn(execution)
     await this.#leftovers.takeUp(directory, this.executions)
     this.#startNext()
   }
@@ -138,7 +111,11 @@ export class Runner {
     const { kind, ...message } = order
     const { taskId, mark, keyId } = message
     const active = this.executions.get(taskId)
-    if (active) return this.#receivedBefore(active, order)
+    // It was sent again: either side may have missed what the other sent.
+    if (active) {
+      this.#sayReceived(active, order)
+      return this.#events.changed(active)
+    }
     const record = journal.records.get(taskId)
     // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
@@ -179,7 +156,7 @@ export class Runner {
     const execution = this.executions.get(taskId)
     // One that changes which version runs goes on until it is known which.
     if (execution?.state === 'EXITED' || (execution && isSwapped(execution.directory))) return
-    // Half a rollback is worse than either.
+    // Half a rollback is worse than a whole one and than none.
     if (execution?.step.phase === 'ROLLBACK') return
     log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
     if (execution) {
@@ -189,24 +166,14 @@ export class Runner {
       if (this.#queue.remove(execution) || (execution.state === 'QUEUED' && execution.leave === 'AWAITED'))
         this.#end(execution, notRun(taskId, this.#now(), cancelled))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#journalWriter.add({ e: 'cancelled', taskId, at: journal.now() })
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
-  /** The server has answered the HELLO that named it; `isRefused`: nothing of it may start any more. */
-  answered(taskId: string, isRefused: boolean): void {
-    const execution = this.executions.get(taskId)
-    if (execution) this.#leave.answered(execution, isRefused)
-  }
-
-  unlinked(): void {
-    this.#leave.unlinked()
-  }
-
-  /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
+  /** Leaves a tombstone of an execution whose end the server has stored, or whose task it does not know. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#journalWriter.add({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     this.#events.counted()
     execution.close()
@@ -219,7 +186,7 @@ export class Runner {
     return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
   }
 
-  /** None begins from now on: what comes waits for the next agent, or its cancel. Settles when none runs. */
+  /** Starts none from now on: they wait for the next agent, or a cancel. Settles when none runs. */
   drain(): Promise<void> {
     return this.#slots.drain()
   }
@@ -228,7 +195,7 @@ export class Runner {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#supervision.stop()
-    this.#leave.unlinked()
+    this.leave.unlinked()
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
@@ -245,11 +212,14 @@ export class Runner {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
+  /** Never rejects. */
   #start(execution: Execution, order: Order): Promise<void> {
-    return this.#untilStopped(this.#begin(execution, order))
+    return this.#untilStopped(this.#begin(execution, order)).catch((error: unknown) =>
+      this.#fail(execution, error),
+    )
   }
 
-  /** What is to be in the journal before it closes. */
+  /** Work that `stop` waits for, because it writes to the journal. */
   #untilStopped(work: Promise<void>): Promise<void> {
     const starting = work.finally(() => this.#starting.delete(starting))
     this.#starting.add(starting)
@@ -263,7 +233,7 @@ export class Runner {
     }
     const never = await startStep(execution, orderOfStep(order, execution.step, execution.passed), {
       ...this.#options,
-      journalWriter: this.#journalWriter,
+      errors: this.#errors,
       supervision: this.#supervision,
       durable: () => {
         execution.isDurable = true
@@ -273,7 +243,7 @@ export class Runner {
     if (never) this.#neverBegan(execution, never)
   }
 
-  /** Nothing follows on a script that has not begun. */
+  /** Ends an execution whose script did not begin; a gate that did not begin counts as a step that has ended. */
   #neverBegan(execution: Execution, complete: ScriptComplete): void {
     if (execution.step.phase === 'SCRIPT') this.#end(execution, complete)
     else this.#phases.passed(execution, complete)
@@ -282,14 +252,9 @@ export class Runner {
   #startNextStep(execution: Execution): void {
     const { gates } = execution
     if (this.#isStopped || gates === null) return
-    this.#tellReached(execution)
-    this.#start(execution, gates).catch((error: unknown) => this.#fail(execution, error))
-  }
-
-  /** It was sent again: either side may have missed the other's word. */
-  #receivedBefore(execution: Execution, order: Order): void {
-    this.#sayReceived(execution, order)
-    this.#events.changed(execution)
+    this.#tell(execution)
+    this.#events.reached(execution)
+    void this.#start(execution, gates)
   }
 
   /** A server that gives no mark does not know the message. */
@@ -298,18 +263,15 @@ export class Runner {
       this.#events.received(execution, this.#options.journal.sequence)
   }
 
-  /** Nobody's trouble with the news changes what happened. */
+  /** Listener errors must not affect the execution. */
   #tell(execution: Execution): void {
-    try {
-      this.#events.changed(execution)
-    } catch (error) {
-      this.#errors.tell('an execution could not be looked at', execution.taskId, error)
-    }
+    this.#errors.attempt('an execution could not be looked at', execution.taskId, () =>
+      this.#events.changed(execution),
+    )
   }
 
-  #tellReached(execution: Execution): void {
-    this.#tell(execution)
-    this.#events.reached(execution)
+  #note(entry: Entry): void {
+    this.#errors.attempt(refusesLine, entry.taskId, () => this.#options.journal.append(entry))
   }
 
   #fail(execution: Execution, error: unknown): void {
@@ -342,8 +304,8 @@ export class Runner {
     execution.isDurable = true
     execution.ended(complete)
     this.#events.counted()
-    this.#journalWriter.add({ e: 'ended', taskId, complete })
-    if (execution.isGated) this.#journalWriter.dropOrder(execution)
+    this.#note({ e: 'ended', taskId, complete })
+    if (execution.isGated) dropOrder(execution, this.#errors)
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
@@ -354,7 +316,7 @@ export class Runner {
     while (!this.#isStopped && this.#slots.isFree) {
       const next = this.#queue.next()
       if (!next) return
-      this.#start(next.execution, next.order).catch((error: unknown) => this.#fail(next.execution, error))
+      void this.#start(next.execution, next.order)
     }
   }
 
@@ -364,7 +326,7 @@ export class Runner {
     this.#end(execution, lost)
   }
 
-  /** The server has said whether it may continue here. */
+  /** Called when the server has said whether an execution may continue here. */
   async #goOn(execution: Execution): Promise<void> {
     if (this.#isStopped) return
     if (execution.stopWaiting) return this.#phases.goOn(execution)

@@ -5,6 +5,7 @@ import type { Order, ScriptOrder } from '../../core/protocol/orders.ts'
 import { variableFault } from '../../core/scripts/params.ts'
 import { interpreterOf } from '../../core/scripts/script-form.ts'
 import { type Limits, lowerLimits, notEnforced } from '../../core/tasks/limits.ts'
+import type { ThrottledErrors } from '../log.ts'
 import { type Account, barredUser, findAccount } from '../processes/account.ts'
 import { existing, workDirFault } from '../processes/inquiry.ts'
 import { launch, ownProcesses, prepare, type Start } from '../processes/launch.ts'
@@ -13,17 +14,18 @@ import { originOf } from '../processes/origin.ts'
 import { withoutSandbox } from '../processes/sandbox.ts'
 import { findInPath } from '../processes/search-path.ts'
 import { type Execution, notRun } from './execution.ts'
+import { dropOrder } from './execution-queue.ts'
 import type { Started } from './journaled.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { identityOf } from './steps.ts'
-import type { JournalWriter, Supervision } from './supervision.ts'
+import type { Supervision } from './supervision.ts'
 
 /** Fields of scripts only; the message schema does not reject unknown fields. */
 const scriptFields = ['scriptName', 'upgrade', 'verify', 'rollback', 'stdin', 'limits', 'workDir'] as const
 const noUpgrades = 'this agent takes no upgrades: it is a part of rsm quickstart'
 
 interface StartingOptions extends RunnerOptions {
-  readonly journalWriter: JournalWriter
+  readonly errors: ThrottledErrors
   readonly supervision: Supervision
   /** Called when the journal says, on disk, that it starts. */
   readonly durable: () => void
@@ -38,7 +40,7 @@ export async function startStep(
   order: Order,
   options: StartingOptions,
 ): Promise<ScriptComplete | null> {
-  const { journal, clock, journalWriter, supervision } = options
+  const { journal, clock, errors, supervision } = options
   const { taskId, place } = execution
   const at = new Date(clock.now()).toISOString()
   const workDir = order.kind === 'SCRIPT' ? order.workDir : undefined
@@ -66,7 +68,7 @@ export async function startStep(
   begin()
   // From here on it runs: nothing that fails may pass for a start that failed.
   // One that never waited kept no copy.
-  if (journal.records.get(taskId)?.received && !execution.isGated) journalWriter.dropOrder(execution)
+  if (journal.records.get(taskId)?.received && !execution.isGated) dropOrder(execution, errors)
   supervision.begin(execution, started, root, exited, clock.monotonic())
   return null
 }

@@ -1,6 +1,6 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { reportOf, sweepParts, withdrawLeave } from '../files/order.ts'
-import type { Log, ThrottledErrors } from '../log.ts'
+import type { ThrottledErrors } from '../log.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
 import { isOriginal } from '../processes/origin.ts'
@@ -8,18 +8,19 @@ import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import { dropOrder } from './execution-queue.ts'
 import type { HeldOutput } from './held-output.ts'
-import type { Journal } from './journal.ts'
-import type { Entry, JournaledExecution, Started } from './journaled.ts'
+import type { JournaledExecution, Started } from './journaled.ts'
 import type { OutputSummary } from './output/execution-output.ts'
 import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
+/** A full disk does not undo an end, and must not fail what runs: the next agent finds it out. */
+export const refusesLine = 'the journal refuses a line'
 /** Milliseconds until a refused call is retried. */
 const againAfter = 1_000
 
-interface SupervisionOptions extends Pick<RunnerOptions, 'clock' | 'machine' | 'containment' | 'log'> {
-  readonly journalWriter: JournalWriter
+interface SupervisionOptions
+  extends Pick<RunnerOptions, 'journal' | 'clock' | 'machine' | 'containment' | 'log'> {
   readonly errors: ThrottledErrors
   readonly held: HeldOutput
   /** It runs, and may write from now on. */
@@ -51,7 +52,7 @@ export class Supervision {
     began: number,
   ): void {
     if (this.#isStopped) return
-    const { clock, containment, log, journalWriter } = this.#options
+    const { journal, clock, containment, log, errors } = this.#options
     const { taskId, place: directory } = execution
     const run = new Run({
       tree: treeOf(started, root, directory),
@@ -64,7 +65,7 @@ export class Supervision {
       timeout: started.timeout,
       ending: (reason) => {
         log('INFO', 'ending a tree of processes', { taskId, reason })
-        journalWriter.add({ e: 'ending', taskId, reason })
+        errors.attempt(refusesLine, taskId, () => journal.append({ e: 'ending', taskId, reason }))
         if (started.isOfFiles) withdrawLeave(directory)
       },
     })
@@ -78,23 +79,24 @@ export class Supervision {
   }
 
   /**
-   * What an earlier agent has begun. Never rejects: what can't be found out now (EMFILE) is tried again, while the agent
-   * serves the others.
+   * Takes up a step that an earlier agent began, if one is under way. Never rejects: a failure (EMFILE) is retried, while the
+   * agent serves the others.
    */
-  async takeUp(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
-    if (this.#isStopped) return
+  async takeUp(execution: Execution, record: JournaledExecution): Promise<void> {
+    const { started } = execution
+    if (this.#isStopped || started === null) return
     const { clock, errors } = this.#options
     try {
       await this.#findOut(execution, record, started)
     } catch (error) {
       errors.tell('an execution could not be taken up', execution.taskId, error)
-      clock.after(againAfter, () => void this.takeUp(execution, record, started))
+      clock.after(againAfter, () => void this.takeUp(execution, record))
     }
   }
 
   async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
-    const { machine, clock, containment, journalWriter } = this.#options
-    if (!execution.isGated) journalWriter.dropOrder(execution)
+    const { machine, clock, containment, errors } = this.#options
+    if (!execution.isGated) dropOrder(execution, errors)
     if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
     const isStopped = () => this.#isStopped
     const found = await whatBecameOf(record, started, execution.place, {
@@ -160,46 +162,6 @@ export class Supervision {
     } catch (error) {
       this.#options.errors.tell('the end of an execution waits for its output', execution.taskId, error)
       return null
-    }
-  }
-}
-
-/** Writes to the journal and to directories as far as the disk allows; where it refuses, the next agent finds out. */
-export class JournalWriter {
-  readonly #journal: Journal
-  readonly #log: Log
-  readonly #errors: ThrottledErrors
-
-  constructor(journal: Journal, log: Log, errors: ThrottledErrors) {
-    this.#journal = journal
-    this.#log = log
-    this.#errors = errors
-  }
-
-  /** A full disk does not undo an end, and must not fail what runs. */
-  add(entry: Entry): void {
-    try {
-      this.#journal.append(entry)
-    } catch (error) {
-      this.#log('ERROR', 'the journal refuses a line', { entry: entry.e, error: String(error) })
-    }
-  }
-
-  /** Takes a start back. Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
-  withdraw(taskId: string): void {
-    try {
-      this.#journal.withdraw(taskId)
-    } catch (error) {
-      this.#errors.tell('a start could not be taken back', taskId, error)
-    }
-  }
-
-  /** Removes the kept order of an execution that has begun. */
-  dropOrder({ taskId, directory }: { taskId: string; directory: string }): void {
-    try {
-      dropOrder(directory)
-    } catch (error) {
-      this.#errors.tell('the kept order of an execution stays', taskId, error)
     }
   }
 }

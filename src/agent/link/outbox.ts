@@ -92,7 +92,7 @@ export class Outbox {
 
   end(): void {
     this.#sending = null
-    this.#runner.unlinked()
+    this.#runner.leave.unlinked()
     for (const progress of this.#progress.values()) if (progress.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.clear()
     this.#sentFor.clear()
@@ -114,7 +114,7 @@ export class Outbox {
     }
     progress.next = Math.max(progress.next, progress.acked + 1)
     this.#pump(execution)
-    if (!isAnswered || ack.noStart) this.#runner.answered(ack.taskId, ack.noStart === true)
+    if (!isAnswered || ack.noStart) this.#runner.leave.answered(execution, ack.noStart === true)
   }
 
   /** An ERROR of the server about a message of ours. */
@@ -205,14 +205,9 @@ export class Outbox {
 
   /** The trouble of one execution with its disk is not that of the link, nor of the others: it is tried again later. */
   #attempt(execution: Execution, what: () => void): boolean {
-    try {
-      what()
-      return true
-    } catch (error) {
-      this.#errors.tell('output waits', execution.taskId, error)
-      this.#lookAgain(execution, this.#progressOf(execution.taskId), againAfter)
-      return false
-    }
+    if (this.#errors.attempt('output waits', execution.taskId, what)) return true
+    this.#lookAgain(execution, this.#progressOf(execution.taskId), againAfter)
+    return false
   }
 
   /** -1 where it can't be told now: then the server is sent again what it has, and drops it. */

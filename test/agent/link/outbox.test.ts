@@ -15,8 +15,10 @@ test('P48 the answer to a HELLO allows what waits for it, also where it comes af
   const runner = {
     executions: new Map(['late', 'refused'].map((taskId) => [taskId, execution(taskId)])),
     subscribe: () => undefined,
-    unlinked: () => undefined,
-    answered: (taskId: string, isRefused: boolean) => answers.push([taskId, isRefused]),
+    leave: {
+      unlinked: () => undefined,
+      answered: ({ taskId }: { taskId: string }, isRefused: boolean) => answers.push([taskId, isRefused]),
+    },
   } as unknown as Parts[0]
   const outbox = new Outbox(runner, {} as Parts[1])
   outbox.begin({ hasRoom: () => false } as unknown as Parameters<Outbox['begin']>[0])

@@ -80,5 +80,10 @@ export function runnerOn(
       if (complete) resolve(complete)
       else waiting.set(taskId, resolve)
     })
-  return { runner, answers, ended }
+  /** As the server does after a HELLO. */
+  const answered = (taskId: string, isRefused: boolean) => {
+    const execution = runner.executions.get(taskId)
+    if (execution) runner.leave.answered(execution, isRefused)
+  }
+  return { runner, answers, ended, answered }
 }

@@ -1,5 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs'
 import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
 import type { Execution } from '../execution.ts'
 
 /** Catches what fs.watch missed. */
@@ -10,18 +11,17 @@ const lookEveryUnwatched = 100
 /** Says when a running script has written: within a millisecond by inotify, at the latest within a second. */
 export class SpoolWatch {
   readonly #clock: Clock
+  readonly #log: Log
   readonly #changed: (execution: Execution) => void
-  readonly #refused: (error: unknown) => void
   /** Null where the system refuses to watch. */
   readonly #watchers = new Map<Execution, FSWatcher | null>()
   #wasRefused = false
   #stopLooking: () => void = () => {}
 
-  /** `refused` hears once why the system watches no more (EMFILE, ENOSPC). */
-  constructor(clock: Clock, changed: (execution: Execution) => void, refused: (error: unknown) => void) {
+  constructor(clock: Clock, log: Log, changed: (execution: Execution) => void) {
     this.#clock = clock
+    this.#log = log
     this.#changed = changed
-    this.#refused = refused
   }
 
   /** Never throws: what can't be watched is looked at. */
@@ -53,7 +53,9 @@ export class SpoolWatch {
       })
       return watcher
     } catch (error) {
-      if (!this.#wasRefused) this.#refused(error)
+      // Logged once (EMFILE, ENOSPC).
+      if (!this.#wasRefused)
+        this.#log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) })
       this.#wasRefused = true
       return null
     }
