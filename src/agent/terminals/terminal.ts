@@ -68,6 +68,8 @@ export class Terminal {
   isCloseSent = false
   /** Of the present link's TERMINAL_OPEN; null where that had no key, as those of older servers. */
   guard: InputGuard | null = null
+  /** Cancels the wait for a link, or for the end to be forgotten. */
+  cancelTimer: () => void = () => {}
   /** The input that it was given. */
   readonly typed: TypedCounter = new TypedCounter()
   /** Of input that found no place. */

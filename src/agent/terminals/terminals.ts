@@ -2,8 +2,6 @@ import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/mes
 import type { TypedInput } from '../../core/terminals/terminal.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { PastTerminals, Undecided } from './admission.ts'
-import type { InputGuard } from './input-guard.ts'
-import type { PtyHost } from './pty-host.ts'
 import type { Terminal, TerminalOptions } from './terminal.ts'
 
 /** Terminals at once. */
@@ -37,25 +35,18 @@ interface TerminalsEvents {
   counted(): void
 }
 
-interface Loaded {
-  readonly Terminal: typeof Terminal
-  readonly InputGuard: typeof InputGuard
-  readonly host: PtyHost
-}
-
-/** What an agent that never had a terminal does not carry. */
-async function loadTerminals(directory: string): Promise<Loaded> {
+/** Loads modules that an agent without terminals does not carry. */
+async function loadTerminals(directory: string) {
   const [{ Terminal }, { InputGuard }, { PtyHost }] = await Promise.all([
     import('./terminal.ts'),
     import('./input-guard.ts'),
     import('./pty-host.ts'),
   ])
-  return { Terminal, InputGuard, host: new PtyHost(directory) }
+  const guardOf = ({ sessionId, inputKey }: TerminalOpen) =>
+    inputKey === undefined ? null : new InputGuard(sessionId, inputKey)
+  return { Terminal, guardOf, host: new PtyHost(directory) }
 }
-
-function guardOf({ sessionId, inputKey }: TerminalOpen, { InputGuard }: Loaded): InputGuard | null {
-  return inputKey === undefined ? null : new InputGuard(sessionId, inputKey)
-}
+type Loaded = Awaited<ReturnType<typeof loadTerminals>>
 
 /** The terminals of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
 export class Terminals {
@@ -63,7 +54,6 @@ export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
   #loaded: Loaded | null = null
   readonly #past = new PastTerminals()
-  readonly #timers = new Map<string, () => void>()
   readonly #undecided = new Undecided()
   #sending: TerminalSending | null = null
   #isStopped = false
@@ -246,7 +236,7 @@ export class Terminals {
         this.#whenEmpty = resolve
       })
     this.#loaded?.host.stop()
-    for (const cancel of this.#timers.values()) cancel()
+    for (const terminal of this.#terminals.values()) terminal.cancelTimer()
   }
 
   #refuse(sessionId: string, reason: string): void {
@@ -254,7 +244,7 @@ export class Terminals {
   }
 
   async #begin(request: TerminalOpen, loaded: Loaded): Promise<void> {
-    const { Terminal, host } = loaded
+    const { Terminal, guardOf, host } = loaded
     const { sessionId } = request
     const terminal = new Terminal(
       request,
@@ -266,7 +256,7 @@ export class Terminals {
         ended: () => this.#ended(terminal),
       },
     )
-    terminal.guard = guardOf(request, loaded)
+    terminal.guard = guardOf(request)
     terminal.isAttached = this.#sending !== null
     this.#terminals.set(sessionId, terminal)
     this.#events.counted()
@@ -287,15 +277,14 @@ export class Terminals {
     })
   }
 
-  #takeUp(terminal: Terminal, request: TerminalOpen, loaded: Loaded): void {
-    const { sessionId } = terminal
-    const { cols, rows, after = -1 } = request
+  #takeUp(terminal: Terminal, request: TerminalOpen, { guardOf }: Loaded): void {
+    const { sessionId, cols, rows, after = -1 } = request
     // One that comes again over its link, which anyone can repeat, begins no counter anew.
     if (!terminal.isAttached || terminal.guard?.serverKey !== request.inputKey)
-      terminal.guard = guardOf(request, loaded)
+      terminal.guard = guardOf(request)
     terminal.attach(after)
     if (terminal.closed === null) {
-      this.#cancelTimer(sessionId)
+      terminal.cancelTimer()
       terminal.resize(cols, rows)
       if (terminal.isOpen) this.#sayOpened(terminal)
     }
@@ -326,16 +315,14 @@ export class Terminals {
     return output !== null
   }
 
-  /** Who is not taken up again has nobody left. */
+  /** Ends a terminal that no link takes up again. */
   #awaitLink(terminal: Terminal): void {
-    const { sessionId } = terminal
-    this.#after(sessionId, longestAbsence, () => terminal.end('the server did not come back to the session'))
+    this.#after(terminal, longestAbsence, () => terminal.end('the server did not come back to the session'))
   }
 
   #ended(terminal: Terminal): void {
-    const { sessionId } = terminal
-    this.#remember(sessionId)
-    this.#after(sessionId, endKept, () => this.#forget(terminal))
+    this.#remember(terminal.sessionId)
+    this.#after(terminal, endKept, () => this.#forget(terminal))
     this.#pump(terminal)
     this.#events.counted()
     if (this.size === 0) this.#whenEmpty?.()
@@ -345,19 +332,13 @@ export class Terminals {
     this.#past.add(sessionId, this.#options.clock.monotonic())
   }
 
-  #forget({ sessionId }: Terminal): void {
-    this.#cancelTimer(sessionId)
-    this.#terminals.delete(sessionId)
+  #forget(terminal: Terminal): void {
+    terminal.cancelTimer()
+    this.#terminals.delete(terminal.sessionId)
   }
 
-  #after(sessionId: string, milliseconds: number, run: () => void): void {
-    this.#cancelTimer(sessionId)
-    const cancel = this.#options.clock.after(milliseconds, run)
-    this.#timers.set(sessionId, cancel)
-  }
-
-  #cancelTimer(sessionId: string): void {
-    this.#timers.get(sessionId)?.()
-    this.#timers.delete(sessionId)
+  #after(terminal: Terminal, milliseconds: number, run: () => void): void {
+    terminal.cancelTimer()
+    terminal.cancelTimer = this.#options.clock.after(milliseconds, run)
   }
 }
