@@ -1,18 +1,16 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { UpgradeOrder as Release } from '../../core/protocol/messages.ts'
 import type { Order } from '../../core/protocol/orders.ts'
+import type { Endpoint } from '../../net/connect.ts'
 import { type Environment, proxyVariables } from '../../net/proxy.ts'
 import { type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { ownCommand } from '../processes/own-process.ts'
 
-/** What the process of an upgrade is told, in the directory of its execution. */
-export interface UpgradeOrder {
+/** The order of a process that upgrades, in the directory of its execution. */
+export interface UpgradeOrder extends Endpoint {
   readonly taskId: string
   readonly dataDir: string
-  readonly url: string
-  readonly caFile?: string | undefined
-  readonly tlsFingerprint?: string | undefined
   /** What proxies its downloads take. */
   readonly environment: Record<string, string>
   /** The file of the installed rsm. */
@@ -49,17 +47,9 @@ export function noteSwap(directory: string): void {
   writeFileSync(join(directory, swappedName), '', { mode: 0o600 })
 }
 
-export function isSwapped(directory: string): boolean {
-  try {
-    readFileSync(join(directory, swappedName))
-    return true
-  } catch {
-    return false
-  }
-}
+export const isSwapped = (directory: string): boolean => existsSync(join(directory, swappedName))
 
-interface OrderSource
-  extends Pick<UpgradeOrder, 'dataDir' | 'url' | 'caFile' | 'tlsFingerprint' | 'installed'> {
+interface OrderSource extends Endpoint, Pick<UpgradeOrder, 'dataDir' | 'installed'> {
   readonly environment?: Environment | undefined
 }
 

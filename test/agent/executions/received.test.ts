@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { keptOrder } from '../../../src/agent/executions/execution-queue.ts'
 import { Journal } from '../../../src/agent/executions/journal.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
@@ -136,3 +137,16 @@ test('A01 P48 P50 the number of a journal’s last line survives restarts and co
   t.is(old.markFrom('k1'), null)
   old.close()
 })
+
+for (const [kind, kept] of [
+  ['SCRIPT', { script: 'true' }],
+  ['UPGRADE', { script: 'exit 126', upgrade: { version: '1.0.0', builds: [] } }],
+  ['COPY', { script: '', copy: { path: '/x' } }],
+  ['FETCH', { script: '', fetch: { path: '/x' } }],
+] as const)
+  test(`an order that an older agent kept without its kind is a ${kind} by its fields`, async (t) => {
+    const directory = await temporaryDirectory(t)
+    const order = { taskId: 'one', params: {}, scriptType: 'BASH', ...kept }
+    writeFileSync(join(directory, 'request.json'), JSON.stringify(order))
+    t.like(await keptOrder(directory), { ...order, kind })
+  })
