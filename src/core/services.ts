@@ -32,6 +32,7 @@ import type {
   ScriptVersion,
   ScriptVersionSummary,
 } from './protocol/http/scripts.ts'
+import type { HostSelect } from './protocol/http/targets.ts'
 import type {
   ClusterExecute,
   HostInstall,
@@ -90,16 +91,17 @@ export interface Call<Path extends string = string> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: Path
   readonly has: readonly string[]
+  readonly onlyReads: boolean
 }
 
-/** The calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE) or its body. */
+/** The calls of a service. Arguments of a method: the ids in the path, then its query (GET, DELETE), or its body and a query. */
 export type Calls<Service> = { readonly [Method in keyof Service]: Call }
 
 const call = <Path extends string>(
   method: Call['method'],
   path: Path,
   has: readonly string[] = [],
-): Call<Path> => ({ method, path, has })
+): Call<Path> => ({ method, path, has, onlyReads: method === 'GET' })
 
 export const pageFields = ['content', 'totalElements', 'totalPages'] as const
 const page = <Path extends string>(path: Path) => call('GET', path, pageFields)
@@ -113,6 +115,8 @@ const crud = <Path extends string>(path: Path) => ({
 })
 
 export interface HostService extends Crud<Host, HostQuery, HostCreate, HostPatch> {
+  /** Hosts that a task with this target would run on, in natural order of names; none: `invalid`, as for the task. */
+  select(input: HostSelect, query?: PageQuery): Promise<Page<Host>>
   /** History, thinned out; by default the last 24 hours. `invalid` names `from` when it is after `to`. */
   metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
   /**
@@ -125,6 +129,7 @@ export interface HostService extends Crud<Host, HostQuery, HostCreate, HostPatch
 }
 export const hostCalls = {
   ...crud('/api/hosts'),
+  select: { ...call('POST', '/api/hosts/select', pageFields), onlyReads: true },
   metrics: call('GET', '/api/hosts/:id/metrics'),
   revokeAgent: call('DELETE', '/api/hosts/:id/agent'),
 } satisfies Calls<HostService>

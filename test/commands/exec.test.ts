@@ -20,7 +20,8 @@ function envFor(t: ExecutionContext, server: FakeServer): Record<string, string>
   return cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'secret' })
 }
 
-const posted = (server: FakeServer) => server.seen.find((each) => each.method === 'POST')
+const posted = (server: FakeServer) =>
+  server.seen.find(({ method, path }) => method === 'POST' && path === '/api/tasks')
 
 test("exec shows each host's lines, a summary on stderr, and exits 0", async (t) => {
   const task = taskOf([resultOf('web1'), resultOf('web2')])
@@ -36,7 +37,7 @@ test("exec shows each host's lines, a summary on stderr, and exits 0", async (t)
   t.is(ran.stderr, 'web2: careful\nrsm: 2 hosts: 2 SUCCESS in 1.2 s (task task-1)\n')
   t.deepEqual(posted(server)?.body, {
     script: { content: 'echo a  b --json', type: 'BASH' },
-    target: { selector: 'web[1-2]' },
+    target: { hosts: ['web[1-2]'] },
     async: true,
   })
   t.regex(String(posted(server)?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
@@ -57,7 +58,7 @@ test('every option of a run reaches the server', async (t) => {
   t.is(ran.exit, 0, ran.stderr)
   t.deepEqual(posted(server)?.body, {
     script: { content: 'print(1)', type: 'PYTHON' },
-    target: { selector: 'web1&@tag:role:web!web9' },
+    target: { hosts: ['web1'], tags: ['role=web'], exclude: ['web9'] },
     params: { A: '1' },
     secretParams: { PASSWORD: 'hush' },
     strategy: 'ROLLING',
@@ -136,12 +137,13 @@ test('the words of an agent are one line that commands neither terminal nor runn
 
 test('a fault is told though what is asked to explain it fails', async (t) => {
   const server = await startFakeServer(t, {
-    'POST /api/tasks': (_seen, response) => envelope(response, 400, {}),
+    'POST /api/tasks': (_seen, response) =>
+      envelope(response, 400, { errors: [{ field: 'target.hosts[0]', message: 'no such host: web9' }] }),
     'GET /api/hosts': (_seen, response) => envelope(response, 503, {}),
   })
   const ran = await runRsm(['exec', '-w', 'web9', 'x'], envFor(t, server))
-  t.is(ran.exit, 2)
-  t.is(ran.stderr, 'rsm: refused\n')
+  t.is(ran.exit, 5)
+  t.is(ran.stderr, 'rsm: no such host: web9\n')
 })
 
 test('an OFFLINE host whose result says so is told once, with its doctor', async (t) => {
@@ -208,7 +210,7 @@ test('--detach prints the taskId and does not wait', async (t) => {
 
 test('--plan shows hosts, batches and the exact text, and runs nothing', async (t) => {
   const hosts = ['web1', 'web2', 'web3', 'web10'].map((name, at) => hostNamed(at + 1, name))
-  const server = await startFakeServer(t, { 'GET /api/hosts': () => pageOf(hosts) })
+  const server = await startFakeServer(t, { 'POST /api/hosts/select': () => pageOf(hosts) })
   const argv = ['exec', '--dry-run', '-w', 'web*', '--batch-size', '1,2', 'systemctl restart nginx']
   const ran = await runRsm(argv, envFor(t, server))
   t.is(ran.exit, 0, ran.stderr)
@@ -321,7 +323,7 @@ test('a closed stderr ends nothing', async (t) => {
 test('names of -w - come from stdin', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1 # the first\n\n# none\nweb2 db1\n')
-  t.like(posted(server)?.body, { target: { selector: 'web1,web2,db1' } })
+  t.like(posted(server)?.body, { target: { hosts: ['web1', 'web2', 'db1'] } })
 })
 
 test('logs pages through the whole log; -f follows to the end with exit 0', async (t) => {

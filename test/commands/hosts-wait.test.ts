@@ -10,7 +10,7 @@ const ready = (id: string) => ['ready', { id }, id] as const
 test('hosts wait follows the events and asks nothing meanwhile, through a cut, until all are ONLINE or WARNING', async (t) => {
   const streams: string[] = []
   const server = await startFakeServer(t, {
-    'GET /api/hosts': () =>
+    'POST /api/hosts/select': () =>
       pageOf([hostNamed(1, 'web1', away), hostNamed(2, 'web2', away), hostNamed(3, 'web3')]),
     'GET /api/events': (seen, response) => {
       streams.push(String(seen.headers['last-event-id']))
@@ -30,11 +30,9 @@ test('hosts wait follows the events and asks nothing meanwhile, through a cut, u
   t.is(ran.exit, 0, ran.stderr)
   t.is(ran.stdout, 'web[1-3]: reachable\n')
   t.deepEqual(streams, ['undefined', 'a-3'])
-  const lists = server.seen.filter(({ path }) => path === '/api/hosts')
-  t.deepEqual(
-    lists.map(({ query }) => query.get('selector')),
-    ['web1,web[2-3]', 'web1,web[2-3]'],
-  )
+  const asked = server.seen.filter(({ path }) => path === '/api/hosts/select').map(({ body }) => body)
+  const target = { selector: 'web1,web[2-3]' }
+  t.deepEqual(asked, [{ target }, { target }])
 })
 
 test('hosts wait gives up with 124, naming who is not there and why; --new waits for who does not exist yet', async (t) => {

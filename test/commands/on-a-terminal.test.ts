@@ -19,7 +19,11 @@ const many = Array.from({ length: 40 }, (_, at) => hostNamed(at + 1, `web${at + 
 
 function fleet(t: ExecutionContext): Promise<FakeServer> {
   const done = taskOf([resultOf('web1')])
-  return startFakeServer(t, { ...taskRoutes(done, []), 'GET /api/hosts': () => pageOf(many) })
+  return startFakeServer(t, {
+    ...taskRoutes(done, []),
+    'GET /api/hosts': () => pageOf(many),
+    'POST /api/hosts/select': () => pageOf(many),
+  })
 }
 
 function onTerminal(t: ExecutionContext, server: FakeServer, line: string, env: Record<string, string> = {}) {
@@ -27,7 +31,8 @@ function onTerminal(t: ExecutionContext, server: FakeServer, line: string, env: 
   return bashOnPty(t, line, home, { RSM_URL: server.url, RSM_TOKEN: 'secret', ...env })
 }
 
-const started = (server: FakeServer) => server.seen.filter((each) => each.method === 'POST')
+const started = (server: FakeServer) =>
+  server.seen.filter(({ method, path }) => method === 'POST' && path.startsWith('/api/tasks'))
 
 test('a person is asked about more than 20 hosts, on the terminal though stdin is a script; no starts nothing', async (t) => {
   const server = await fleet(t)
@@ -162,7 +167,7 @@ test('what a person has agreed to is what runs; --yes asks nothing, nor does a j
   await shell.shows(/exit 0/)
   t.is(shell.shown.split('[y/N]').length, 2)
   const targets = started(server).map((each) => (each.body as { target: unknown }).target)
-  t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { selector: '@*' }, { selector: 'web*' }])
+  t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { all: true }, { hosts: ['web*'] }])
 })
 
 test('a failure is broken at the width of the terminal, and left whole for a pipe', async (t) => {
@@ -226,7 +231,7 @@ test('Ctrl-C in the pager is the pager\u2019s: the command waits for it and the 
 
 test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
   const server = await startFakeServer(t, {
-    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
+    'POST /api/hosts/select': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
     'GET /api/events': (_, response) => void eventStream(response),
   })
   const shell = onTerminal(t, server, `${rsm} hosts wait web1 -u 1; echo exit $?`, { LC_ALL: 'C' })
@@ -237,7 +242,7 @@ test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
 
 test('on a terminal that does not tell its width, as those of some pipelines, a wait shows nothing and ends', async (t) => {
   const server = await startFakeServer(t, {
-    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
+    'POST /api/hosts/select': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
     'GET /api/events': (_, response) => void eventStream(response),
   })
   const shell = onTerminal(t, server, `stty cols 0 rows 0; ${rsm} hosts wait web1 -u 1; echo exit $?`)
@@ -250,7 +255,9 @@ test('A16 a pattern that comes to the whole fleet asks as -a does, however small
   const few = many.slice(0, 2)
   const server = await startFakeServer(t, {
     ...taskRoutes(taskOf([resultOf('web1')]), []),
-    'GET /api/hosts': ({ query }) => pageOf(query.get('selector') === 'web1*' ? few.slice(0, 1) : few),
+    'GET /api/hosts': () => pageOf(few),
+    'POST /api/hosts/select': ({ body }) =>
+      pageOf(JSON.stringify(body).includes('web1*') ? few.slice(0, 1) : few),
   })
   const line = (selector: string) => `${rsm} exec -w '${selector}' reboot; echo exit $?`
   const shell = onTerminal(t, server, `${line('*')}; ${line('web[1-2]')}; ${line('web1*')}`)

@@ -1,4 +1,5 @@
 import type { TestFn } from 'ava'
+import type { Target } from '../../src/core/protocol/http/targets.ts'
 import type { Services } from '../../src/core/services.ts'
 import { rejects, rejectsUnknown } from './rejects.ts'
 import type { ServicesOf } from './services-of.ts'
@@ -97,5 +98,36 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.is((await services.hosts.list({ selector: 'web[1-3]!web2' })).totalElements, 2)
     t.is((await services.hosts.list({ status: 'ONLINE' })).totalElements, 0)
     t.deepEqual(await rejectsUnknown(t, services.hosts.list({ selector: 'nosuch' })), ['selector'])
+  })
+
+  test(`${name} hosts: a target is answered by its hosts in natural order of names, in pages; none is refused as for a task`, async (t) => {
+    const services = await open(t)
+    for (const n of [10, 2, 1]) await make(services, `web${n}`, { tags: { odd: String(n % 2 === 1) } })
+    const { id: db } = await make(services, 'db1')
+    const { id: clusterId } = await services.clusters.create({ name: 'My DB', hostIds: [db] })
+    const cases: [Target, string[]][] = [
+      [{ all: true, exclude: ['web2'] }, ['db1', 'web1', 'web10']],
+      [{ hosts: ['web*!web1'], clusters: ['my db'] }, ['db1', 'web2', 'web10']],
+      [{ tags: ['odd=true'] }, ['web1']],
+      [{ tags: ['odd:false'] }, ['web2', 'web10']],
+      [{ selector: 'web10,web2' }, ['web2', 'web10']],
+      [{ clusterId }, ['db1']],
+    ]
+    for (const [target, names] of cases) {
+      const { content } = await services.hosts.select({ target })
+      t.deepEqual(
+        content.map(({ hostname }) => hostname),
+        names,
+      )
+    }
+    const page = await services.hosts.select({ target: { all: true } }, { page: 1, size: 3 })
+    t.like(page, { totalElements: 4, totalPages: 2 })
+    t.is(page.content[0]?.hostname, 'web10')
+    const misspelt = services.hosts.select({ target: { hosts: ['web1', 'wbe2'], tags: ['odd=no'] } })
+    t.deepEqual(await rejectsUnknown(t, misspelt), ['target.hosts[1]', 'target.tags[0]'])
+    t.deepEqual(await rejectsUnknown(t, services.hosts.select({ target: { hosts: ['zz*'] } })), ['target'])
+    t.deepEqual(await rejects(t, 'invalid', services.hosts.select({ target: { exclude: ['web1'] } })), [
+      'target',
+    ])
   })
 }

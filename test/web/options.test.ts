@@ -65,7 +65,7 @@ test('secret params are named, each once, and have to be given', (t) => {
     ],
   )
   const typed = { content: 'true', type: 'BASH', strategy: 'PARALLEL', params: 'A=1', 'param TOKEN': 'x' }
-  t.like(taskOf(form(typed), [1], secrets), { params: { A: '1' }, secretParams: { TOKEN: 'x' } })
+  t.like(taskOf(form(typed), { hostIds: [1] }, secrets), { params: { A: '1' }, secretParams: { TOKEN: 'x' } })
 })
 
 test('a copy and a fetch are what their fields say; what would be refused is told of all of them', (t) => {
@@ -79,7 +79,7 @@ test('a copy and a fetch are what their fields say; what would be refused is tol
   } as const
   const file = { name: 'site.tar', size: 10 }
   const plan = { selector: 'web*', strategy: 'PARALLEL' }
-  t.deepEqual(copyTaskOf(form({ ...copyFields(copy), ...plan }), [], file), {
+  t.deepEqual(copyTaskOf(form({ ...copyFields(copy), ...plan }), undefined, file), {
     copy,
     target: { selector: 'web*' },
     strategy: 'PARALLEL',
@@ -97,7 +97,7 @@ test('a copy and a fetch are what their fields say; what would be refused is tol
     [['copy.check'], ['copy.check'], ['copy.path', 'copy.mode'], ['copy.path']],
   )
   const fetch = { 'fetch.path': ' /var/log/%h ', 'fetch.kind': 'TREE', 'fetch.follow': 'true' }
-  t.deepEqual(fetchTaskOf(form({ ...fetch, strategy: 'PARALLEL' }), [1]), {
+  t.deepEqual(fetchTaskOf(form({ ...fetch, strategy: 'PARALLEL' }), { hostIds: [1] }), {
     fetch: { path: '/var/log/%h', kind: 'TREE', follow: true },
     target: { hostIds: [1] },
     strategy: 'PARALLEL',

@@ -73,7 +73,7 @@ test('S06 output is put together into lines of each host and stream, without con
 test('the form becomes the body of a task, or a sentence that says what is missing', (t) => {
   const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
   const command = { type: 'BASH', content: 'uptime\nid', strategy: 'PARALLEL' }
-  t.deepEqual(taskOf(form({ ...command, params: 'A=b=c\n\nX=', timeout: '5' }), [1, 2]), {
+  t.deepEqual(taskOf(form({ ...command, params: 'A=b=c\n\nX=', timeout: '5' }), { hostIds: [1, 2] }), {
     script: { type: 'BASH', content: 'uptime\nid', name: 'uptime' },
     target: { hostIds: [1, 2] },
     strategy: 'PARALLEL',
@@ -81,7 +81,7 @@ test('the form becomes the body of a task, or a sentence that says what is missi
     timeout: 5,
   })
   t.deepEqual(
-    taskOf(form({ scriptId: '7', selector: ' @env:test ', strategy: 'ROLLING', runAs: 'deploy' }), []),
+    taskOf(form({ scriptId: '7', selector: ' @env:test ', strategy: 'ROLLING', runAs: 'deploy' })),
     {
       scriptId: 7,
       target: { selector: '@env:test' },
@@ -91,11 +91,11 @@ test('the form becomes the body of a task, or a sentence that says what is missi
   )
   const faultsOf = (work: () => unknown) => t.throws(work, { instanceOf: RsmError })?.fields
   t.deepEqual(
-    faultsOf(() => taskOf(form(command), [])),
+    faultsOf(() => taskOf(form(command))),
     [{ field: 'target', message: 'Choose hosts, or write a selector.' }],
   )
   t.deepEqual(
-    faultsOf(() => taskOf(form({ ...command, params: '=x' }), [1])),
+    faultsOf(() => taskOf(form({ ...command, params: '=x' }), { hostIds: [1] })),
     [{ field: 'params', message: 'A parameter is KEY=VALUE: =x' }],
   )
 })
@@ -111,7 +111,7 @@ test('gates become what the API takes: a command with its type, a stored script 
     'verify.timeout': '10',
     'rollback.scriptId': '7',
   }
-  const { verify, rollback } = taskOf(form({ ...command, ...gates }), [1])
+  const { verify, rollback } = taskOf(form({ ...command, ...gates }), { hostIds: [1] })
   t.deepEqual(verify, {
     script: { type: 'BASH', content: 'curl -f localhost\n', name: 'curl -f localhost' },
     retries: 5,
@@ -124,10 +124,10 @@ test('gates become what the API takes: a command with its type, a stored script 
     'rollback.script.type': 'PYTHON',
     'rollback.script.timeout': '0',
   }
-  t.deepEqual(taskOf(form({ ...command, ...undo }), [1]).rollback, {
+  t.deepEqual(taskOf(form({ ...command, ...undo }), { hostIds: [1] }).rollback, {
     script: { type: 'PYTHON', content: 'undo', name: 'undo', timeout: 0 },
   })
-  t.false('verify' in taskOf(form({ ...command, 'verify.retries': '5' }), [1]))
+  t.false('verify' in taskOf(form({ ...command, 'verify.retries': '5' }), { hostIds: [1] }))
 })
 
 test('each phase of a host is told from what is known of it, and nothing more', (t) => {
@@ -215,7 +215,7 @@ test('A15 declared params are given as the form shows them, secret ones apart, a
     'param scriptId': 'mine',
   }
   t.deepEqual(
-    taskOf((name) => values[name] ?? '', [1], declared),
+    taskOf((name) => values[name] ?? '', { hostIds: [1] }, declared),
     {
       scriptId: 7,
       target: { hostIds: [1] },

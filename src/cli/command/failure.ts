@@ -92,7 +92,7 @@ function plainFaults({ message, fields }: RsmError, id: string, flags: readonly 
   const known = new Set(fields.map(({ field }) => field))
   return message
     .replace(/^Validation failed: /, '')
-    .replace(/(^|; )(?:target\.)?selector: /g, '$1')
+    .replace(/(^|; )(?:(?:target\.)?selector|target\.\w+\[\d+\]): /g, '$1')
     .replace(
       /(^|; )([\w.-]+):( must| takes| leads| names|)(?= )/g,
       (whole, before: string, field: string, verb: string) =>

@@ -1,10 +1,11 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { ClusterCreate } from '../../core/protocol/http/clusters.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
 import type { Services } from '../../core/services.ts'
-import { checkTargets, selectHosts, type TargetOptions } from '../names/targets.ts'
+import { isEmptyTarget, selectHosts } from '../names/names.ts'
 import { repeated } from './checks.ts'
-import type { FlagsOf } from './given.ts'
+import { type FlagsOf, given } from './given.ts'
 
 const helpGroup = 'TARGETS'
 const several = { helpGroup, ...repeated } as const
@@ -40,11 +41,8 @@ export const memberFlags = {
   }),
 }
 
-/** The targets that the options say; `-w -` takes the names that `readStdin` gives. */
-export async function readTargets(
-  flags: TargetFlags,
-  readStdin: () => Promise<string>,
-): Promise<TargetOptions> {
+/** The target that the options say (contract §9); `-w -` takes the names that `readStdin` gives. */
+export async function readTarget(flags: TargetFlags, readStdin: () => Promise<string>): Promise<Target> {
   refuseEmpty(flags)
   const hosts: string[] = []
   for (const selector of flags.hosts ?? []) {
@@ -58,15 +56,23 @@ export async function readTargets(
     if (names.length === 0) throw new RsmError('usage', 'there are no host names on stdin')
     hosts.push(...names)
   }
-  const targets = {
-    hosts,
-    clusters: flags.cluster ?? [],
-    all: flags.all,
-    tags: flags.tag ?? [],
-    exclude: flags.exclude ?? [],
+  const { all, cluster: clusters, tag: tags, exclude } = flags
+  const isNamed = hosts.length > 0 || clusters !== undefined
+  // No target is a mistake, never every host.
+  if (all && isNamed)
+    throw new RsmError('usage', '--all already means every host', { hint: 'leave out --all, or -w and -g' })
+  if (!all && !isNamed && tags === undefined)
+    throw new RsmError('usage', 'no target hosts', {
+      hint: "name them with -w 'web[1-3]', -g CLUSTER, -t KEY=VALUE or --all",
+    })
+  const faulty = tags?.find((tag) => tag.indexOf('=') < 1)
+  if (faulty !== undefined)
+    throw new RsmError('usage', `--tag takes KEY=VALUE, not ${faulty}`, { hint: 'for example: -t role=web' })
+  return {
+    ...given({ clusters, tags, exclude }),
+    ...(hosts.length > 0 && { hosts }),
+    ...(all && { all }),
   }
-  checkTargets(targets)
-  return targets
 }
 
 /** Names the option in which a variable was not set, as in `-w "$HOSTS"`. */
@@ -82,5 +88,9 @@ export async function readMembers(
 ): Promise<Pick<ClusterCreate, 'hostIds' | 'selector'>> {
   if (flags.selector !== undefined) return { selector: flags.selector }
   if (flags.hosts === undefined) return {}
-  return { hostIds: (await selectHosts(services, flags.hosts)).map((host) => host.id) }
+  const hosts = await selectHosts(services, { selector: flags.hosts }).catch((error: unknown) => {
+    if (isEmptyTarget(error)) return []
+    throw error
+  })
+  return { hostIds: hosts.map((host) => host.id) }
 }

@@ -7,11 +7,12 @@ import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { Schedule, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
 import type { Token, User } from '../../core/protocol/http/users.ts'
 import type { Webhook } from '../../core/protocol/http/webhooks.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
-import { unknownName } from '../../core/text/nearest.ts'
+import { matchesNone, unknownName } from '../../core/text/nearest.ts'
 
 /** What a service has to find its records by name. */
 interface Listed<T> {
@@ -165,6 +166,18 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
     })
   return host
 }
+
+/** All hosts of a target, in natural order. Errors: those of the task that runs there. */
+export async function selectHosts(
+  { hosts }: { readonly hosts: Pick<Services['hosts'], 'select'> },
+  target: Target,
+): Promise<Host[]> {
+  return (await allPages((query) => hosts.select({ target }, query), {})).content
+}
+
+/** Whether a server found that a target has no hosts. */
+export const isEmptyTarget = (error: unknown): error is RsmError =>
+  error instanceof RsmError && error.code === 'not_found' && error.message.startsWith(matchesNone)
 
 /** Whether this can name only one host: a name, or `@id:17`. */
 export function namesOneHost(words: readonly string[]): boolean {

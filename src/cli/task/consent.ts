@@ -1,18 +1,12 @@
 import { RsmError } from '../../core/errors.ts'
-import type { Target } from '../../core/protocol/http/tasks.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
 import { firstLine } from '../../core/scripts/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
 import { unasked } from '../../core/tasks/plan.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import { confirm } from '../input/prompt.ts'
-import {
-  fitsQuestion,
-  joinSelector,
-  resolveHosts,
-  resolveTarget,
-  type TargetOptions,
-} from '../names/targets.ts'
+import { namesOneHost, selectHosts } from '../names/names.ts'
 import { counted } from '../text/amounts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
@@ -46,13 +40,13 @@ async function confirmHosts(
     throw new RsmError('interrupted', 'nothing was started')
 }
 
-/** Whether a pattern or a group names every host. Whoever spells out all names means them. */
+/** Whether patterns or groups name every host. A person who spells out all names means them. */
 async function isFleet(
   services: Pick<Services, 'hosts'>,
-  selector: string | undefined,
+  { hosts = [], clusters, tags }: Target,
   count: number,
 ): Promise<boolean> {
-  if (selector === undefined || !/[*?@]/.test(selector) || count === 0) return false
+  if (!clusters && !tags && !hosts.some((selector) => /[*?@]/.test(selector))) return false
   return count === (await services.hosts.list({ size: 1 })).totalElements
 }
 
@@ -61,22 +55,15 @@ async function isFleet(
  * or are tagged between question and start are no part of it.
  */
 export async function confirmTarget(
-  services: Pick<Services, 'hosts' | 'clusters'>,
-  targets: TargetOptions,
+  services: Pick<Services, 'hosts'>,
+  target: Target,
   intent: Intent,
 ): Promise<Target> {
-  const selector = joinSelector(targets)
-  if (selector !== undefined && !targets.all) {
-    // One name is one host: that costs no call.
-    if (/^[A-Za-z0-9._-]+$/.test(selector)) return { selector }
-    if (fitsQuestion(selector)) {
-      const { totalElements } = await services.hosts.list({ selector, size: 1 })
-      if (totalElements <= unasked && !(await isFleet(services, selector, totalElements))) return { selector }
-    }
-  }
-  const hosts = await resolveHosts(services, targets)
-  const all = targets.all || (await isFleet(services, selector, hosts.length))
-  if (hosts.length === 0 || (hosts.length <= unasked && !all)) return resolveTarget(services, targets)
+  // One name is one host: that costs no call.
+  if (namesOneHost(target.hosts ?? []) && Object.keys(target).length === 1) return target
+  const hosts = await selectHosts(services, target)
+  const all = target.all === true || (await isFleet(services, target, hosts.length))
+  if (hosts.length <= unasked && !all) return target
   const hostnames = hosts.map((host) => host.hostname)
   await confirmHosts(intent, hostnames, all)
   return { hostIds: hosts.map((host) => host.id) }

@@ -1,15 +1,17 @@
 import type { Client } from '../../client/client.ts'
-import { invalid, RsmError } from '../../core/errors.ts'
-import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
+import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { matchesNone } from '../../core/text/nearest.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import type { GateFlags } from '../flags/gates.ts'
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
-import { readTargets, type TargetFlags } from '../flags/targets.ts'
+import { readTarget, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
-import { emptyTarget, resolveHosts, resolveTarget, type TargetOptions } from '../names/targets.ts'
+import { isEmptyTarget, selectHosts } from '../names/names.ts'
 import type { FormatName } from '../output/formats.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import type { FoundGates, MeantGates } from './gates.ts'
@@ -20,7 +22,7 @@ import { refuseDetached, type StartOptions, startTask } from './start.ts'
 interface Order extends StartOptions {
   /** Undefined where nothing follows on the script. */
   readonly gates: MeantGates | undefined
-  readonly targets: TargetOptions
+  readonly target: Target
   readonly options: ExecutionOptions
   /** Brings to the server what scripts are to read. */
   readonly bring?: (() => Promise<Pick<ExecutionOptions, 'stdin'>>) | undefined
@@ -45,7 +47,7 @@ export async function readOrder(
     plan,
     yes,
     'idempotency-key': flags['idempotency-key'],
-    targets: await readTargets(flags, () => stdin('the names of -w -')),
+    target: await readTarget(flags, () => stdin('the names of -w -')),
     options: await readRunOptions(flags),
     deadline: deadline === undefined ? undefined : parseTimer('--deadline', deadline),
   }
@@ -70,14 +72,16 @@ export async function runOrder(
   order: Order,
   runnable: Runnable,
 ): Promise<Task | Started | PlanView> {
-  const { targets, plan } = order
   const gates = order.gates && (await (await import('./gates.ts')).findGates(client, order.gates))
   const options = { ...(await complete(runnable, gates, order)), ...gates?.options }
-  if (plan) return showPlan(command, client, { ...order, options }, runnable, gates)
-  const explained = (error: unknown) => explain(client, error, targets)
+  if (order.plan) return showPlan(command, client, { ...order, options }, runnable, gates)
+  const explained = (error: unknown) => explain(client, error)
   const target = await agreedTarget(command, client, order, runnable).catch(explained)
   const { bring } = order
-  const hostCount = 'prepare' in runnable || bring !== undefined ? await countHosts(client, targets) : 0
+  let hostCount = 0
+  // Fail before uploading.
+  if ('prepare' in runnable || bring !== undefined)
+    hostCount = (await client.hosts.select({ target }, { size: 1 }).catch(explained)).totalElements
   const body = {
     ...(await bodyOf(runnable, hostCount)),
     target,
@@ -89,14 +93,6 @@ export async function runOrder(
   return startTask(command, client, { ...order, received }, (key, signal) =>
     client.tasks.create(body, key, signal).catch(explained),
   )
-}
-
-/** Before much is sent for nothing. */
-async function countHosts(client: Client, targets: TargetOptions): Promise<number> {
-  const found = await resolveHosts(client, targets)
-  if (found.length === 0)
-    await explain(client, invalid([{ field: 'target', message: 'matches no host' }]), targets)
-  return found.length
 }
 
 async function bodyOf(
@@ -140,12 +136,12 @@ export async function besideStdin<T>(
 async function agreedTarget(
   command: BaseCommand,
   client: Client,
-  { targets, yes }: Order,
+  { target, yes }: Order,
   runnable: Runnable,
 ): Promise<Target> {
-  if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
+  if (yes || !isSomeoneThere()) return target
   const { confirmTarget } = await import('./consent.ts')
-  return confirmTarget(client, targets, { what: await intentOf(runnable), server: command.serverName() })
+  return confirmTarget(client, target, { what: await intentOf(runnable), server: command.serverName() })
 }
 
 /** With the params that the script declares: filled in, or asked where somebody is there. */
@@ -162,33 +158,29 @@ async function complete(
   return completeParams(declared, options, { script, attended: isSomeoneThere(), plan })
 }
 
-/** Why the target is empty: there are no hosts at all, and one has to be joined, or a part of what was typed names none. */
-async function explain(client: Client, error: unknown, targets: TargetOptions): Promise<never> {
-  if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'not_found')) throw error
-  const { code, message, fields } = error
-  // A refusal that names no field is about something else.
-  const isEmpty =
-    code === 'invalid' && fields.length > 0 && fields.every(({ field }) => /^target\b/.test(field))
+/** Explains a target that has no hosts, or names unknown ones: perhaps there are no hosts at all yet. */
+async function explain(client: Client, error: unknown): Promise<never> {
+  if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
+  const { message, fields } = error
   // A second fault, of this question, would hide the first.
   const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
   if (page?.totalElements === 0)
-    throw isEmpty
+    throw isEmptyTarget(error)
       ? new RsmError('not_found', 'there are no hosts yet', { fields, hint: 'rsm hosts join' })
-      : new RsmError(code, message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
-  if (!isEmpty) throw error
-  throw (await emptyTarget(client, targets).catch(() => undefined)) ?? error
+      : new RsmError('not_found', message, { fields, hint: 'there are no hosts yet: rsm hosts join' })
+  if (!isEmptyTarget(error)) throw error
+  const why = message.slice(`${matchesNone}: `.length) || `the target ${matchesNone}`
+  throw new RsmError('not_found', `nothing to run on: ${why}`, { fields, hint: 'rsm hosts list' })
 }
 
 async function showPlan(
   command: BaseCommand,
   client: Client,
-  { targets, options, deadline }: Order,
+  { target, options, deadline }: Order,
   runnable: Runnable,
   gates: FoundGates | undefined,
 ): Promise<PlanView> {
-  const found = await resolveHosts(client, targets)
-  if (found.length === 0)
-    await explain(client, invalid([{ field: 'target', message: 'matches no host' }]), targets)
+  const found = await selectHosts(client, target).catch((error: unknown) => explain(client, error))
   const { batchLines, orderLines, planView } = await import('./plan-view.ts')
   const { canBeReached } = await import('../../core/hosts/host-status.ts')
   const { foldStanding } = await import('../hosts/standing.ts')

@@ -31,10 +31,21 @@ export function restOf({ enabled, suspended, nextAt }: Resting): 'SUSPENDED' | '
 export const nextOf = (schedule: Resting, utc: boolean): string =>
   restOf(schedule)?.toLowerCase() ?? showTime(schedule.nextAt, utc)
 
-/** The targets, as a person would write them. */
-export function targetOf({ target: { selector, clusterId, hostIds } }: Pick<Schedule, 'target'>): string {
+/** The target, as a person would write it: `web[1-3],@prod, tagged role=web, except web2`. */
+export function targetOf({ target }: Pick<Schedule, 'target'>): string {
+  const { selector, clusterId, hostIds = [], hosts = [], clusters = [], tags = [], exclude = [] } = target
   if (selector !== undefined) return selector
-  return clusterId === undefined ? (hostIds ?? []).map((id) => `@id:${id}`).join(',') : `cluster ${clusterId}`
+  if (clusterId !== undefined) return `cluster ${clusterId}`
+  const named = [
+    ...hostIds.map((id) => `@id:${id}`),
+    ...hosts,
+    ...clusters.map((name) => (name.includes(' ') ? `cluster ${name}` : `@${name}`)),
+  ]
+  return [
+    named.join(',') || 'all hosts',
+    ...tags.map((tag) => `tagged ${tag}`),
+    ...exclude.map((part) => `except ${part}`),
+  ].join(', ')
 }
 
 /** What it runs. */

@@ -20,6 +20,8 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
   readonly repeatable?: boolean
+  /** The call changes nothing, as GET. */
+  readonly onlyReads?: boolean
   /** A refusal is what was asked for: it is not repeated. */
   readonly mayBeRefused?: boolean
   /** Fields without which the `data` is not that of an rsm server. */
@@ -197,7 +199,7 @@ export class Api {
     return Readable.from(whole(body, this.url), { objectMode: false })
   }
 
-  /** Repeats a call that is refused for now if it has a key, or is a GET before the first answer. */
+  /** Repeats a call that is refused for now if it has a key, or only reads and comes before the first answer. */
   async #unlessRefused<T>(method: string, path: string, options: CallOptions): Promise<T> {
     const { now, pause, refused } = this.#retries
     const until = now() + refusedWindow
@@ -207,7 +209,8 @@ export class Api {
         this.#state.hasAnswer = true
         return data
       } catch (error) {
-        const mayRepeat = options.repeatable === true || (method === 'GET' && !this.#state.hasAnswer)
+        const onlyReads = options.onlyReads ?? method === 'GET'
+        const mayRepeat = options.repeatable === true || (onlyReads && !this.#state.hasAnswer)
         if (!mayRepeat || !(error instanceof RsmError) || error.code !== 'unavailable') throw error
         if (error.retryAfter === undefined) throw error
         const wait = Math.max(repeatPause, error.retryAfter * 1000)

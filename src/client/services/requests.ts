@@ -63,16 +63,18 @@ export function serviceOver<Service>(api: Api, calls: Calls<NoInfer<Service>>): 
   return Object.fromEntries(methods) as Service
 }
 
-function send(api: Api, { method, path, has }: Call, args: unknown[]): Promise<unknown> {
+function send(api: Api, { method, path, has, onlyReads }: Call, args: unknown[]): Promise<unknown> {
   const at = path.replaceAll(/:\w+/g, () => encodeURIComponent(String(args.shift())))
   const signal = args.at(-1) instanceof AbortSignal ? (args.pop() as AbortSignal) : undefined
-  const [input, key] = args
+  const [input, more] = args
   return api.call(method, at, {
     ...(method === 'GET' || method === 'DELETE' ? { query: input ?? {} } : { body: input }),
+    ...(typeof more === 'object' && more !== null && { query: more }),
     // With a key, a request whose answer was lost is sent again: the task starts once (contract §4).
-    ...(typeof key === 'string' && { headers: { 'idempotency-key': key }, repeatable: true }),
+    ...(typeof more === 'string' && { headers: { 'idempotency-key': more }, repeatable: true }),
     signal,
     has,
+    onlyReads,
   })
 }
 

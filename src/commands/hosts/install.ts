@@ -5,11 +5,10 @@ import { given, ifGiven } from '../../cli/flags/given.ts'
 import { hostsDescription } from '../../cli/flags/hosts.ts'
 import { outputFlags, readShowOptions } from '../../cli/flags/output.ts'
 import { checkKey, readConcurrency, runFlags, startFlags } from '../../cli/flags/run.ts'
-import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { readTarget, targetFlags } from '../../cli/flags/targets.ts'
 import { isSomeoneThere } from '../../cli/input/prompt.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { parseTimer, parseWholeSeconds } from '../../cli/input/values.ts'
-import { resolveTarget } from '../../cli/names/targets.ts'
 import { refuseDetached, startTask } from '../../cli/task/start.ts'
 import { readPin, showPin } from '../../core/endpoint.ts'
 
@@ -57,7 +56,7 @@ export default class HostsInstall extends BaseCommand {
     })
     const hosts = [...(args.host ?? []), ...(flags.hosts ?? [])]
     const named = hosts.length === 0 ? flags : { ...flags, hosts }
-    const targets = await readTargets(named, () => stdinReader()('the names of -w -'))
+    const asked = await readTarget(named, () => stdinReader()('the names of -w -'))
     const client = await this.client()
     const { tlsFingerprint } = this.server()
     const install = given({
@@ -68,8 +67,8 @@ export default class HostsInstall extends BaseCommand {
     })
     const target =
       flags.yes || !isSomeoneThere()
-        ? await resolveTarget(client, targets)
-        : await (await import('../../cli/task/consent.ts')).confirmTarget(client, targets, {
+        ? asked
+        : await (await import('../../cli/task/consent.ts')).confirmTarget(client, asked, {
             what: 'Install the agent',
             server: this.serverName(),
           })

@@ -6,10 +6,11 @@ import { hostsFlag } from '../../cli/flags/hosts.ts'
 import { awaitHosts } from '../../cli/hosts/await-hosts.ts'
 import { foldStanding } from '../../cli/hosts/standing.ts'
 import { parseTimer } from '../../cli/input/values.ts'
-import { selectHosts } from '../../cli/names/targets.ts'
+import { selectHosts } from '../../cli/names/names.ts'
 import { withSpinner } from '../../cli/text/spinner.ts'
 import { showDuration } from '../../cli/text/time.ts'
 import type { Client } from '../../client/client.ts'
+import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import { canBeReached, shownStatus, statusWord, statusWords } from '../../core/hosts/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
@@ -24,7 +25,9 @@ interface Awaited {
 async function standingOfNew(client: Client, selector: string): Promise<Awaited> {
   const names = expandNodeset(selector)
   const wanted = new Set(names.map((name) => name.toLowerCase()))
-  const hosts = (await selectHosts(client, '@*')).filter((host) => wanted.has(host.hostname.toLowerCase()))
+  const hosts = (await allPages((query) => client.hosts.list(query), {})).content.filter((host) =>
+    wanted.has(host.hostname.toLowerCase()),
+  )
   const there = new Set(hosts.map((host) => host.hostname.toLowerCase()))
   return { hosts, missing: names.filter((name) => !there.has(name.toLowerCase())) }
 }
@@ -71,9 +74,7 @@ export default class HostsWait extends BaseCommand {
     const client = await this.client()
     const read = async (): Promise<Awaited> => {
       if (flags.new) return standingOfNew(client, selector)
-      const hosts = await selectHosts(client, selector)
-      if (hosts.length === 0) throw new RsmError('not_found', `${selector} matches no host`)
-      return { hosts, missing: [] }
+      return { hosts: await selectHosts(client, { selector }), missing: [] }
     }
     const over = AbortSignal.timeout(seconds * 1000)
     const onCut = (error: RsmError, again: boolean) => {

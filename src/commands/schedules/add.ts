@@ -15,9 +15,8 @@ import {
   splitCommand,
   timingFlags,
 } from '../../cli/flags/schedule.ts'
-import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { readTarget, targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
-import { resolveTarget } from '../../cli/names/targets.ts'
 import { findGates, readGates } from '../../cli/task/gates.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { nextOf, oftenNote } from '../../cli/views/schedules.ts'
@@ -65,12 +64,11 @@ export default class SchedulesAdd extends BaseCommand {
     const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
     const input = await readScheduledStdin(this, flags.stdin, stdin)
     const limitRate = ifGiven(flags['limit-rate'], parseRate)
-    const targets = await readTargets(flags, () => stdin('the names of -w -'))
+    const target = await readTarget(flags, () => stdin('the names of -w -'))
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
     const client = await this.client()
     const { options: gates } = await findGates(client, meant)
-    const target = await resolveTarget(client, targets)
     const what = copy
       ? await copy()
       : await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))

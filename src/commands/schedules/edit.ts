@@ -15,10 +15,9 @@ import {
   splitCommand,
   timingFlags,
 } from '../../cli/flags/schedule.ts'
-import { readTargets, targetFlags } from '../../cli/flags/targets.ts'
+import { readTarget, targetFlags } from '../../cli/flags/targets.ts'
 import { stdinReader } from '../../cli/input/stdin.ts'
 import { findSchedule } from '../../cli/names/names.ts'
-import { resolveTarget } from '../../cli/names/targets.ts'
 import { findGates, readGates } from '../../cli/task/gates.ts'
 import { nextOf, oftenNote } from '../../cli/views/schedules.ts'
 import type { SchedulePatch } from '../../core/protocol/http/schedules.ts'
@@ -54,7 +53,7 @@ export default class SchedulesEdit extends BaseCommand {
     const copy = await readScheduledCopy(this, () => this.client(), { ...flags, command }, stdin)
     const input = await readScheduledStdin(this, flags.stdin, stdin)
     const limitRate = ifGiven(flags['limit-rate'], parseRate)
-    const targets = isAimed ? await readTargets(flags, () => stdin('the names of -w -')) : null
+    const target = isAimed ? await readTarget(flags, () => stdin('the names of -w -')) : undefined
     const meant = await readGates(flags, (text) => this.notice(text))
     const options = await readExecutionOptions(flags)
     const said: SchedulePatch = { ...given({ name: flags.name, limitRate }), ...timing, ...options }
@@ -66,7 +65,7 @@ export default class SchedulesEdit extends BaseCommand {
           stdin: flags.stdin,
           verify: flags.verify,
           rollback: flags.rollback,
-          targets: targets ?? undefined,
+          target,
         }),
       },
       'schedules edit',
@@ -80,7 +79,7 @@ export default class SchedulesEdit extends BaseCommand {
         : await readScheduledScript(client, { ...flags, command }, (text) => this.notice(text))),
       ...(await input?.(client)),
       ...(await findGates(client, meant)).options,
-      ...(targets === null ? {} : { target: await resolveTarget(client, targets) }),
+      ...given({ target }),
     })
     const often = flags.every === undefined ? null : oftenNote(schedule.everySeconds)
     if (often !== null) this.notice(often)

@@ -2,11 +2,11 @@ import { statusWords } from '../hosts/host-status.ts'
 import { unknownName } from '../text/nearest.ts'
 import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 
-/** What `@…` stands for (contract §8). Words are lower case, for groups ignore case; wildcards are kept. */
+/** Meaning of `@…` (contract §8). Words are lower case, for groups ignore case; wildcards are kept, and mean themselves if `exact`. */
 export type Group =
   | { readonly by: 'everything' | 'reachable' }
-  | { readonly by: 'cluster'; readonly name: string }
-  | { readonly by: 'tag'; readonly key: string; readonly value: string }
+  | { readonly by: 'cluster'; readonly name: string; readonly exact?: true }
+  | { readonly by: 'tag'; readonly key: string; readonly value: string; readonly exact?: true }
   | { readonly by: 'status' | 'os' | 'arch'; readonly value: string }
   | { readonly by: 'id'; readonly id: number }
 

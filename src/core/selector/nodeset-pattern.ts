@@ -6,14 +6,17 @@ const maxNames = 100_000
 /** How many characters these names may have in all: 10,000 hosts with the longest names, or all of them with usual ones. */
 const maxCharacters = 5_000_000
 
-/** What one selector may still expand to. */
+/** How many indexes its brackets may list: a thousand times the same range takes a thousand times as long. */
+const maxIndexes = 10 * maxNames
+
+/** What the selectors of one request may still expand to. */
 export interface Room {
   names: number
   characters: number
+  indexes: number
 }
 
-/** What a whole selector may. */
-export const createRoom = (): Room => ({ names: maxNames, characters: maxCharacters })
+export const createRoom = (): Room => ({ names: maxNames, characters: maxCharacters, indexes: maxIndexes })
 
 /** Past this a number is no index any more: sums of it would lose digits. */
 export const maxIndexDigits = 15
@@ -54,16 +57,17 @@ function parseRange(text: string, adjoins: boolean, place: Place): Range {
 }
 
 /** Every index that a bracket's content like `01-10,15` stands for, padding kept, none twice. */
-function expandBracket(content: string, adjoins: boolean, place: Place): string[] {
+function expandBracket(content: string, adjoins: boolean, room: Room, place: Place): string[] {
   const indexes = new Set<string>()
   let written = 0
   let at = place.at
   for (const text of content.split(',')) {
     const range = parseRange(text.trim(), adjoins, { ...place, at })
     const count = Math.floor((range.last - range.first) / range.step) + 1
-    // What is written, not what is left of it: a thousand times the same range takes a thousand times as long.
+    // The indexes that are written: those that differ may be fewer.
     written += count
-    if (written > maxNames) throw tooMany(place)
+    room.indexes -= count
+    if (written > maxNames || room.indexes < 0) throw tooMany(place)
     for (let k = 0; k < count; k++)
       indexes.add(String(range.first + k * range.step).padStart(range.width, '0'))
     at += text.length + 1
@@ -122,7 +126,7 @@ export function expandPattern(text: string, room: Room, place: Place): string[] 
     const close = text.indexOf(']', open)
     const adjoins = /\d/.test(text.charAt(open - 1)) || /\d/.test(text.charAt(close + 1))
     const inside = { ...place, at: place.at + open + 1 }
-    const indexes = expandBracket(text.slice(open + 1, close), adjoins, inside)
+    const indexes = expandBracket(text.slice(open + 1, close), adjoins, room, inside)
     const [only] = indexes
     if (indexes.length === 1 && only !== undefined) literal += only
     else {

@@ -6,11 +6,15 @@ import { hasWildcard, type Place, syntaxError } from './syntax.ts'
 /** Union, difference, intersection, symmetric difference: left to right, without precedence (contract §8). */
 export type Operator = ',' | '!' | '&' | '^'
 
-/** One operand with its node sets expanded, and the operator before it (`,` for the first). */
-export type Term = { readonly operator: Operator } & (
+/**
+ * One operand with its node sets expanded, and the operator before it (`,` for the first). `field`: where it came from in a request, if
+ * that is not where its selector did.
+ */
+export type Term = { readonly operator: Operator; readonly field?: string } & (
   | { readonly kind: 'names'; readonly names: readonly string[] }
   | { readonly kind: 'wildcards'; readonly masks: readonly string[] }
   | { readonly kind: 'groups'; readonly groups: readonly Group[] }
+  | { readonly kind: 'selector'; readonly selector: Selector }
 )
 
 export interface Selector {
@@ -82,11 +86,11 @@ function parseOperand({ operator, text, place }: Operand, room: Room): Term {
 }
 
 /**
- * Reads a selector (contract §8); what it names need not exist. `field` is where it came from in a request.
+ * Reads a selector (contract §8); what it names need not exist. `field` is where it came from in a request, `room` what all selectors
+ * of that request may stand for.
  * Throws `invalid` with one fault that says what is wrong and at which character.
  */
-export function parseSelector(text: string, field = 'selector'): Selector {
+export function parseSelector(text: string, field = 'selector', room = createRoom()): Selector {
   if (text.trim() === '') throw invalid([{ field, message: 'must not be blank' }])
-  const room = createRoom()
   return { text, terms: split(text, field).map((operand) => parseOperand(operand, room)) }
 }

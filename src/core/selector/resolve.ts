@@ -46,7 +46,8 @@ type Attribute = 'status' | 'os' | 'arch'
 /** What one resolution has looked up; nothing outlives the call. */
 class Resolution {
   readonly #directory: Directory
-  readonly #field: string
+  /** Of the term that is looked up. */
+  #field: string
   readonly #strictness: Strictness
   readonly #faults: FieldFault[] = []
   #unlisted = 0
@@ -82,8 +83,11 @@ class Resolution {
 
   *evaluate(selector: Selector): Sliced<ReadonlySet<number>> {
     let result = new Set<number>()
+    const field = this.#field
     for (const term of selector.terms) {
+      this.#field = term.field ?? field
       result = combine(result, term.operator, yield* this.#members(term))
+      this.#field = field
       yield* this.#giveWay()
     }
     return result
@@ -98,6 +102,7 @@ class Resolution {
   }
 
   *#members(term: Term): Sliced<ReadonlySet<number>> {
+    if (term.kind === 'selector') return yield* this.evaluate(term.selector)
     const ids = new Set<number>()
     if (term.kind === 'names')
       for (const name of term.names) {
@@ -181,9 +186,9 @@ class Resolution {
         if (this.#directory.hostById(group.id)) return [group.id]
         return this.#missing('names', () => unknownName('host', `@id:${group.id}`, []))
       case 'cluster':
-        return yield* this.#cluster(group.name)
+        return yield* this.#cluster(group.name, group.exact)
       case 'tag':
-        return yield* this.#tag(group.key, group.value)
+        return yield* this.#tag(group)
       case 'status':
       case 'os':
       case 'arch':
@@ -221,10 +226,10 @@ class Resolution {
     })
   }
 
-  *#tag(key: string, value: string): Sliced<Iterable<number>> {
+  *#tag({ key, value, exact }: Group & { by: 'tag' }): Sliced<Iterable<number>> {
     this.#tags ??= indexTags(this.#directory.hosts)
     const values = this.#tags.get(key)
-    if (hasWildcard(value)) {
+    if (exact !== true && hasWildcard(value)) {
       const ids: number[] = []
       for (const [held, carriers] of values ?? []) {
         this.#look(1)
@@ -243,8 +248,8 @@ class Resolution {
     })
   }
 
-  *#cluster(name: string): Sliced<Iterable<number>> {
-    if (hasWildcard(name)) {
+  *#cluster(name: string, exact = false): Sliced<Iterable<number>> {
+    if (!exact && hasWildcard(name)) {
       const ids = new Set<number>()
       for (const known of this.#directory.clusterNames()) {
         this.#look(1)

@@ -33,10 +33,12 @@ function words(all: readonly string[]): string {
 
 function textOf(term: Term): string {
   if (term.kind === 'names') return words(term.names)
+  if (term.kind === 'selector') return term.selector.text
   return words(term.kind === 'wildcards' ? term.masks : term.groups.map(groupText))
 }
 
 function emptiness(term: Term, directory: Directory): string {
+  if (term.kind === 'selector') return `no host is in ${textOf(term)}`
   if (term.kind !== 'groups') return `nothing is like ${textOf(term)}`
   const [group] = term.groups
   if (group?.by === 'everything') return 'there are no hosts yet'
@@ -58,6 +60,6 @@ export function* whyEmpty({ text, terms }: Selector, directory: Directory): Slic
   const emptied = terms[last + 1]
   const hosts = `${counts[last]} ${counts[last] === 1 ? 'host' : 'hosts'}`
   if (emptied?.operator === '!') return `without ${textOf(emptied)} none is left of ${hosts}`
-  if (emptied?.operator === '&') return `of ${hosts} before it none is in ${textOf(emptied)}`
+  if (emptied?.operator === '&') return `none of ${hosts} is in ${textOf(emptied)}`
   return null
 }

@@ -55,9 +55,10 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
   return found
 }
 
-/** What messages about an unknown name begin with; the command line knows them by this (contract §9: exit 5). */
+/** Begin messages about unknown names and empty targets; the command line knows these by them (contract §8: exit 5). */
 const unknownPrefix = 'no such '
 const unknownTagPrefix = 'no host has the tag '
+export const matchesNone = 'matches no host'
 
 function meant(name: string, names: Iterable<string>): string {
   const near = nearest(name, names)
@@ -75,5 +76,5 @@ export function unknownTag(tag: string, tags: Iterable<string>): string {
 }
 
 export function isUnknownName(message: string): boolean {
-  return message.startsWith(unknownPrefix) || message.startsWith(unknownTagPrefix)
+  return [unknownPrefix, unknownTagPrefix, matchesNone].some((prefix) => message.startsWith(prefix))
 }

@@ -5,7 +5,7 @@ import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { KnownHost } from '../../core/scripts/host-variables.ts'
 import { createDirectory, type Directory } from '../../core/selector/directory.ts'
-import { parseSelector } from '../../core/selector/parse.ts'
+import { parseSelector, type Selector } from '../../core/selector/parse.ts'
 import { resolveInSlices } from '../../core/selector/resolve.ts'
 import type { Log } from '../../disk/log.ts'
 import { pick } from '../storage/pick.ts'
@@ -25,7 +25,7 @@ export interface Fleet {
    * Host ids that a selector names, in natural order of names; throws `invalid` at `field`. `awaits`: agents that may be on
    * their way back count as linked, as what runs there waits for them.
    */
-  select(selector: string, field: string, awaits?: boolean): Promise<number[]>
+  select(selector: Selector, field: string, awaits?: boolean): Promise<number[]>
   /** The members of a cluster now, to show them; none where its selector can't be resolved any more. */
   members(cluster: ClusterRecord): Promise<number[]>
   /** The members of a cluster now, to run on, as `select` has them: throws `invalid` where its selector names what no longer exists. */
@@ -100,9 +100,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       return hosts.map(({ id }) => id)
     },
     async select(selector, field, awaits) {
-      const hosts = await runInSlices(
-        resolveInSlices(parseSelector(selector, field), await directory(awaits), { field }),
-      )
+      const hosts = await runInSlices(resolveInSlices(selector, await directory(awaits), { field }))
       return hosts.map(({ id }) => id)
     },
     async knownHosts(hostIds) {

@@ -1,4 +1,4 @@
-import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
+import { IdOnly, NamedQuery, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import {
   Enrollment,
   EnrollmentCreate,
@@ -14,6 +14,7 @@ import {
   HostQuery,
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
+import { HostSelect } from '../../core/protocol/http/targets.ts'
 import { ExecutionAnswer, HostInstall } from '../../core/protocol/http/tasks.ts'
 import { enrollmentCalls, hostCalls, taskCalls } from '../../core/services.ts'
 import type { AppInstance } from '../http/app.ts'
@@ -42,6 +43,13 @@ export function hostRoutes(app: AppInstance, { services: { hosts, tasks } }: Rou
         answer: Host,
         created: true,
         errors: ['conflict'],
+      },
+      select: {
+        id: 'selectHosts',
+        summary: 'List the hosts of a target, by name in natural order; changes nothing',
+        body: HostSelect,
+        query: PageQuery,
+        answer: PageOf(Host),
       },
       get: { id: 'getHost', summary: 'Read a host', answer: Host },
       metrics: {

@@ -6,7 +6,7 @@ import { type Allow, type PathNoun, userOf } from '../http/auth.ts'
 import { type AuditObjectType, type Operation, operation, type Tag } from '../http/operation.ts'
 import type { Starter } from '../services/tasks.ts'
 
-/** The noun of several operations: GETs require `read`, all others `write`. */
+/** The noun of several operations: what only reads requires `read`, all else `write`. */
 interface Noun {
   readonly noun: PathNoun
   readonly tag: Tag
@@ -27,10 +27,10 @@ type Ids<Path> = Path extends `${infer First}/${infer Rest}`
       : []
 
 type Input<D> = D extends { body: infer Body extends TSchema }
-  ? [body: Static<Body>]
-  : D extends { query: infer Query extends TSchema }
-    ? [query: Static<Query>]
-    : []
+  ? [body: Static<Body>, ...QueryInput<D>]
+  : QueryInput<D>
+
+type QueryInput<D> = D extends { query: infer Query extends TSchema } ? [query: Static<Query>] : []
 
 /** The method of a service that implements an operation. */
 type Method<C extends Call, D> = (
@@ -53,7 +53,7 @@ export function serve<
   const object = noun.slice(0, -1) as AuditObjectType
   const methods = service as Readonly<Record<string, (...args: unknown[]) => unknown>>
   for (const [name, declared] of Object.entries<Declared>(operations as Record<string, Declared>)) {
-    const { method, path } = calls[name] as Call
+    const { method, path, onlyReads } = calls[name] as Call
     const ids = [...path.matchAll(/:(\w+)/g)].map(([, id = '']) => id)
     const action = `${object}.${name === 'remove' ? 'delete' : name}`
     app.route({
@@ -61,9 +61,9 @@ export function serve<
       url: path,
       ...operation({
         tag,
-        allow: method === 'GET' ? read : write,
+        allow: onlyReads ? read : write,
         ...(ids.length > 0 && { exists: noun }),
-        ...(method !== 'GET' && { audit: { action, object } }),
+        ...(!onlyReads && { audit: { action, object } }),
         ...(method === 'DELETE' && { usesReserve: true }),
         ...declared,
       }),
@@ -84,8 +84,7 @@ function idsOf({ params }: FastifyRequest, names: readonly string[]): (string | 
 }
 
 function inputOf({ body, query }: FastifyRequest, declared: Declared): unknown[] {
-  if (declared.body) return [body]
-  return declared.query ? [query] : []
+  return [...(declared.body ? [body] : []), ...(declared.query ? [query] : [])]
 }
 
 /** For the API's own document. */

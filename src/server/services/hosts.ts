@@ -8,6 +8,7 @@ import {
   type HostPatch,
   type HostQuery,
 } from '../../core/protocol/http/hosts.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
 import type { HostService } from '../../core/services.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { storePage } from '../storage/paging.ts'
@@ -18,6 +19,7 @@ import type { HostRecord } from '../storage/records/host.ts'
 import { bury, openEnrollments } from '../storage/tombstones.ts'
 import { type Context, type ForCallers, notFound, tellTokenEnded } from './context.ts'
 import { patched, patchedMap } from './merge-patch.ts'
+import { hostsOf } from './targets.ts'
 
 /** The SSH port of a host that names none. */
 const defaultPort = 22
@@ -40,6 +42,12 @@ export function createHosts(context: Context): ForCallers<HostService> {
   return {
     async list(_, query) {
       const sought = { where: await whereOf(context, query), order: query.sort ?? 'asc' } as const
+      return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
+    },
+
+    async select(_, { target }, query = {}) {
+      const { hostIds } = await hostsOf(context, target, 'target')
+      const sought = { where: { ids: hostIds }, order: 'hostname' } as const
       return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
     },
 
@@ -133,7 +141,7 @@ async function whereOf(
 ): Promise<Where<'hosts'>> {
   const { name, search, status, clusterId, tag, selector } = query
   const sets: (readonly number[])[] = []
-  if (selector !== undefined) sets.push(await fleet.select(selector, 'selector'))
+  if (selector !== undefined) sets.push(await fleet.select(parseSelector(selector), 'selector'))
   if (clusterId !== undefined) {
     const cluster = await store.get('clusters', clusterId)
     sets.push(cluster ? await fleet.members(cluster) : [])

@@ -31,7 +31,7 @@ import {
   sealSecrets,
   taskOf,
 } from './schedules/task-of.ts'
-import { resolveTarget } from './tasks/new-task.ts'
+import { resolveTarget } from './targets.ts'
 import { createStart } from './tasks/start-task.ts'
 import type { Starter } from './tasks.ts'
 import { demandRunningRoom, demandStoredRoom } from './text-quota.ts'

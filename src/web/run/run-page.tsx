@@ -50,14 +50,14 @@ export function RunPage() {
 
   function orderOf(filled: HTMLFormElement): Order {
     const field = fieldsOf(filled)
-    const ids = targets.map(({ id }) => id)
-    if (does === 'fetch') return { body: fetchTaskOf(field, ids), file: undefined }
+    const hosts = targets.length > 0 ? { hostIds: targets.map(({ id }) => id) } : undefined
+    if (does === 'fetch') return { body: fetchTaskOf(field, hosts), file: undefined }
     if (does === 'copy') {
       const file = fileIn(filled, 'copy.fileId')
-      return { body: copyTaskOf(field, ids, file), file, isSecret: field('secret') !== '' }
+      return { body: copyTaskOf(field, hosts, file), file, isSecret: field('secret') !== '' }
     }
     const file = fileIn(filled, 'stdin.fileId')
-    const body = taskOf(field, ids, [...declared, ...secrets])
+    const body = taskOf(field, hosts, [...declared, ...secrets])
     return { body: { ...body, ...(file && { stdin: { fileId: '' } }) }, file }
   }
 

@@ -1,6 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import type { Copy } from '../../core/protocol/http/files.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
 import type { GateOption, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { ScriptType } from '../../core/scripts/script-form.ts'
 import { type CopiedFile, copyOf, fetchOf } from './copy-of.ts'
@@ -81,12 +82,13 @@ function gatesOf(field: Field): Pick<TaskCreate, 'verify' | 'rollback'> {
   return { ...(verify && { verify: { ...verify, ...times } }), ...(rollback && { rollback }) }
 }
 
-/** Which hosts, and how it goes over them. */
-function planOf(field: Field, hostIds: number[]) {
+/** The hosts that a selector names, else the `chosen` ones, and how it goes over them. */
+function planOf(field: Field, chosen: Target | undefined) {
   const selector = field('selector').trim()
-  if (hostIds.length === 0 && selector === '')
+  const target = selector === '' ? chosen : { selector }
+  if (target === undefined)
     throw invalid([{ field: 'target', message: 'Choose hosts, or write a selector.' }])
-  return { target: hostIds.length > 0 ? { hostIds } : { selector }, ...optionsOf(field) }
+  return { target, ...optionsOf(field) }
 }
 
 /**
@@ -95,11 +97,11 @@ function planOf(field: Field, hostIds: number[]) {
  */
 export function copyTaskOf(
   field: Field,
-  hostIds: number[],
+  chosen: Target | undefined,
   file: CopiedFile | undefined,
   kept?: Copy | null,
 ): Pick<TaskCreate, 'copy'> & ReturnType<typeof planOf> {
-  const plan = planOf(field, hostIds)
+  const plan = planOf(field, chosen)
   const copy = copyOf(field, file)
   if (file !== undefined) return { copy: { fileId: '', ...copy }, ...plan }
   if (!kept) throw invalid([{ field: 'copy.fileId', message: 'Choose a file.' }])
@@ -108,8 +110,8 @@ export function copyTaskOf(
 }
 
 /** The body that fetches a file. Errors: `invalid` with what is missing or wrong, at its field. */
-export function fetchTaskOf(field: Field, hostIds: number[]): TaskCreate {
-  const plan = planOf(field, hostIds)
+export function fetchTaskOf(field: Field, chosen: Target | undefined): TaskCreate {
+  const plan = planOf(field, chosen)
   return { fetch: fetchOf(field), ...plan }
 }
 
@@ -130,8 +132,8 @@ export function secretsNamed(names: string): Script['params'] {
  * The body of `POST /api/tasks` for the fields of the form; `declared` are the params of all its stored scripts. Errors: `invalid`
  * with what is missing, at its field.
  */
-export function taskOf(field: Field, hostIds: number[], declared: Script['params'] = []): TaskCreate {
-  const plan = planOf(field, hostIds)
+export function taskOf(field: Field, chosen?: Target, declared: Script['params'] = []): TaskCreate {
+  const plan = planOf(field, chosen)
   const typed = paramsOf(field('params'))
   const { params, secretParams } = declaredOf(field, declared)
   const all = { ...typed, ...params }

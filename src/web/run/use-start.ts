@@ -4,7 +4,7 @@ import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { asksFirst } from '../../core/tasks/plan.ts'
 import { call, newKey } from '../api.ts'
 import { go } from '../route.ts'
-import { fleetSize, namedHosts } from './named-hosts.ts'
+import { fleetSize, targetHosts } from './named-hosts.ts'
 import { useUpload, type WithFile } from './upload.tsx'
 
 /** A task that is to start, and the file that has to be on the server first. */
@@ -37,8 +37,8 @@ export function useStart({ fail, clear }: Outcome) {
 
   /** Starts it, or shows its plan first: where that is wanted, and of many hosts. */
   async function propose(order: Order, chosen: readonly Host[], isPlan: boolean): Promise<void> {
-    const { selector } = order.body.target
-    const hosts = selector === undefined ? chosen : await namedHosts(selector)
+    const { target } = order.body
+    const hosts = target.hostIds === undefined ? await targetHosts(target) : chosen
     const total = await fleetSize()
     if (!isPlan && !asksFirst(hosts.length, total)) return start(order)
     const body = { ...order.body, target: { hostIds: hosts.map(({ id }) => id) } }

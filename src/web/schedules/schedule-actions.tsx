@@ -7,10 +7,9 @@ import { call, said } from '../api.ts'
 import { Question } from '../parts/question.tsx'
 import { Fault } from '../parts/shown.tsx'
 import { go } from '../route.ts'
-import { namedHosts } from '../run/named-hosts.ts'
+import { targetHosts } from '../run/named-hosts.ts'
 import { PlanPreview } from '../run/plan-preview.tsx'
 import { allowed, session } from '../session.ts'
-import { selectorOf } from './schedule-words.tsx'
 
 interface ScheduleActionsProps {
   schedule: Schedule
@@ -120,12 +119,10 @@ export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: re
   const [fault, setFault] = useState('')
   useEffect(() => {
     let isLeft = false
-    selectorOf(schedule.target)
-      .then(namedHosts)
-      .then(
-        (found) => !isLeft && setHosts(found),
-        (error: unknown) => !isLeft && setFault(said(error)),
-      )
+    targetHosts(schedule.target).then(
+      (found) => !isLeft && setHosts(found),
+      (error: unknown) => !isLeft && setFault(said(error)),
+    )
     return () => {
       isLeft = true
     }

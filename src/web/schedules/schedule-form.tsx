@@ -10,7 +10,7 @@ import { SelectorField } from '../run/target-field.tsx'
 import { UploadBar, useUpload } from '../run/upload.tsx'
 import { session } from '../session.ts'
 import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
-import { keptSaid, SlotTimes } from './schedule-words.tsx'
+import { keptSaid, SlotTimes, targetSaid } from './schedule-words.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
 
@@ -40,8 +40,6 @@ function fillForm(
 /** A schedule that is changed, and what is known of it. */
 export interface Changed {
   schedule: Schedule
-  /** Its targets as a selector. */
-  selector: string
   /** Its next times, as the server has them. */
   next: readonly string[]
   /** Its file, where it has one that is known. */
@@ -100,6 +98,8 @@ function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
 /** A schedule as a form: a new one, or one that is changed. */
 export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFormProps) {
   const schedule = changed?.schedule
+  // A selector is only one way to give a target.
+  const isKept = schedule !== undefined && schedule.target.selector === undefined
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
   const [kind, setKind] = useState<TimingKind>(schedule ? kindOf(schedule) : 'cron')
   const action = useAction(scripts, { schedule })
@@ -169,9 +169,11 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
         <SelectorField
           name="target"
           label="On"
-          hint="Looked up again at each run"
-          selector={changed?.selector ?? ''}
-          required
+          hint={
+            isKept ? `${targetSaid(schedule)}, unless another is given here` : 'Looked up again at each run'
+          }
+          selector={schedule?.target.selector ?? ''}
+          required={!isKept}
         />
         <ActionFields action={action} scheduled={{ schedule, keptFile: keptSaid(changed?.file) }} />
         <SlotRules />

@@ -39,7 +39,7 @@ function stdinOf(field: Field, { file, schedule }: Chosen): Pick<ScheduleCreate,
 
 function scriptOf(field: Field, chosen: Chosen) {
   const { declared, schedule } = chosen
-  const { verify, rollback, script, ...task } = taskOf(field, [], declared)
+  const { verify, rollback, script, ...task } = taskOf(field, schedule?.target, declared)
   return {
     ...task,
     ...(script && { script: keeping(script, schedule?.script) }),
@@ -54,11 +54,14 @@ function scriptOf(field: Field, chosen: Chosen) {
  * server. Errors: `invalid` with what is missing, wrong or no duration, at its field.
  */
 export function scheduleOf(field: Field, chosen: Chosen): ScheduleCreate {
+  const { schedule } = chosen
   const missedWithinSeconds = secondsOf(field, 'missedWithinSeconds')
   return {
     name: field('name').trim(),
     ...timingOf(field, chosen.kind),
-    ...(chosen.isCopy ? copyTaskOf(field, [], chosen.file, chosen.schedule?.copy) : scriptOf(field, chosen)),
+    ...(chosen.isCopy
+      ? copyTaskOf(field, schedule?.target, chosen.file, schedule?.copy)
+      : scriptOf(field, chosen)),
     overlap: field('overlap') as NonNullable<ScheduleCreate['overlap']>,
     missed: field('missed') as NonNullable<ScheduleCreate['missed']>,
     ...(missedWithinSeconds !== undefined && { missedWithinSeconds }),

@@ -15,7 +15,7 @@ import { useScripts, useTexts } from '../run/scripts.tsx'
 import { History, useRuns } from './runs.tsx'
 import { PlanNow, ScheduleActions } from './schedule-actions.tsx'
 import { type Changed, ScheduleForm } from './schedule-form.tsx'
-import { keptFile, keptSaid, ranSaid, SlotTimes, selectorOf, targetSaid, When } from './schedule-words.tsx'
+import { keptFile, keptSaid, ranSaid, SlotTimes, targetSaid, When } from './schedule-words.tsx'
 
 /** Entries of a history that servers keep. */
 const mostSlots = 100
@@ -129,10 +129,7 @@ export function SchedulePage({ id }: { id: string }) {
   const { schedule, file, next, slots, tasks } = view
   const rest = restOf(schedule)
 
-  function edit(): void {
-    selectorOf(schedule.target).then((selector) => setChanged({ schedule, selector, next, file }), refuse)
-  }
-
+  const edit = () => setChanged({ schedule, next, file })
   if (changed)
     return (
       <section class="page">

@@ -1,11 +1,9 @@
 import { counted, showBytes } from '../../cli/text/amounts.ts'
 import { showTime } from '../../cli/text/time.ts'
 import { actionOf, type Timed, targetOf, timeIn, timingOf } from '../../cli/views/schedules.ts'
-import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleSummary } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
-import type { Target } from '../../core/protocol/http/tasks.ts'
 import { zoneOf } from '../../core/schedules/zone.ts'
 import { call } from '../api.ts'
 import { LongName, Time } from '../parts/shown.tsx'
@@ -89,11 +87,4 @@ export function ranSaid(schedule: ScheduleSummary, scripts: readonly ScriptSumma
 export function targetSaid(schedule: Pick<ScheduleSummary, 'target'>): string {
   const { hostIds } = schedule.target
   return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')
-}
-
-/** Its targets as a selector. */
-export async function selectorOf({ selector, clusterId, hostIds = [] }: Target): Promise<string> {
-  if (selector !== undefined) return selector
-  if (clusterId === undefined) return hostIds.map((id) => `@id:${id}`).join(',')
-  return `@${(await call<Cluster>('GET', `api/clusters/${clusterId}`)).name}`
 }

@@ -128,7 +128,7 @@ for (const [text, why] of [
   ['zz*,yy*,@none', 'nothing is like zz*; nothing is like yy*; cluster none has no hosts'],
   ['web1!web1', 'without web1 none is left of 1 host'],
   ['@front,db1!@front!db*!web1', 'without db* none is left of 1 host'],
-  ['web*&@status:WARNING', 'of 3 hosts before it none is in @status:WARNING'],
+  ['web*&@status:WARNING', 'none of 3 hosts is in @status:WARNING'],
   ['@status:warning&web1', 'no host is in @status:warning'],
   ['web1^web1', null],
 ] as const)
@@ -148,5 +148,5 @@ test('A14 a cluster that an older server calls reachable is not taken for what c
 
 test('A14 where nothing is reachable, that is why a selector names no host', (t) => {
   const away = createDirectory([host(1, 'web1', { reachable: false })], [])
-  t.is(atOnce(whyEmpty(parseSelector('web*&@reachable'), away)), 'of 1 host before it none is in @reachable')
+  t.is(atOnce(whyEmpty(parseSelector('web*&@reachable'), away)), 'none of 1 host is in @reachable')
 })

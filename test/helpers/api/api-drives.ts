@@ -182,6 +182,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   deleteEnrollmentToken: async (w) => ({ path: { id: await made(w, '/api/enrollment-tokens', {}) } }),
 
   listHosts: () => ({ query: 'size=500' }),
+  selectHosts: () => ({ body: { target: { hosts: ['web1'], exclude: [] } } }),
   createHost: (w) => ({ body: { hostname: w.fresh('host'), ip: '10.0.0.1', tags: { env: 'test' } } }),
   getHost: (w) => ({ path: { id: w.host.hostId } }),
   updateHost: async (w) => ({ path: { id: await host(w) }, body: { sshPort: 2222 } }),

@@ -1,3 +1,4 @@
+import { parseSelector } from '../../../src/core/selector/parse.ts'
 import { createLog } from '../../../src/disk/log.ts'
 import { createFleet } from '../../../src/server/hosts/fleet.ts'
 import type { Views } from '../../../src/server/storage/ports/presence.ts'
@@ -28,7 +29,7 @@ test('what another server has acknowledged counts at once where hosts are chosen
       tx.put('hosts', host(id, `web${id}`))
       tx.put('clusters', cluster(id, `c${id}`, { selector: `web[1-${id}]` }))
     })
-    t.is((await fleet.select(`@c${id}`, 'selector')).length, id)
+    t.is((await fleet.select(parseSelector(`@c${id}`), 'selector')).length, id)
     const [shown] = await fleet.showHosts([host(id, `web${id}`)])
     t.deepEqual(shown?.clusterIds, [id])
     t.is((await fleet.targets(cluster(99, 'all', { selector: '*' }), 'clusterId')).length, id)
@@ -40,8 +41,8 @@ test('while PostgreSQL is away hosts are chosen from what is known', async (t) =
   const { store } = await openStore(t, await server.database())
   const fleet = fleetOf(store)
   await store.transact((tx) => tx.put('hosts', host(1, 'web1')))
-  t.deepEqual(await fleet.select('web1', 'selector'), [1])
+  t.deepEqual(await fleet.select(parseSelector('web1'), 'selector'), [1])
   server.stop('immediate')
-  t.deepEqual(await fleet.select('web1', 'selector'), [1])
+  t.deepEqual(await fleet.select(parseSelector('web1'), 'selector'), [1])
   await t.throwsAsync(store.refresh(), { code: 'unavailable' })
 })

@@ -54,6 +54,7 @@ const table: Record<string, Right> = {
   'DELETE /api/tokens/:id': 'session',
   'GET /api/hosts': 'read',
   'POST /api/hosts': 'change',
+  'POST /api/hosts/select': 'read',
   'GET /api/hosts/:id': 'read',
   'GET /api/hosts/:id/metrics': 'read',
   'PATCH /api/hosts/:id': 'change',

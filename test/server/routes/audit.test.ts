@@ -313,7 +313,12 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'schedule.create',
     {
       object: { type: 'schedule', id: 1, name: 'nightly' },
-      detail: { cron: '0 3 29 2 *', selector: 'db1', firstLine: 'echo first line' },
+      detail: {
+        cron: '0 3 29 2 *',
+        hosts: ['db1'],
+        exclude: ['web*'],
+        firstLine: 'echo first line',
+      },
     },
     'POST',
     '/api/schedules',
@@ -321,7 +326,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
       name: 'nightly',
       cron: '0 3 29 2 *',
       script: { content: '#!/bin/sh\necho first line\necho hidden content' },
-      target: { selector: 'db1' },
+      target: { hosts: ['db1'], exclude: ['web*'] },
       secretParams: { KEY: 'hidden secret' },
     },
   )

@@ -69,6 +69,15 @@ test('faults of an execution all come at once, and nothing starts', async (t) =>
     [{ target: { hostIds: [hostId], selector: 'web1' }, script: { content: 'x' } }, ['target']],
     [{ target: { selector: 'web2' }, script: { content: 'x' } }, ['target.selector']],
     [{ target: { clusterId: 9 }, script: { content: 'x' } }, ['target.clusterId']],
+    [{ target: { hosts: ['web1'], selector: 'web1' }, script: { content: 'x' } }, ['target']],
+    [{ target: { exclude: ['web1'] }, script: { content: 'x' } }, ['target']],
+    [{ target: { all: false }, script: { content: 'x' } }, ['target']],
+    [{ target: { hosts: [], tags: ['role=web'] }, script: { content: 'x' } }, ['target.hosts']],
+    [
+      { target: { hosts: ['web1', 'web2'], clusters: ['c'] }, script: { content: 'x' } },
+      ['target.hosts[1]', 'target.clusters[0]'],
+    ],
+    [{ target: { all: true, exclude: ['web1'] }, script: { content: 'x' } }, ['target']],
     [{ target: { hostIds: [hostId] } }, ['scriptId']],
     [{ target: { hostIds: [hostId] }, scriptId: 5 }, ['scriptId']],
     [

@@ -2,7 +2,8 @@ import { missedRules, overlaps, skipReasons, slotOutcomes } from '../../schedule
 import { Closed, Id, Line, Nullable, named, OpaqueId, paging, Time } from './common.ts'
 import { Copy } from './files.ts'
 import { type Static, type TSchema, Type } from './schema.ts'
-import { AdHocScript, Params, runOptions, Target, TaskStatus } from './tasks.ts'
+import { Target } from './targets.ts'
+import { AdHocScript, Params, runOptions, TaskStatus } from './tasks.ts'
 
 export const Overlap = Type.Enum([...overlaps])
 export const Missed = Type.Enum([...missedRules])

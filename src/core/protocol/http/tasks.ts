@@ -3,12 +3,13 @@ import { defaultInterval, gateStatuses, longestInterval, mostRetries, phases } f
 import type * as core from '../../tasks/task.ts'
 import { resultStatuses, strategies, taskStatuses, taskTypes } from '../../tasks/task.ts'
 import { largestPage } from '../bounds.ts'
-import { HostIds, Selector } from './clusters.ts'
+import { HostIds } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { Copy, Fetch, LimitRate, Stdin, TaskCopy, TaskFetch, TaskStdin } from './files.ts'
 import { Containment } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
+import { Target } from './targets.ts'
 
 export const Strategy = Type.Enum([...strategies])
 export const TaskStatus = Type.Enum([...taskStatuses])
@@ -120,13 +121,6 @@ export const ClusterExecute = Closed(
 )
 export type ClusterExecute = Static<typeof ClusterExecute>
 
-export const Target = Closed({
-  hostIds: Type.Optional(HostIds),
-  clusterId: Type.Optional(Id),
-  selector: Type.Optional(Selector),
-})
-export type Target = Static<typeof Target>
-
 /** How the server installs the agent over SSH; `url` and `fingerprint` are of the server, as of an enrollment token (contract §10). */
 const install = {
   sudo: Type.Optional(Type.Boolean()),
@@ -165,7 +159,7 @@ export const TaskCreate = Closed(
     examples: [
       {
         script: { type: 'BASH', content: 'uptime' },
-        target: { selector: 'web[1-20]' },
+        target: { hosts: ['web[1-20]'], tags: ['role=web'], exclude: ['web7'] },
         limits: { memoryMB: 512 },
       },
     ],
@@ -268,10 +262,7 @@ export const TaskSummary = Type.Object({
   scriptId: Nullable(Id),
   scriptVersion: Nullable(Type.Integer()),
   scriptName: Nullable(Type.String()),
-  /**
-   * Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. Of a task
-   * that runs no script what it does.
-   */
+  /** First line of an unnamed script that is not a comment, cut; of a task without a script what it does. Null from older servers. */
   firstLine: Nullable(Type.String()),
   type: TaskType,
   timeout: Type.Integer(),
@@ -285,10 +276,7 @@ export const TaskSummary = Type.Object({
   fetch: Nullable(TaskFetch),
   stdin: Nullable(TaskStdin),
   limitRate: Nullable(Type.Integer()),
-  /**
-   * Of a running task with files: how many bytes have passed this server, of how many; `total` is null where nobody knows, and
-   * falls where a host needs nothing. Older servers don't say it.
-   */
+  /** Bytes of files that have passed this server, of a running task; `total` is null if unknown, and falls where a host needs nothing. */
   transfer: Type.Optional(Nullable(Transfer)),
   clusterId: Nullable(Id),
   /** The task whose unsuccessful hosts this one took up again. */

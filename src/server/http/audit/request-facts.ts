@@ -237,15 +237,15 @@ function webhookFacts(fields: Fields): AuditDetail {
 }
 
 function targetOf(body: Fields): AuditDetail {
-  const { hostIds = body['hostIds'], selector, clusterId } = asFields(body['target'])
-  const found: AuditDetail = {}
-  if (typeof selector === 'string') found['selector'] = selector
-  if (typeof clusterId === 'number') found['clusterId'] = clusterId
-  // Of a body that was refused anything may stand there, even what no text can be made of.
-  if (Array.isArray(hostIds))
-    found['hostIds'] = hostIds
-      .slice(0, hostsShown)
-      .filter((id) => typeof id === 'number')
-      .map(String)
+  const target = asFields(body['target'])
+  const { hostIds = body['hostIds'], hosts, clusters, tags, exclude } = target
+  const found = valuesOf(target, ['selector', 'clusterId', 'all'])
+  // A body that was refused may have anything there, even what no text can be made of.
+  for (const [name, values] of Object.entries({ hosts, clusters, tags, exclude, hostIds }))
+    if (Array.isArray(values))
+      found[name] = values
+        .slice(0, hostsShown)
+        .filter((value) => typeof value === (name === 'hostIds' ? 'number' : 'string'))
+        .map(String)
   return found
 }

@@ -11,6 +11,7 @@ import * as logs from '../../../core/protocol/http/logs.ts'
 import * as schedules from '../../../core/protocol/http/schedules.ts'
 import * as scripts from '../../../core/protocol/http/scripts.ts'
 import * as server from '../../../core/protocol/http/server.ts'
+import * as targets from '../../../core/protocol/http/targets.ts'
 import * as tasks from '../../../core/protocol/http/tasks.ts'
 import * as terminals from '../../../core/protocol/http/terminals.ts'
 import * as users from '../../../core/protocol/http/users.ts'
@@ -31,6 +32,7 @@ const modules: readonly object[] = [
   schedules,
   scripts,
   server,
+  targets,
   tasks,
   terminals,
   users,

@@ -4,7 +4,8 @@ import { copyTimeout } from '../../../core/tasks/plan.ts'
 import { writtenPathFault } from '../../../core/tasks/remote-path.ts'
 import { wholeFile } from '../../files/files.ts'
 import type { Context } from '../context.ts'
-import { batchFaults, hostsOf } from './new-task.ts'
+import { hostsOf } from '../targets.ts'
+import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** Bytes of a text that differences are shown of (contract §13). */

@@ -1,10 +1,12 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
-import type { ExecutionOptions, Install, Target } from '../../../core/protocol/http/tasks.ts'
+import type { Target } from '../../../core/protocol/http/targets.ts'
+import type { ExecutionOptions, Install } from '../../../core/protocol/http/tasks.ts'
 import { demand, demandLasting, type UserCaller } from '../../storage/ports/caller.ts'
 import type { InstallOrder } from '../../storage/records/task.ts'
 import type { Context } from '../context.ts'
 import { checkedAddress } from '../enrollments.ts'
-import { batchFaults, hostsOf } from './new-task.ts'
+import { hostsOf } from '../targets.ts'
+import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** Seconds for one host: an executable of 120 MB over a slow line, and the link. */

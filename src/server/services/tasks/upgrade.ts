@@ -5,7 +5,8 @@ import { compareVersions } from '../../../core/release.ts'
 import { upgradeTimeout } from '../../../core/tasks/plan.ts'
 import type { SignedBuild } from '../../agents/releases/releases.ts'
 import type { Context } from '../context.ts'
-import { batchFaults, hostsOf } from './new-task.ts'
+import { hostsOf } from '../targets.ts'
+import { batchFaults } from './new-task.ts'
 import type { NewTask } from './start-task.ts'
 
 /** What is for scripts: somebody who gives it expects it to do something. */

@@ -1,0 +1,33 @@
+import { HostIds, Selector } from './clusters.ts'
+import { Closed, Id } from './common.ts'
+import { type Static, Type } from './schema.ts'
+
+/** The longest argument of a command line on Linux. */
+const longestArgument = 131_072
+const Hosts = Type.String({ minLength: 1, maxLength: longestArgument, format: 'not-blank' })
+/** Twice the largest fleet. */
+const mostHosts = 20_000
+const Cluster = Type.String({ minLength: 1, maxLength: 128 })
+const Tag = Type.String({ minLength: 1, maxLength: 512 })
+const mostNames = 1000
+
+/**
+ * The hosts of a task (contract §4): `hosts` and `clusters` together, or `all`, with each of `tags`, without `exclude`. In place of
+ * these exactly one of `selector`, `hostIds` and `clusterId`.
+ */
+export const Target = Closed({
+  hosts: Type.Optional(Type.Array(Hosts, { minItems: 1, maxItems: mostHosts, description: 'Selectors' })),
+  clusters: Type.Optional(Type.Array(Cluster, { minItems: 1, maxItems: mostNames, description: 'Names' })),
+  tags: Type.Optional(
+    Type.Array(Tag, { minItems: 1, maxItems: mostNames, description: 'KEY=VALUE or key:value' }),
+  ),
+  exclude: Type.Optional(Type.Array(Hosts, { maxItems: mostHosts, description: 'Selectors' })),
+  all: Type.Optional(Type.Boolean({ description: 'Every host; not beside hosts and clusters' })),
+  selector: Type.Optional(Selector),
+  hostIds: Type.Optional(HostIds),
+  clusterId: Type.Optional(Id),
+})
+export type Target = Static<typeof Target>
+
+export const HostSelect = Closed({ target: Target }, { examples: [{ target: { tags: ['role=web'] } }] })
+export type HostSelect = Static<typeof HostSelect>

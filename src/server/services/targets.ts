@@ -1,0 +1,84 @@
+import { invalid } from '../../core/errors.ts'
+import type { Target } from '../../core/protocol/http/targets.ts'
+import { parseSelector, type Selector } from '../../core/selector/parse.ts'
+import { parseTarget } from '../../core/selector/target.ts'
+import { whyEmpty } from '../../core/selector/why-empty.ts'
+import { matchesNone, unknownName } from '../../core/text/nearest.ts'
+import { runInSlices } from '../hosts/slices.ts'
+import { unknownHosts } from './clusters.ts'
+import type { Context } from './context.ts'
+
+interface Resolved {
+  /** In the order of the plan, each once. */
+  hostIds: number[]
+  clusterId: number | null
+}
+
+interface Selected {
+  selector: Selector
+  /** Where it came from in the request. */
+  field: string
+}
+
+/** The selector of a target; undefined where the target gives ids. Throws `invalid` where it gives none or too much. */
+function selectedBy({ hostIds, clusterId, selector, ...named }: Target, field: string): Selected | undefined {
+  const isNamed = Object.values(named).some((part) => part !== undefined)
+  const given = [hostIds, clusterId, selector].filter((one) => one !== undefined).length + Number(isNamed)
+  const { hosts, clusters, tags, all = false } = named
+  if (given !== 1 || (isNamed && !all && !hosts && !clusters && !tags)) {
+    const message =
+      'give hosts, clusters, tags or all, or in their place exactly one of selector, hostIds and clusterId'
+    throw invalid([{ field: field || 'target', message }])
+  }
+  if (isNamed) return { selector: parseTarget(named, field), field }
+  const inside = `${field}.selector`
+  return selector === undefined ? undefined : { selector: parseSelector(selector, inside), field: inside }
+}
+
+/** Hosts of a target, which may be none; faults carry `field`. `awaits`: as `Fleet.select` has it. Throws `invalid`. */
+export async function resolveTarget(
+  context: Context,
+  target: Target,
+  field: string,
+  awaits = false,
+): Promise<Resolved> {
+  const { store, fleet } = context
+  const { hostIds, clusterId = 0 } = target
+  const selected = selectedBy(target, field)
+  if (selected)
+    return { hostIds: await fleet.select(selected.selector, selected.field, awaits), clusterId: null }
+  const dot = field ? `${field}.` : ''
+  if (hostIds !== undefined) {
+    const faults = await unknownHosts(context, hostIds, `${dot}hostIds`)
+    if (faults.length > 0) throw invalid(faults)
+    return { hostIds: [...new Set(hostIds)], clusterId: null }
+  }
+  const cluster = await store.get('clusters', clusterId)
+  if (!cluster)
+    throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(clusterId), []) }])
+  return { hostIds: await fleet.targets(cluster, `${dot}clusterId`, awaits), clusterId }
+}
+
+/** Why a target that is good names no host, where that can be said. */
+async function whyNone({ store, fleet }: Context, target: Target): Promise<string | null> {
+  const selected = selectedBy(target, '')
+  if (selected) return runInSlices(whyEmpty(selected.selector, await fleet.directory()))
+  const cluster = await store.get('clusters', target.clusterId ?? 0)
+  return cluster ? `cluster ${cluster.name} has no hosts` : null
+}
+
+/** Hosts of a target. Throws `invalid` as `resolveTarget`, and where there are none. */
+export async function hostsOf(
+  context: Context,
+  target: Target,
+  targetField: string,
+  awaits = false,
+): Promise<Resolved> {
+  const resolved = await resolveTarget(context, target, targetField, awaits)
+  if (resolved.hostIds.length > 0) return resolved
+  const field = target.hostIds
+    ? [targetField, 'hostIds'].filter(Boolean).join('.')
+    : targetField || 'clusterId'
+  const why = await whyNone(context, target)
+  throw invalid([{ field, message: why === null ? matchesNone : `${matchesNone}: ${why}` }])
+}
