@@ -1,4 +1,5 @@
 import test from 'ava'
+import { targetOf } from '../../src/cli/views/schedules.ts'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Schedule } from '../../src/core/protocol/http/schedules.ts'
 import { copyFields, copyOf, fetchOf } from '../../src/web/run/copy-of.ts'
@@ -148,6 +149,17 @@ test('what a form has no field for stays with a schedule: name and timeout of a 
   })
   t.deepEqual(changed({ limitRate: '', noStdin: 'true' }), { stdin: null, limitRate: null })
   t.deepEqual(changed({}, { file: { name: 'f', size: 1 } }), { stdin: { fileId: '' } })
+})
+
+test('a target that is not a selector stays with a schedule until a selector is written', (t) => {
+  const target = { clusters: ['My DB'], tags: ['role=db'], exclude: ['db9'] }
+  const kept = { ...schedule, target }
+  const fields = { ...fieldsOf(kept), selector: '' }
+  const chosen = { kind: 'cron', isCopy: false, schedule: kept } as const
+  t.deepEqual(scheduleOf(form(fields), chosen).target, target)
+  t.deepEqual(scheduleOf(form({ ...fields, selector: 'db1' }), chosen).target, { selector: 'db1' })
+  t.is(targetOf(kept), 'cluster My DB, tagged role=db, except db9')
+  t.is(targetOf({ target: { all: true } }), 'all hosts')
 })
 
 test('a schedule that copies keeps its file and the rest of it; another file is another copy', (t) => {
