@@ -101,7 +101,7 @@ test('a migration needs both ends, and none that can not be one', async (t) => {
   await refused(['--from', home, '--to', 'x'], /--to does not go with --from a directory/)
   await refused(['--from', url, '--store', url, '--to', 'x'], /--store does not go with --from a URL/)
   await refused([...there, nowhere], /--store has no database/)
-  await refused(['--from', nowhere, '--to', 'x'], /--from names no database/)
+  await refused(['--from', nowhere, '--to', 'x'], /--from has no database/)
   await refused([...there, 'postgres://rsm:secret@127.0.0.1:1/rsm'], /--store holds a password/)
   await refused([...there, 'mysql://a@b/c'], /--store is not a URL of PostgreSQL/)
 })

@@ -1,20 +1,33 @@
 import type { AuditHead } from '../../../core/audit.ts'
+import type { FindingCode } from '../../../core/checks/finding.ts'
 import type { AgentStatus, HostStatus } from '../../../core/hosts/host.ts'
 import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
-import type { Progress, StoredEntry, TaskRemains } from '../ports/outputs.ts'
+import type { Progress, TaskRemains } from '../ports/outputs.ts'
 import type { Greeting } from '../ports/presence.ts'
 import type { AnyRecord, Noun } from '../records/records.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import type { ExecutionRecord } from '../records/task.ts'
 
-/** A piece of output as it is stored; `json`: its text as JSON, quotes included. `at`: milliseconds since 1970. */
-export interface OutputPiece extends Pick<StoredEntry, 'id' | 'hostId' | 'stream' | 'sequence' | 'phase'> {
-  readonly taskId: string
-  readonly at: number
-  readonly json: Uint8Array
+/** The beginning of the bytes of a task's log, of a recording or of a file. */
+export interface Blob {
+  readonly id: string
+  readonly bytes: number
 }
 
-/** What was last known of a host. Times are ISO 8601. */
+/** A finding of a reader: data that is not what was written. */
+export interface Damage {
+  readonly code: Extract<FindingCode, 'output' | 'results' | 'recording' | 'script-version' | 'file'>
+  /** As in `task 7`. */
+  readonly of: string
+  /** A sentence with the place. */
+  readonly fault: string
+  readonly path: string
+}
+
+/** Called once for each damaged file; the reader continues unless it throws. */
+export type OnDamage = (damage: Damage) => void
+
+/** Last known state of a host. Times are ISO 8601. */
 export interface LastKnown {
   readonly hostId: number
   readonly status: HostStatus
@@ -32,35 +45,29 @@ export interface LastKnown {
 }
 
 /**
- * What a store consists of, in the order in which it moves. Streams of the same store are the same whichever engine has it, but
- * for where the bytes of a recording and of the audit log are divided.
+ * Contents of a store, in the order in which they are read and written. Both engines yield the same items for the same store; only
+ * the cuts between the bytes of a blob and of the audit log differ.
  */
 export interface Items {
   /** The highest ids that were given out, by noun. */
   identity: { readonly storeId: string; readonly lastIds: Readonly<Partial<Record<Noun, number>>> }
-  /** All but executions, by noun and id; each start of a server says how far it came. */
-  records: { readonly noun: Noun; readonly record: AnyRecord }
+  /** All but executions, by noun and id. Each start of a server says how far it came; `isOpen`: it had not ended. */
+  records: { readonly noun: Noun; readonly record: AnyRecord; readonly isOpen?: boolean }
   /** Of running tasks, by task and host; `progress` is null for what goes over SSH. */
   executions: { readonly execution: ExecutionRecord; readonly progress: Progress | null }
-  results: TaskRemains & { readonly taskId: string }
+  /** `damaged`: the bytes as they were found, as Latin-1. */
+  results: (TaskRemains & { readonly taskId: string }) | { readonly taskId: string; readonly damaged: string }
   /** Former versions, by script and version. */
   versions: ScriptRecord
-  /** By task and id. */
-  output: OutputPiece
-  /** The beginning of a recording, or bytes of the one that has begun; by session. */
-  recordings: { readonly id: string; readonly bytes: number } | Uint8Array
-  /** The beginning of a file, or bytes of the one that has begun; by id. `content`: what it shares its room by. */
-  files:
-    | {
-        readonly id: string
-        readonly bytes: number
-        readonly isComplete: boolean
-        readonly content: string | null
-      }
-    | Uint8Array
+  /** Lines of a log, by task. */
+  output: Blob | Uint8Array
+  /** By session; `sums`: the checks of a damaged recording. */
+  recordings: (Blob & { readonly sums?: string }) | Uint8Array
+  /** By id; `content`: what it shares its room by. */
+  files: (Blob & { readonly isComplete: boolean; readonly content: string | null }) | Uint8Array
   /** The lines of the log. */
   audit: Uint8Array
-  /** Where the log ends, and where a server has noted that it did. */
+  /** The end of the log, and the one that a server noted. */
   heads: { readonly head: AuditHead; readonly noted: AuditHead | null }
   /** By host. */
   presence: LastKnown
@@ -85,8 +92,8 @@ export const kinds = [
   'metrics',
 ] as const satisfies readonly Kind[]
 
-/** A store that nobody changes, read from the beginning with each call. */
+/** A store at one moment, read from the beginning with each call. */
 export type Reader = { readonly [K in Kind]: () => AsyncIterable<Items[K]> }
 
-/** A store that is made, once, in the order of `kinds`. */
+/** A new store, written once in the order of `kinds`. */
 export type Writer = { readonly [K in Kind]: (items: AsyncIterable<Items[K]>) => Promise<void> }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { jsonbSafe } from '../jsonb-safe.ts'
+import { newline } from './bytes.ts'
 import { type Items, type Kind, kinds, type Reader, type Writer } from './kinds.ts'
 
-/** What a stream of one kind amounts to. */
+/** Amount and digest of a stream of one kind. */
 export interface Sum {
-  /** By what was counted. */
   readonly counts: Readonly<Record<string, number>>
   readonly bytes: number
-  /** Of all items in their order, hex. */
+  /** Digest of all items in their order, hex. */
   readonly sha256: string
 }
 
@@ -16,7 +16,7 @@ export type Sums = Readonly<Record<Kind, Sum>>
 interface Weighed {
   readonly counted: string
   readonly count: number
-  /** What the digest is of. */
+  /** Input of the digest. */
   readonly parts: readonly (string | Uint8Array)[]
 }
 
@@ -26,52 +26,49 @@ const inOrder = (_: string, value: unknown): unknown =>
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value
 
-const newline = 10
-
 function linesIn(bytes: Uint8Array): number {
   let lines = 0
   for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) lines++
   return lines
 }
 
+const json = (counted: string, value: unknown, count = 1): Weighed => ({
+  counted,
+  count,
+  parts: [JSON.stringify(value, inOrder), '\n'],
+})
+
+/** JSON without the characters that `jsonb` does not keep. */
+const safeJson = (counted: string, value: unknown, count = 1): Weighed => ({
+  counted,
+  count,
+  parts: [jsonbSafe(value, inOrder), '\n'],
+})
+
+const bytes = (counted: string, count: number, part: Uint8Array): Weighed => ({
+  counted,
+  count,
+  parts: [part],
+})
+
 const weigh: { readonly [K in Kind]: (item: Items[K]) => Weighed } = {
-  identity: (item) => ({ counted: 'stores', count: 1, parts: [JSON.stringify(item, inOrder), '\n'] }),
+  identity: (item) => json('stores', item),
   records: ({ noun, record }) => ({ counted: noun, count: 1, parts: [noun, JSON.stringify(record), '\n'] }),
-  executions: (item) => ({ counted: 'executions', count: 1, parts: [jsonbSafe(item, inOrder), '\n'] }),
-  results: (item) => ({
-    counted: 'results',
-    count: item.results.length,
-    parts: [JSON.stringify([item.taskId, item.script, item.gates]), jsonbSafe(item.results, inOrder), '\n'],
-  }),
+  executions: (item) => safeJson('executions', item),
+  results: (item) => safeJson('results', item, 'results' in item ? item.results.length : 0),
   versions: (item) => ({ counted: 'versions', count: 1, parts: [JSON.stringify(item), '\n'] }),
-  output: ({ taskId, id, hostId, stream, sequence, at, phase = 'SCRIPT', json }) => ({
-    counted: 'output',
-    count: 1,
-    parts: [`${taskId} ${id} ${hostId} ${stream} ${sequence} ${at} ${phase} ${json.length}\n`, json],
-  }),
+  output: (item) =>
+    item instanceof Uint8Array ? bytes('output', linesIn(item), item) : json('output', item, 0),
   recordings: (item) =>
-    item instanceof Uint8Array
-      ? { counted: 'recordings', count: 0, parts: [item] }
-      : { counted: 'recordings', count: 1, parts: [`${item.id} ${item.bytes}\n`] },
-  files: (item) =>
-    item instanceof Uint8Array
-      ? { counted: 'files', count: 0, parts: [item] }
-      : {
-          counted: 'files',
-          count: 1,
-          parts: [`${item.id} ${item.bytes} ${item.isComplete} ${item.content}\n`],
-        },
-  audit: (bytes) => ({ counted: 'audit', count: linesIn(bytes), parts: [bytes] }),
-  heads: (item) => ({ counted: 'heads', count: 1, parts: [JSON.stringify(item, inOrder), '\n'] }),
-  presence: (item) => ({ counted: 'presence', count: 1, parts: [JSON.stringify(item, inOrder), '\n'] }),
-  metrics: ({ hostId, day, lines }) => ({
-    counted: 'samples',
-    count: lines.length,
-    parts: [`${hostId} ${day} ${lines.length}\n`, lines.join('\n')],
-  }),
+    item instanceof Uint8Array ? bytes('recordings', 0, item) : json('recordings', item),
+  files: (item) => (item instanceof Uint8Array ? bytes('files', 0, item) : json('files', item)),
+  audit: (lines) => bytes('audit', linesIn(lines), lines),
+  heads: (item) => json('heads', item),
+  presence: (item) => json('presence', item),
+  metrics: (item) => json('samples', item, item.lines.length),
 }
 
-/** Passes the items on; answers what they amount to with the last of them. */
+/** Passes the items on; returns their sum. */
 async function* summed<K extends Kind>(
   kind: K,
   items: AsyncIterable<Items[K]>,
@@ -91,7 +88,7 @@ async function* summed<K extends Kind>(
   return { counts, bytes, sha256: hash.digest('hex') }
 }
 
-/** Writes a stream, and answers what it amounted to. */
+/** Writes a stream; returns its sum. */
 async function copyKind<K extends Kind>(kind: K, from: Reader, to: Pick<Writer, K>): Promise<Sum> {
   const items = summed(kind, from[kind]())
   let sum: Sum | undefined
@@ -105,7 +102,7 @@ async function copyKind<K extends Kind>(kind: K, from: Reader, to: Pick<Writer, 
 
 type Told = (kind: Kind, sum: Sum) => void
 
-/** Moves all of a store, in bounded memory; `told` hears of each kind that is done. */
+/** Copies a store in bounded memory; calls `told` after each kind. */
 export async function copyStore(from: Reader, to: Writer, told: Told): Promise<Sums> {
   const sums = {} as Record<Kind, Sum>
   for (const kind of kinds) {
@@ -121,9 +118,9 @@ async function drain(items: AsyncIterable<unknown>): Promise<void> {
 
 const nowhere = Object.fromEntries(kinds.map((kind) => [kind, drain])) as unknown as Writer
 
-/** What a store amounts to. */
+/** Reads a store to its end; returns its sums. */
 export const sumsOf = (store: Reader, told: Told): Promise<Sums> => copyStore(store, nowhere, told)
 
-/** The kinds of which two stores don't hold the same. */
+/** Kinds in which two stores differ. */
 export const differing = (one: Sums, other: Sums): Kind[] =>
   kinds.filter((kind) => one[kind].sha256 !== other[kind].sha256)

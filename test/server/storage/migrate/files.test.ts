@@ -1,6 +1,7 @@
 import test from 'ava'
 import { openDirectoryFiles } from '../../../../src/server/storage/files/directory-files.ts'
 import { readFiles, writeFiles } from '../../../../src/server/storage/migrate/files.ts'
+import type { Damage } from '../../../../src/server/storage/migrate/kinds.ts'
 import type { FileRecord } from '../../../../src/server/storage/records/file.ts'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 import { sha256Of } from '../../../helpers/clients/files.ts'
@@ -27,12 +28,16 @@ test('a store moves without the bytes that a backup has left out, and not with s
   await files.append('here', 0, of('some text'))
   await files.finish('here', sha256Of(Buffer.from('some text')))
   const moved = await openDirectoryFiles(to)
-  await writeFiles(moved, readFiles(files, [fileOf('gone', 'other text'), fileOf('here', 'some text')]))
+  const damaged = ({ of }: Damage) => {
+    throw new Error(`${of} is damaged`)
+  }
+  const records = [fileOf('gone', 'other text'), fileOf('here', 'some text')]
+  await writeFiles(moved, readFiles(files, records, damaged))
   t.deepEqual(await moved.ids(), ['here'])
   t.is(await moved.size('here'), 9)
   await t.throwsAsync(
     async () => {
-      for await (const _ of readFiles(files, [fileOf('here', 'SOME TEXT')]));
+      for await (const _ of readFiles(files, [fileOf('here', 'SOME TEXT')], damaged));
     },
     { message: /file here is damaged/ },
   )

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst, parseHead } from '../../../../core/audit.ts'
 import { RsmError } from '../../../../core/errors.ts'
+import { fitsCheck, hasCheck } from '../../../../disk/checked-json.ts'
 import { createLog } from '../../../../disk/log.ts'
 import { resultOf } from '../../executions/shown.ts'
-import { readFiles } from '../../migrate/files.ts'
-import type { Items, OutputPiece, Reader } from '../../migrate/kinds.ts'
-import { splitLine } from '../../output-line.ts'
-import type { Progress, Results } from '../../ports/outputs.ts'
+import { linesOf } from '../../migrate/bytes.ts'
+import type { Damage, Items, OnDamage, Reader } from '../../migrate/kinds.ts'
+import { parseEntry } from '../../output-line.ts'
+import type { Progress, TaskRemains } from '../../ports/outputs.ts'
 import type { FileRecord } from '../../records/file.ts'
 import type { HostRecord } from '../../records/host.ts'
 import { nouns } from '../../records/records.ts'
@@ -18,23 +20,27 @@ import { decodeSample, encodeSample } from '../../samples/sample-line.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { auditFileName, lastEntry } from '../audit/log-file.ts'
 import { readAlone } from '../backup/alone.ts'
-import { openDirectoryFiles } from '../directory-files.ts'
-import { dayFileOf, endOfDay, isMissing, linesOf } from '../history/day-file.ts'
-import { TaskLog } from '../outputs/task-log.ts'
+import { readFirst, watchLines, wholeLines } from '../backup/read-file.ts'
+import { dayFileOf, endOfDay, isMissing, linesOf as linesOfFile } from '../history/day-file.ts'
 import { lastKnownOf, readKeptStatus } from '../presence/kept-status.ts'
 import { recordingSuffix } from '../recordings/file-recordings.ts'
-import { verifyRecording } from '../recordings/sums.ts'
+import { sumsSuffix, verifyRecording } from '../recordings/sums.ts'
 import { createFileResults } from '../results.ts'
 import { createScriptVersions } from '../script-versions.ts'
 
-/** Lines of output of one read. */
-const linesAtOnce = 2000
+/** Records of a store at one transaction. */
+export type TablesView = Pick<Tables, 'slice' | 'lastIds' | 'sequence'>
 
-/** What is read of a data directory, whose lock the caller holds. */
-interface Place {
+interface Source {
   readonly path: string
-  readonly tables: Tables
+  readonly tables: TablesView
   readonly storeId: string
+  readonly damaged: OnDamage
+}
+
+interface Place extends Source {
+  /** Whole lines of a task's log at the first look, in bytes: a running server appends to it. */
+  readonly logBytes: Map<string, number>
 }
 
 const unsound = (path: string, message: string, cause?: unknown) =>
@@ -43,13 +49,19 @@ const unsound = (path: string, message: string, cause?: unknown) =>
     cause,
   })
 
-/** The items; what is not as it was written is damage of the data directory. */
-async function* sound<T>(path: string, items: AsyncIterable<T>): AsyncGenerator<T> {
+const nullWhereMissing = (error: unknown): null => {
+  if (isMissing(error)) return null
+  throw error
+}
+
+/** The items that `read` makes of a file; none where it is missing. */
+async function* opened<T>(path: string, read: (file: FileHandle) => AsyncGenerator<T>): AsyncGenerator<T> {
+  const file = await open(path, 'r').catch(nullWhereMissing)
+  if (file === null) return
   try {
-    yield* items
-  } catch (error) {
-    const isDamage = error instanceof SyntaxError || (error instanceof RsmError && error.code === 'gone')
-    throw isDamage ? unsound(path, error.message, error) : error
+    yield* read(file)
+  } finally {
+    await file.close()
   }
 }
 
@@ -58,39 +70,47 @@ async function* identityOf({ storeId, tables }: Place): AsyncGenerator<Items['id
   yield { storeId, lastIds: Object.fromEntries(given) }
 }
 
-/** A start that no other followed ended where the store does: agents may know of all of it. */
-const ended = (run: RunRecord, sequence: number): RunRecord => ({ ...run, last: run.last ?? sequence })
-
-async function* recordsOf({ path, tables }: Place): AsyncGenerator<Items['records']> {
-  const results = createFileResults(join(path, 'tasks'))
+async function* recordsOf(place: Place): AsyncGenerator<Items['records']> {
+  const { tables } = place
   for (const noun of nouns) {
     if (noun === 'executions') continue
     for (const record of tables.slice(noun))
-      if (noun === 'runs') yield { noun, record: ended(record as RunRecord, tables.sequence) }
-      else if (noun === 'tasks') yield { noun, record: await withParams(record as TaskRecord, results) }
+      if (noun === 'tasks') yield { noun, record: await withParams(place, record as TaskRecord) }
+      // The last start ended where the store does: agents may know of all of it.
+      else if (noun === 'runs' && (record as RunRecord).last === null)
+        yield { noun, record: { ...(record as RunRecord), last: tables.sequence }, isOpen: true }
       else yield { noun, record }
   }
 }
 
 /** Params of an ended task stand beside its results, and in PostgreSQL in its record. */
-async function withParams(task: TaskRecord, results: Results): Promise<TaskRecord> {
+async function withParams({ path }: Place, task: TaskRecord): Promise<TaskRecord> {
   const { paramsInResults, ...record } = task
-  return paramsInResults ? { ...record, params: (await results.read(task.id))?.params ?? {} } : task
+  if (!paramsInResults) return task
+  const remains = await readRemains(path, task.id)
+  return remains === 'damaged' ? task : { ...record, params: remains?.params ?? {} }
+}
+
+async function readRemains(path: string, taskId: string): Promise<TaskRemains | 'damaged' | null> {
+  try {
+    return await createFileResults(join(path, 'tasks')).read(taskId)
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'gone') return 'damaged'
+    throw error
+  }
 }
 
 const none = { lastSequence: -1, stdoutBytes: 0, stderrBytes: 0, frames: 0 }
 
-async function* executionsOf({ path, tables }: Place): AsyncGenerator<Items['executions']> {
+async function* executionsOf(place: Place): AsyncGenerator<Items['executions']> {
   const byTask = new Map<string, ExecutionRecord[]>()
-  for (const execution of tables.slice('executions') as ExecutionRecord[]) {
+  for (const execution of place.tables.slice('executions') as ExecutionRecord[]) {
     const others = byTask.get(execution.taskId)
     if (others) others.push(execution)
     else byTask.set(execution.taskId, [execution])
   }
   for (const [taskId, executions] of [...byTask].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const log = await openLog(path, taskId)
-    const stored = (await log?.progress()) ?? new Map<number, Progress>()
-    await log?.close()
+    const stored = await progressOf(place, taskId)
     for (const execution of executions.sort((a, b) => a.hostId - b.hostId)) {
       const progress = stored.get(execution.hostId) ?? none
       yield { execution, progress: execution.overSsh ? null : progress }
@@ -98,107 +118,160 @@ async function* executionsOf({ path, tables }: Place): AsyncGenerator<Items['exe
   }
 }
 
-const taskIdsOf = (tables: Tables) => tables.slice('tasks').map(({ id }) => String(id))
+const taskIdsOf = (tables: TablesView) => tables.slice('tasks').map(({ id }) => String(id))
 
-async function* resultsOf({ path, tables }: Place): AsyncGenerator<Items['results']> {
-  const results = createFileResults(join(path, 'tasks'))
+async function* resultsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['results']> {
   for (const taskId of taskIdsOf(tables)) {
-    const found = await results.read(taskId)
-    if (!found) continue
+    const found = await readRemains(path, taskId)
+    if (found === null) continue
+    if (found === 'damaged') {
+      const file = join(path, 'tasks', taskId, 'task.json')
+      damaged({
+        code: 'results',
+        of: `task ${taskId}`,
+        fault: `the results of the task are damaged: ${file}`,
+        path: file,
+      })
+      yield { taskId, damaged: await readFile(file, 'latin1') }
+      continue
+    }
     const { params: _, ...remains } = found
     yield { taskId, ...remains, results: remains.results.map(resultOf) }
   }
 }
 
-async function* versionsOf({ path, tables }: Place): AsyncGenerator<Items['versions']> {
+async function* versionsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['versions']> {
   const versions = createScriptVersions(join(path, 'scripts'))
   for (const { id } of tables.slice('scripts'))
-    for (const version of await versions.list(Number(id))) {
-      const script = await versions.read(Number(id), version)
-      if (script) yield script
-    }
-}
-
-const openLog = (path: string, taskId: string) =>
-  TaskLog.open(join(path, 'tasks', taskId), false, {
-    written: () => undefined,
-    turn: async () => () => undefined,
-    synced: () => undefined,
-    damaged: () => undefined,
-    fatal(error) {
-      throw error
-    },
-  })
-
-async function* piecesOf(path: string, taskId: string): AsyncGenerator<OutputPiece> {
-  const log = await openLog(path, taskId)
-  if (log === null) return
-  try {
-    for (let after = 0; ; ) {
-      const { lines, next } = await log.readLines({ after, limit: linesAtOnce })
-      if (next === after) return
-      for (const { id, json, damage } of lines) {
-        if (damage !== undefined) throw new RsmError('gone', damage)
-        const { timestamp, ...piece } = splitLine(json)
-        yield { ...piece, taskId, id, at: Date.parse(timestamp) }
+    for (const version of await versions.list(Number(id)))
+      try {
+        const script = await versions.read(Number(id), version)
+        if (script) yield script
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error
+        const file = join(path, 'scripts', String(id), `${version}.json`)
+        damaged({ code: 'script-version', of: `script ${id}`, fault: `${file} is not JSON`, path: file })
       }
-      after = next
-    }
-  } finally {
-    await log.close()
+}
+
+const logOf = (path: string, taskId: string) => join(path, 'tasks', taskId, 'output.log')
+
+/** The log of a task, as far as its lines were whole at the first look. */
+async function bytesOfLog({ logBytes }: Place, taskId: string, file: FileHandle): Promise<number> {
+  const bytes = logBytes.get(taskId) ?? (await wholeLines(file))
+  logBytes.set(taskId, bytes)
+  return bytes
+}
+
+async function progressOf(place: Place, taskId: string): Promise<Map<number, Progress>> {
+  const found = new Map<number, Progress>()
+  const path = logOf(place.path, taskId)
+  const lines = opened(path, async function* (file) {
+    yield* linesOf(readFirst(file, await bytesOfLog(place, taskId, file), path))
+  })
+  for await (const line of lines) {
+    const entry = parseEntry(line)
+    if (entry === null) continue
+    const { hostId, sequence, stream, data } = entry
+    const { lastSequence, frames, ...sums } = found.get(hostId) ?? none
+    const name = stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'
+    found.set(hostId, {
+      ...sums,
+      lastSequence: Math.max(lastSequence, sequence),
+      frames: frames + 1,
+      [name]: sums[name] + Buffer.byteLength(data),
+    })
+  }
+  return found
+}
+
+/** Whether a line of output fits its check; one of 0.1.0 has none. */
+const isOutput = (line: Buffer) => (hasCheck(line) ? fitsCheck(line) : parseEntry(line) !== null)
+
+async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
+  const { damaged } = place
+  for (const id of taskIdsOf(place.tables)) {
+    const path = logOf(place.path, id)
+    const fault = (offset: number): Damage => ({
+      code: 'output',
+      of: `task ${id}`,
+      fault: `the output is damaged: ${path}, byte ${offset}`,
+      path,
+    })
+    yield* opened(path, async function* (file) {
+      const bytes = await bytesOfLog(place, id, file)
+      if (bytes === 0) return
+      yield { id, bytes }
+      yield* watchLines(readFirst(file, bytes, path), isOutput, (offset) => damaged(fault(offset)))
+    })
   }
 }
 
-async function* outputOf({ path, tables }: Place): AsyncGenerator<OutputPiece> {
-  for (const taskId of taskIdsOf(tables)) yield* piecesOf(path, taskId)
-}
-
-const nullWhereMissing = (error: unknown): null => {
-  if (isMissing(error)) return null
-  throw error
-}
-
-async function* recordingsOf({ path, tables }: Place): AsyncGenerator<Items['recordings']> {
-  for (const { id } of tables.slice('terminals')) {
-    const file = join(path, 'terminals', `${id}${recordingSuffix}`)
-    const found = await stat(file).catch(nullWhereMissing)
-    if (found === null) continue
-    await verifyRecording(file, found.size, found.size)
-    yield { id: String(id), bytes: found.size }
-    yield* createReadStream(file)
+async function* recordingsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['recordings']> {
+  for (const terminal of tables.slice('terminals')) {
+    const id = String(terminal.id)
+    const cast = join(path, 'terminals', `${id}${recordingSuffix}`)
+    yield* opened(cast, async function* (file) {
+      const { size: bytes } = await file.stat()
+      const fault = await verifyRecording(cast, bytes, bytes).then(
+        () => null,
+        (error: unknown) => {
+          if (error instanceof RsmError && error.code === 'gone') return error.message
+          throw error
+        },
+      )
+      if (fault === null) yield { id, bytes }
+      else {
+        damaged({ code: 'recording', of: `terminal session ${id}`, fault, path: cast })
+        yield { id, bytes, sums: await readFile(cast + sumsSuffix, 'latin1') }
+      }
+      yield* readFirst(file, bytes, cast)
+    })
   }
 }
 
-async function* filesOf({ path, tables }: Place): AsyncGenerator<Items['files']> {
-  const records = tables.slice('files') as FileRecord[]
-  if (records.length > 0) yield* readFiles(await openDirectoryFiles(join(path, 'files')), records)
+/** Sealed bytes have no digest that could be checked without the keys. */
+async function* filesOf({ path, tables, damaged }: Place): AsyncGenerator<Items['files']> {
+  for (const record of tables.slice('files')) {
+    const { id, sha256, isComplete, sealedKey } = record as FileRecord
+    const name = join(path, 'files', id)
+    const content = isComplete && sealedKey === null ? sha256 : null
+    yield* opened(name, async function* (file) {
+      const { size: bytes } = await file.stat()
+      yield { id, bytes, isComplete, content }
+      const hash = createHash('sha256')
+      for await (const piece of readFirst(file, bytes, name)) {
+        hash.update(piece)
+        yield piece
+      }
+      if (content !== null && hash.digest('hex') !== content)
+        damaged({ code: 'file', of: `file ${id}`, fault: `the file is damaged: ${name}`, path: name })
+    })
+  }
 }
 
-/** The log as a start would find it. */
-async function auditOf(path: string): Promise<{ file: string; size: number; head: AuditHead }> {
+/** The audit log up to its last entry, and its size as it is. */
+async function auditEnd(
+  path: string,
+): Promise<{ file: string; size: number; found: number; head: AuditHead }> {
   const file = join(path, 'audit', auditFileName)
   const handle = await open(file, 'r').catch(nullWhereMissing)
-  if (handle === null) return { file, size: 0, head: beforeFirst }
+  if (handle === null) return { file, size: 0, found: 0, head: beforeFirst }
   try {
-    const { size } = await handle.stat()
-    const last = await lastEntry(handle, size)
-    if (last.size < size)
-      throw new RsmError('conflict', `the last line of ${file} is cut off or no entry`, {
-        hint: 'start the server once, which keeps it aside and notes that, and stop it; then migrate',
-      })
-    return { file, ...last }
+    const { size: found } = await handle.stat()
+    return { file, found, ...(await lastEntry(handle, found)) }
   } finally {
     await handle.close()
   }
 }
 
 async function* auditLinesOf(path: string): AsyncGenerator<Items['audit']> {
-  const { file, size } = await auditOf(path)
+  const { file, size } = await auditEnd(path)
   if (size > 0) yield* createReadStream(file, { end: size - 1 })
 }
 
 async function* headsOf(path: string): AsyncGenerator<Items['heads']> {
-  const { head } = await auditOf(path)
+  const { head } = await auditEnd(path)
   const file = join(path, 'audit.head')
   const text = await readFile(file, 'utf8').catch(nullWhereMissing)
   const noted = text === null ? null : parseHead(text)
@@ -208,8 +281,9 @@ async function* headsOf(path: string): AsyncGenerator<Items['heads']> {
 
 async function* presenceOf({ path, tables }: Place): AsyncGenerator<Items['presence']> {
   const kept = await readKeptStatus(join(path, 'presence.json'), createLog('WARN'))
+  const hosts = new Map((tables.slice('hosts') as HostRecord[]).map((host) => [host.id, host]))
   for (const row of kept.toSorted((a, b) => a.hostId - b.hostId)) {
-    const host = tables.get('hosts', row.hostId) as HostRecord | undefined
+    const host = hosts.get(row.hostId)
     if (host) yield { ...lastKnownOf(row), revoked: host.agent?.tokenHash === null }
   }
 }
@@ -220,7 +294,7 @@ async function* samplesOf({ path, tables }: Place): AsyncGenerator<Items['metric
     const files = (await readdir(directory).catch(nullWhereMissing)) ?? []
     for (const file of files.filter((name) => endOfDay(name) !== null).sort()) {
       const lines: string[] = []
-      for await (const line of linesOf(join(directory, file))) {
+      for await (const line of linesOfFile(join(directory, file))) {
         const sample = decodeSample(line)
         if (sample && dayFileOf(sample.at) === file) lines.push(encodeSample(sample.at, sample.metrics))
       }
@@ -230,26 +304,42 @@ async function* samplesOf({ path, tables }: Place): AsyncGenerator<Items['metric
   }
 }
 
-/** Reads a data directory, whose lock the caller holds; `tables`: all its records. Errors: `unavailable` where something is damaged. */
-export async function readDirectory(
-  path: string,
-): Promise<{ reader: Reader; storeId: string; tables: Tables }> {
-  const { manifest, tables } = await readAlone(path)
-  const { storeId } = manifest
-  const place = { path, tables, storeId }
-  const reader: Reader = {
+/** Reads the data directory of a server, which may run. Changes nothing. */
+export function createDirectoryReader(source: Source): Reader {
+  const { path } = source
+  const place = { ...source, logBytes: new Map() }
+  return {
     identity: () => identityOf(place),
-    records: () => sound(path, recordsOf(place)),
+    records: () => recordsOf(place),
     executions: () => executionsOf(place),
-    results: () => sound(path, resultsOf(place)),
-    versions: () => sound(path, versionsOf(place)),
-    output: () => sound(path, outputOf(place)),
-    recordings: () => sound(path, recordingsOf(place)),
-    files: () => sound(path, filesOf(place)),
+    results: () => resultsOf(place),
+    versions: () => versionsOf(place),
+    output: () => outputOf(place),
+    recordings: () => recordingsOf(place),
+    files: () => filesOf(place),
     audit: () => auditLinesOf(path),
     heads: () => headsOf(path),
     presence: () => presenceOf(place),
     metrics: () => samplesOf(place),
   }
-  return { reader, storeId, tables }
+}
+
+/**
+ * Reads a data directory, whose lock the caller holds; `tables`: all its records. Errors: `unavailable` at the first damage,
+ * `conflict` where the audit log ends in the middle of an entry.
+ */
+export async function readDirectory(
+  path: string,
+): Promise<{ reader: Reader; storeId: string; tables: Tables }> {
+  const { manifest, tables } = await readAlone(path)
+  const { file, size, found } = await auditEnd(path)
+  if (size < found)
+    throw new RsmError('conflict', `the last line of ${file} is cut off or no entry`, {
+      hint: 'start the server once, which keeps it aside and notes that, and stop it; then migrate',
+    })
+  const { storeId } = manifest
+  const damaged = ({ fault }: Damage) => {
+    throw unsound(path, fault)
+  }
+  return { reader: createDirectoryReader({ path, tables, storeId, damaged }), storeId, tables }
 }

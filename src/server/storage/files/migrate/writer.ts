@@ -1,13 +1,11 @@
-import { mkdir, open, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { showHead } from '../../../../core/audit.ts'
 import { checkedJson } from '../../../../disk/checked-json.ts'
-import { isoTime } from '../../../../disk/clock.ts'
 import { createLog } from '../../../../disk/log.ts'
+import { blobsOf } from '../../migrate/bytes.ts'
 import { writeFiles } from '../../migrate/files.ts'
-import type { OutputPiece, Writer } from '../../migrate/kinds.ts'
-import { lineOfLength } from '../../output-line.ts'
-import type { RecordingWriter } from '../../ports/recordings.ts'
+import type { Items, Writer } from '../../migrate/kinds.ts'
 import type { RunRecord } from '../../records/run.ts'
 import { freeze, Tables } from '../../tables/tables.ts'
 import { auditFileName } from '../audit/log-file.ts'
@@ -15,50 +13,23 @@ import { openDirectoryFiles } from '../directory-files.ts'
 import { appendLines } from '../history/day-file.ts'
 import { logFiles } from '../outputs/task-log.ts'
 import { type KeptStatus, keepStatus } from '../presence/kept-status.ts'
-import { openFileRecordings } from '../recordings/file-recordings.ts'
+import { openFileRecordings, recordingSuffix } from '../recordings/file-recordings.ts'
+import { sumsSuffix } from '../recordings/sums.ts'
 import { createScriptVersions } from '../script-versions.ts'
 import { makeStore } from '../store/recovery.ts'
 import { markName } from '../used.ts'
 
-/** Bytes of a log that are written at once. */
-const blockBytes = 1024 * 1024
 const mode = 0o600
 
 function rethrow(error: unknown): never {
   throw error
 }
 
-class LogWriter {
-  readonly #directory: string
-  #taskId = ''
-  #start = 0
-  #end = 0
-  #lines: Buffer[] = []
-
-  constructor(directory: string) {
-    this.#directory = directory
-  }
-
-  async add(piece: OutputPiece): Promise<void> {
-    if (piece.taskId !== this.#taskId) {
-      await this.flush()
-      this.#taskId = piece.taskId
-      this.#start = 0
-      this.#end = 0
-    }
-    this.#lines.push(lineOfLength({ ...piece, timestamp: isoTime(piece.at) }, piece.id - this.#end))
-    this.#end = piece.id
-    if (this.#end - this.#start >= blockBytes) await this.flush()
-  }
-
-  async flush(): Promise<void> {
-    if (this.#lines.length === 0) return
-    const directory = join(this.#directory, this.#taskId)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    await writeFile(join(directory, logFiles[0]), Buffer.concat(this.#lines), { flag: 'a', mode })
-    this.#lines = []
-    this.#start = this.#end
-  }
+/** The file of results, as Latin-1; damaged ones stay as they were found. */
+function textOf(item: Items['results']): string {
+  if ('damaged' in item) return item.damaged
+  const { taskId: _, ...remains } = item
+  return Buffer.from(checkedJson(JSON.stringify(remains))).toString('latin1')
 }
 
 /** Fills an empty data directory; the caller sees to it that all of it is on disk at the end. */
@@ -88,11 +59,10 @@ export function createDirectoryWriter(path: string): Writer {
       await writeFile(join(path, markName), `${storeId}\n`, { mode })
     },
     async results(items) {
-      for await (const { taskId, ...remains } of items) {
-        const directory = join(path, 'tasks', taskId)
+      for await (const item of items) {
+        const directory = join(path, 'tasks', item.taskId)
         await mkdir(directory, { recursive: true, mode: 0o700 })
-        const json = JSON.stringify(remains)
-        await writeFile(join(directory, 'task.json'), checkedJson(json), { mode })
+        await writeFile(join(directory, 'task.json'), textOf(item), { encoding: 'latin1', mode })
       }
     },
     async versions(items) {
@@ -100,20 +70,22 @@ export function createDirectoryWriter(path: string): Writer {
       for await (const script of items) await versions.keep(script)
     },
     async output(items) {
-      const log = new LogWriter(join(path, 'tasks'))
-      for await (const piece of items) await log.add(piece)
-      await log.flush()
+      for await (const { blob, bytes } of blobsOf(items)) {
+        const directory = join(path, 'tasks', blob.id)
+        await mkdir(directory, { recursive: true, mode: 0o700 })
+        await writeFile(join(directory, logFiles[0]), bytes, { flag: 'wx', mode })
+      }
     },
     async recordings(items) {
-      const recordings = await openFileRecordings(join(path, 'terminals'))
-      let writer: RecordingWriter | null = null
-      for await (const item of items)
-        if (item instanceof Uint8Array) await writer?.append([item])
-        else {
-          await writer?.end()
-          writer = await recordings.create(item.id, new Uint8Array(), rethrow)
-        }
-      await writer?.end()
+      const directory = join(path, 'terminals')
+      const recordings = await openFileRecordings(directory)
+      for await (const { blob, bytes } of blobsOf(items)) {
+        const writer = await recordings.create(blob.id, new Uint8Array(), rethrow)
+        for await (const piece of bytes) await writer.append([piece])
+        await writer.end()
+        if (blob.sums !== undefined)
+          await writeFile(join(directory, blob.id + recordingSuffix + sumsSuffix), blob.sums, { mode })
+      }
     },
     async files(items) {
       await writeFiles(await openDirectoryFiles(join(path, 'files')), items)
@@ -121,12 +93,7 @@ export function createDirectoryWriter(path: string): Writer {
     async audit(items) {
       const directory = join(path, 'audit')
       await mkdir(directory, { mode: 0o700 })
-      const file = await open(join(directory, auditFileName), 'wx', mode)
-      try {
-        for await (const bytes of items) await file.writeFile(bytes)
-      } finally {
-        await file.close()
-      }
+      await writeFile(join(directory, auditFileName), items, { flag: 'wx', mode })
     },
     async heads(items) {
       for await (const { noted } of items)

@@ -1,5 +1,6 @@
 import { RsmError } from '../../../../core/errors.ts'
 import { parseEntry } from '../../audit/entry.ts'
+import { linesOf, newline } from '../../migrate/bytes.ts'
 
 /** A row of rsm.audit: a line that is an entry, or bytes that are none. */
 export interface AuditRow {
@@ -8,22 +9,7 @@ export interface AuditRow {
   readonly damaged: Buffer | null
 }
 
-const newline = 10
 const endOfLine = Buffer.of(newline)
-
-/** The lines of a log, without their ends. */
-async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-  let begun: Uint8Array[] = []
-  for await (const block of bytes) {
-    let start = 0
-    for (let end = block.indexOf(newline); end >= 0; end = block.indexOf(newline, start)) {
-      yield Buffer.concat([...begun, block.subarray(start, end)])
-      begun = []
-      start = end + 1
-    }
-    begun.push(block.subarray(start))
-  }
-}
 
 /** The text of an entry, where PostgreSQL takes it as it is. */
 function textOf(id: number, line: Buffer): string | null {

@@ -1,9 +1,11 @@
 import type { AuditHead } from '../../../../core/audit.ts'
+import { RsmError } from '../../../../core/errors.ts'
 import type { TaskResult } from '../../../../core/tasks/task.ts'
 import { isoTime } from '../../../../disk/clock.ts'
 import { resultOf } from '../../executions/shown.ts'
 import { readFiles } from '../../migrate/files.ts'
-import type { Items, OutputPiece, Reader } from '../../migrate/kinds.ts'
+import type { Items, OnDamage, Reader } from '../../migrate/kinds.ts'
+import { lineOfLength } from '../../output-line.ts'
 import type { FileRecord } from '../../records/file.ts'
 import type { HostRecord } from '../../records/host.ts'
 import { type AnyRecord, type Id, type Noun, nouns } from '../../records/records.ts'
@@ -30,10 +32,10 @@ const piecesAtOnce = 250
 /** Results of one page, about. */
 const resultsAtOnce = 5000
 
-/** What is read of a store that no server uses. */
 interface Place {
   readonly database: Database
   readonly ask: Ask
+  readonly damaged: OnDamage
 }
 
 /** Page after page, until one is empty; each follows on the last row of the one before. */
@@ -61,16 +63,17 @@ function rowsOf({ ask }: Place, noun: Exclude<Noun, 'executions'>): AsyncGenerat
 }
 
 /** The marks of a start are counted beside its record. */
-const ended = (run: RunRecord, progress: number): RunRecord => ({
-  ...run,
-  last: Math.max(run.last ?? 0, progress),
-})
+function runOf(run: RunRecord, progress: number): Pick<Items['records'], 'record' | 'isOpen'> {
+  const record = { ...run, last: Math.max(run.last ?? 0, progress) }
+  return run.last === null ? { record, isOpen: true } : { record }
+}
 
 async function* recordsOf(place: Place): AsyncGenerator<Items['records']> {
   for (const noun of nouns) {
     if (noun === 'executions') continue
     for await (const { rec, progress } of rowsOf(place, noun))
-      yield { noun, record: noun === 'runs' ? ended(rec as RunRecord, progress) : rec }
+      if (noun === 'runs') yield { noun, ...runOf(rec as RunRecord, progress) }
+      else yield { noun, record: rec }
   }
 }
 
@@ -157,9 +160,13 @@ interface Piece {
   data: Buffer
 }
 
-async function* outputOf(place: Place): AsyncGenerator<OutputPiece> {
-  // What is left of others waits for its table to go.
+/** Each piece as the line that it is in a log; the line before it may end earlier than an id says. */
+async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
   const known = await idsOf(place, 'tasks')
+  const heads = await place.ask<{ task_id: string; last: number }>(
+    'select task_id, last from rsm.output_heads',
+  )
+  const ends = new Map(heads.map(({ task_id, last }) => [task_id, last]))
   const rows = paged<Piece>((last) =>
     place.ask<Piece>(
       `select task_id, id, host_id, is_stderr, sequence, at, phase, data from rsm.outputs
@@ -167,11 +174,19 @@ async function* outputOf(place: Place): AsyncGenerator<OutputPiece> {
       [last?.task_id ?? '', last?.id ?? 0],
     ),
   )
-  for await (const { task_id: taskId, id, host_id: hostId, is_stderr, sequence, at, phase, data } of rows)
-    if (known.has(taskId)) {
-      const stream = is_stderr ? 'stderr' : 'stdout'
-      yield { taskId, id, hostId, stream, sequence, at, ...phaseAt(phase), json: data }
+  let before = { taskId: '', end: 0 }
+  for await (const { task_id: taskId, id, host_id: hostId, is_stderr, sequence, at, phase, data } of rows) {
+    // Output of other tasks stays until its table is dropped.
+    if (!known.has(taskId)) continue
+    if (taskId !== before.taskId) {
+      yield { id: taskId, bytes: ends.get(taskId) ?? 0 }
+      before = { taskId, end: 0 }
     }
+    const stream = is_stderr ? 'stderr' : 'stdout'
+    const head = { hostId, stream, sequence, timestamp: isoTime(at), ...phaseAt(phase) } as const
+    yield lineOfLength({ ...head, json: data }, id - before.end)
+    before.end = id
+  }
 }
 
 async function* recordingsOf(place: Place): AsyncGenerator<Items['recordings']> {
@@ -181,7 +196,10 @@ async function* recordingsOf(place: Place): AsyncGenerator<Items['recordings']> 
   )
   for (const { key, id, bytes } of rows) {
     if (!known.has(id)) continue
-    await verifyChunks(place.database, { key, session: id }, bytes)
+    await verifyChunks(place.database, { key, session: id }, bytes).catch((error: unknown) => {
+      if (!(error instanceof RsmError && error.code === 'gone')) throw error
+      place.damaged({ code: 'recording', of: `terminal session ${id}`, fault: error.message, path: id })
+    })
     yield { id, bytes }
     yield* readChunks(place.database, { key, session: id }, bytes)
   }
@@ -245,10 +263,14 @@ async function* samplesOf(place: Place): AsyncGenerator<Items['metrics']> {
   }
 }
 
-/** Reads a store in PostgreSQL that no server uses. */
-export function readPostgres(database: Database): Reader {
+const refuse: OnDamage = ({ of, fault }) => {
+  throw new RsmError('gone', `${of} is damaged: ${fault}`)
+}
+
+/** Reads a store in PostgreSQL that no server changes meanwhile. Errors: `gone` at damage, unless `damaged` lets it pass. */
+export function readPostgres(database: Database, damaged: OnDamage = refuse): Reader {
   const ask: Ask = (statement, values) => database.ask('api', statement, values)
-  const place = { database, ask }
+  const place = { database, ask, damaged }
   return {
     identity: () => identityOf(place),
     records: () => recordsOf(place),
@@ -257,7 +279,7 @@ export function readPostgres(database: Database): Reader {
     versions: () => versionsOf(place),
     output: () => outputOf(place),
     recordings: () => recordingsOf(place),
-    files: () => readFiles(createFiles(database), fileRecordsOf(place)),
+    files: () => readFiles(createFiles(database), fileRecordsOf(place), damaged),
     audit: () => rawRows(database, () => headOf(ask), {}),
     heads: () => headsOf(place),
     presence: () => presenceOf(place),

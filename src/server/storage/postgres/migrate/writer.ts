@@ -1,7 +1,11 @@
+import { RsmError } from '../../../../core/errors.ts'
 import { phases } from '../../../../core/tasks/gates.ts'
+import { hasCheck, withoutCheck } from '../../../../disk/checked-json.ts'
 import { jsonbSafe } from '../../jsonb-safe.ts'
+import { blobsOf, linesOf } from '../../migrate/bytes.ts'
 import { writeFiles } from '../../migrate/files.ts'
-import type { Items, LastKnown, OutputPiece, Writer } from '../../migrate/kinds.ts'
+import type { Items, LastKnown, Writer } from '../../migrate/kinds.ts'
+import { lineOfLength, splitLine } from '../../output-line.ts'
 import type { AnyRecord, Noun } from '../../records/records.ts'
 import { parseSample } from '../../samples/sample-line.ts'
 import type { Ask, Database } from '../connection/database.ts'
@@ -40,14 +44,14 @@ export function createPostgresWriter(database: Database, ask: Ask): Writer {
       for await (const group of grouped(items, mostRows)) await writeExecutions(ask, group)
     },
     async results(items) {
-      const groups = grouped(items, mostRows, ({ results }) => results.length + 1)
+      const groups = grouped(whole(items), mostRows, ({ results }) => results.length + 1)
       for await (const group of groups) await writeResults(ask, group)
     },
     async versions(items) {
       for await (const group of grouped(items, mostRows / 10)) await writeVersions(ask, group)
     },
     async output(items) {
-      for await (const group of grouped(items, mostBytes, ({ json }) => json.length + pieceBytes)) {
+      for await (const group of grouped(piecesOf(items), mostBytes, ({ json }) => json.length + pieceBytes)) {
         for (const { taskId } of group) await once(outputTableOf(taskId), () => makeTable(database, taskId))
         await writePieces(ask, group)
       }
@@ -126,7 +130,16 @@ async function writeExecutions(ask: Ask, group: readonly Items['executions'][]):
   await ask(executionsText, [jsonbSafe(rows)])
 }
 
-async function writeResults(ask: Ask, group: readonly Items['results'][]): Promise<void> {
+type Results = Extract<Items['results'], { results: unknown }>
+
+/** Errors: `gone` for damaged results, which are not JSON. */
+async function* whole(items: AsyncIterable<Items['results']>): AsyncGenerator<Results> {
+  for await (const item of items)
+    if ('results' in item) yield item
+    else throw new RsmError('gone', `the results of task ${item.taskId} are damaged`)
+}
+
+async function writeResults(ask: Ask, group: readonly Results[]): Promise<void> {
   await ask(
     'insert into rsm.remains(task_id, script, gates) select * from unnest($1::text[], $2::json[], $3::json[])',
     [
@@ -157,6 +170,28 @@ async function writeVersions(ask: Ask, group: readonly Items['versions'][]): Pro
   )
 }
 
+type OutputPiece = ReturnType<typeof splitLine> & { readonly taskId: string; readonly id: number }
+
+/** The lines of logs as pieces, which a reader turns into the same bytes again. Errors: `gone` for a line that it could not. */
+async function* piecesOf(items: AsyncIterable<Items['output']>): AsyncGenerator<OutputPiece> {
+  for await (const { blob, bytes } of blobsOf(items)) {
+    let id = 0
+    for await (const line of linesOf(bytes)) {
+      id += line.length + 1
+      const isChecked = hasCheck(line)
+      const piece = splitLine(withoutCheck(line) ?? line)
+      if (
+        !isChecked &&
+        !lineOfLength(piece, line.length + 1)
+          .subarray(0, -1)
+          .equals(line)
+      )
+        throw new RsmError('gone', `the output of task ${blob.id} is damaged: the line before byte ${id}`)
+      yield { ...piece, taskId: blob.id, id }
+    }
+  }
+}
+
 const piecesText = `insert into rsm.outputs(task_id, id, host_id, is_stderr, sequence, at, bytes, data, phase)
   select t, id, h, is_stderr, sequence, at, bytes, substr($8::bytea, ends - length + 1, length), phase
   from (select *, (sum(length) over (order by k))::int as ends
@@ -179,7 +214,7 @@ async function writePieces(ask: Ask, group: readonly OutputPiece[]): Promise<voi
     group.map(({ hostId }) => hostId),
     group.map(({ stream }) => stream === 'stderr'),
     group.map(({ sequence }) => sequence),
-    group.map(({ at }) => at),
+    group.map(({ timestamp }) => Date.parse(timestamp)),
     group.map(({ json }) => json.length),
     Buffer.concat(group.map(({ json }) => json)),
     group.map(({ json }) => textBytes(json)),
@@ -198,23 +233,17 @@ async function beginRecording(ask: Ask, { id, bytes }: { id: string; bytes: numb
 }
 
 async function writeRecordings(ask: Ask, items: AsyncIterable<Items['recordings']>): Promise<void> {
-  let key = 0
-  let start = 0
-  for await (const item of items)
-    if (item instanceof Uint8Array)
-      for (let at = 0; at < item.length; at += chunkBytes) {
-        const data = item.subarray(at, at + chunkBytes)
-        await ask('insert into rsm.recording_chunks(recording, start, data) values ($1, $2, $3)', [
-          key,
-          start,
-          data,
-        ])
+  for await (const { blob, bytes } of blobsOf(items)) {
+    const key = await beginRecording(ask, blob)
+    let start = 0
+    for await (const piece of bytes)
+      for (let at = 0; at < piece.length; at += chunkBytes) {
+        const data = piece.subarray(at, at + chunkBytes)
+        const values = [key, start, data]
+        await ask('insert into rsm.recording_chunks(recording, start, data) values ($1, $2, $3)', values)
         start += data.length
       }
-    else {
-      key = await beginRecording(ask, item)
-      start = 0
-    }
+  }
 }
 
 async function writeAudit(ask: Ask, group: readonly AuditRow[]): Promise<void> {
