@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { lstat, open, readdir, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
 /** Ends the name of a file that is still being written: whoever finds one after a crash may remove it. */
@@ -69,5 +70,19 @@ export async function removeStale(path: string): Promise<void> {
     if (found === null || Date.now() - found.mtimeMs < staleAfter) continue
     // Who may not remove it can still work beside it.
     await rm(left, { recursive: true, force: true }).catch(() => undefined)
+  }
+}
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Ends the process with a signal's exit code, once `remove` has removed what it would leave half written; answers how to stop that. */
+export function removeOnSignal(remove: () => void): () => void {
+  const onSignal = (signal: NodeJS.Signals) => {
+    remove()
+    process.exit(128 + constants.signals[signal])
+  }
+  for (const signal of signals) process.on(signal, onSignal)
+  return () => {
+    for (const signal of signals) process.off(signal, onSignal)
   }
 }

@@ -50,6 +50,12 @@ export const insecureStore = boolean({
   description: 'allow plain text to a PostgreSQL on another machine',
 })
 
+export const storePasswordFile = string({
+  env: 'RSM_STORE_PASSWORD_FILE',
+  helpValue: 'FILE',
+  description: 'file with the password of PostgreSQL (default: ~/.pgpass)',
+})
+
 /** For commands that work without a server: one that runs knows its keys. */
 export const keysFlag = string({
   env: 'RSM_KEYS',

@@ -6,7 +6,7 @@ import { LocalCommand } from '../../cli/command/base-command.ts'
 import { controlStream, isWithoutServer } from '../../cli/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../cli/command/directories.ts'
 import { needed } from '../../cli/flags/checks.ts'
-import { keysFlag } from '../../cli/flags/service.ts'
+import { insecureStore, keysFlag, storePasswordFile } from '../../cli/flags/service.ts'
 import { readNewPassphrase } from '../../cli/input/password.ts'
 import { mayReplace } from '../../cli/input/prompt.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
@@ -21,10 +21,11 @@ export default class ServerBackup extends LocalCommand {
     "name only when it is complete. With - it goes to stdout. It holds the server's keys only with " +
     '--with-keys, encrypted with a passphrase, because anyone who has them can run scripts on every host. Run ' +
     "it on the server's machine, as its user or root; it needs no token. If no server runs, it reads the data " +
-    'directory itself.'
+    'directory itself. With --store it reads a store in PostgreSQL, whether its servers run or not.'
   static override examples = [
     '$ rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server',
     '$ rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase',
+    '$ rsm server backup rsm.tar.gz --store postgres://rsm@pg1,pg2/rsm',
     '$ rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"',
   ]
   static override args = {
@@ -46,6 +47,9 @@ export default class ServerBackup extends LocalCommand {
     yes: boolean({ char: 'y', description: 'replace an existing file' }),
     'data-dir': serverDirectoryFlag,
     keys: keysFlag,
+    store: string({ helpValue: 'URL', description: 'PostgreSQL to read, instead of asking a server' }),
+    'store-password-file': storePasswordFile,
+    'insecure-store': insecureStore,
   }
 
   async run() {
@@ -66,10 +70,21 @@ export default class ServerBackup extends LocalCommand {
     const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
     const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/app/offline.ts')
-    const backup = await controlStream(dataDir, 'backup', options).catch(async (error: unknown) => {
-      if (!isWithoutServer(error)) throw error
-      return (await backupAlone(dataDir, flags.keys, options)).stream
-    })
+    const postgres =
+      flags.store === undefined
+        ? undefined
+        : {
+            store: flags.store,
+            storePasswordFile: flags['store-password-file'],
+            insecureStore: flags['insecure-store'],
+          }
+    const alone = async () => (await backupAlone(dataDir, flags.keys, options, postgres)).stream
+    const backup = postgres
+      ? await alone()
+      : await controlStream(dataDir, 'backup', options).catch((error: unknown) => {
+          if (isWithoutServer(error)) return alone()
+          throw error
+        })
     if (isStdout) {
       const { end } = await checkBackup(backup, async (chunk) => {
         if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
@@ -82,12 +97,13 @@ export default class ServerBackup extends LocalCommand {
     this.#warn(end.damaged)
     this.done(`${args.file}: ${showBytes(bytes)}, ${end.files} files, checked`)
     if (!header.hasKeys) this.notice(withoutKeys)
-    const { createdAt, storeId, sequence, hasOutput, hasKeys } = header
+    const { createdAt, storeId, store, sequence, hasOutput, hasKeys } = header
     return {
       file: args.file,
       bytes,
       createdAt,
       storeId,
+      store,
       sequence,
       hasOutput,
       hasKeys,

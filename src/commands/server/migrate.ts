@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { LocalCommand } from '../../cli/command/base-command.ts'
-import { insecureStore } from '../../cli/flags/service.ts'
+import { insecureStore, storePasswordFile } from '../../cli/flags/service.ts'
 import { showBytes } from '../../cli/text/amounts.ts'
 import { shellWord } from '../../cli/text/sanitize.ts'
 import { RsmError } from '../../core/errors.ts'
@@ -47,11 +47,7 @@ export default class ServerMigrate extends LocalCommand {
     }),
     store: string({ helpValue: 'URL', description: 'empty database to move to' }),
     to: string({ helpValue: 'DIR', description: 'data directory to move to, empty or new' }),
-    'store-password-file': string({
-      env: 'RSM_STORE_PASSWORD_FILE',
-      helpValue: 'FILE',
-      description: 'file with the password of PostgreSQL (default: ~/.pgpass)',
-    }),
+    'store-password-file': storePasswordFile,
     'insecure-store': insecureStore,
     keys: string({
       helpValue: 'DIR',

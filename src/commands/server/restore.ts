@@ -24,7 +24,8 @@ export default class ServerRestore extends LocalCommand {
     'newer rsm leaves nothing behind. Everything that happened since the backup is missing. Work that was waiting ' +
     'in the backup may have run since, so the server holds it until `rsm server confirm-restore`. Without ' +
     '--passphrase-file no keys are restored, and the server does not start until you put keys/ there, or add them with ' +
-    '--keys-only.'
+    '--keys-only. A backup of a store in PostgreSQL becomes a data directory, too; `rsm server migrate` then moves it ' +
+    'to an empty database.'
   static override examples = [
     '$ rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm',
     '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',
@@ -54,10 +55,10 @@ export default class ServerRestore extends LocalCommand {
     const { header, end, directory, hasKeys } = isKeysOnly
       ? await restoreKeys(bytesOf(args.file), dataDir, passphrase)
       : await restore(bytesOf(args.file), dataDir, passphrase)
-    const { createdAt, storeId, sequence, hasOutput } = header
+    const { createdAt, storeId, store, sequence, hasOutput } = header
     if (isKeysOnly) {
       this.done(`${directory}/keys: the keys of the backup of ${createdAt}`)
-      return { directory, createdAt, storeId, sequence, hasOutput, hasKeys, files: 0, damaged: [] }
+      return { directory, createdAt, storeId, store, sequence, hasOutput, hasKeys, files: 0, damaged: [] }
     }
     for (const sentence of end.damaged)
       this.notice(`warning: it was damaged when the backup was made: ${sentence}`)
@@ -70,11 +71,15 @@ export default class ServerRestore extends LocalCommand {
     this.notice(
       'what was waiting in the backup is held until rsm server confirm-restore; users and agents that were revoked or disabled since have their old rights again',
     )
-    this.hint(`next: rsm server start --data-dir ${shellWord(directory)}`)
+    const back = `rsm server migrate --from ${shellWord(directory)} --store URL`
+    this.hint(
+      `next: ${store === 'postgresql' ? `${back}, or ` : ''}rsm server start --data-dir ${shellWord(directory)}`,
+    )
     return {
       directory,
       createdAt,
       storeId,
+      store,
       sequence,
       hasOutput,
       hasKeys,

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
@@ -137,12 +135,6 @@ function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): St
   }
 }
 
-/** Of all files of a file system at once: one after the other would take minutes. */
-async function syncFiles(path: string): Promise<void> {
-  const [code] = await once(spawn('sync', ['-f', path], { stdio: 'ignore' }), 'exit')
-  if (code !== 0) throw new RsmError('unavailable', `${path} could not be brought to the disk`)
-}
-
 /** From PostgreSQL to a new data directory. The database stays as it is, but for a note that its store has moved. */
 export async function migrateToDirectory(options: Options): Promise<Migrated> {
   const { keysDir, told } = options
@@ -160,7 +152,6 @@ export async function migrateToDirectory(options: Options): Promise<Migrated> {
     }
     const { directory, value: sums } = await fillDirectory(options.directory, {
       what: 'filled',
-      sync: syncFiles,
       async fill(temporary) {
         const sums = await copyStore(readPostgres(database), createDirectoryWriter(temporary), (kind, sum) =>
           told('moved', kind, sum),

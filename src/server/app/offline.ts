@@ -22,68 +22,114 @@ import { createRemoval, createRetention } from '../operations/housekeeping/reten
 import { resetPassword } from '../operations/reset-password.ts'
 import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
 import { recordForSystem } from '../storage/audit/entry.ts'
+import { type HeldStore, makeBackup } from '../storage/backup/backup.ts'
+import type { StoreKind } from '../storage/backup/format.ts'
 import { lastWritten, openAgreedClock } from '../storage/files/agreed-clock.ts'
 import { openFileAuditLog } from '../storage/files/audit/file-audit-log.ts'
-import { holdAlone, openAlone, withStoreAlone } from '../storage/files/backup/alone.ts'
-import { makeBackup } from '../storage/files/backup/backup.ts'
-import { markRestored } from '../storage/files/backup/mark-restored.ts'
+import { openAlone, readAlone, withStoreAlone } from '../storage/files/backup/alone.ts'
 import { type Restored, restoreBackup } from '../storage/files/backup/restore.ts'
 import { type Examined, examineData } from '../storage/files/checks/doctor.ts'
 import { alone, createCluster } from '../storage/files/cluster.ts'
 import { openExecutions } from '../storage/files/executions/executions.ts'
+import { createDirectoryReader } from '../storage/files/migrate/reader.ts'
 import { createFileOutputs } from '../storage/files/outputs/file-outputs.ts'
 import { openFileRecordings } from '../storage/files/recordings/file-recordings.ts'
 import { createFileResults } from '../storage/files/results.ts'
 import { beginRun } from '../storage/files/runs.ts'
 import { createLocalFacts } from '../storage/local-facts.ts'
 import { createLocalHints } from '../storage/local-hints.ts'
+import type { OnDamage } from '../storage/migrate/kinds.ts'
 import { refuseElsewhere } from '../storage/moved-store.ts'
 import type { Backup, BackupOptions } from '../storage/ports/keep.ts'
+import { readStoreAddress } from '../storage/postgres/connection/address.ts'
+import { createDatabase } from '../storage/postgres/connection/database.ts'
+import { refusePooler } from '../storage/postgres/connection/session.ts'
+import { holdPostgres } from '../storage/postgres/migrate/store.ts'
 import { createRestoreHold } from '../tasks/restore-hold.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 
-export { checkBackup, writeCheckedFile } from '../storage/files/backup/checked-file.ts'
+export { checkBackup, writeCheckedFile } from '../storage/backup/checked-file.ts'
 export { restoreKeys } from '../storage/files/backup/restore.ts'
 
 /** What `rsm server` commands do themselves on a data directory where no server runs: they take its lock, as a server does. */
 
-/** A backup of a data directory; it is locked until the backup has ended. */
+/** A store in PostgreSQL, as options name it. */
+interface StoreOptions {
+  readonly store: string
+  readonly storePasswordFile: string | undefined
+  readonly insecureStore: boolean
+}
+
+interface Opened {
+  readonly kind: StoreKind
+  readonly path: string
+  hold(damaged: OnDamage): Promise<HeldStore>
+  close(): Promise<void>
+}
+
+async function openDirectory(dataDir: string): Promise<Opened> {
+  const directory = await openAlone(dataDir)
+  const { path } = directory
+  return {
+    kind: 'directory',
+    path,
+    async hold(damaged) {
+      const { manifest, tables } = await readAlone(path)
+      const { storeId } = manifest
+      const reader = createDirectoryReader({ path, tables, storeId, damaged })
+      return { storeId, sequence: tables.sequence, reader, release: async () => undefined }
+    },
+    close: () => directory.release(),
+  }
+}
+
+async function openDatabase(path: string, store: StoreOptions): Promise<Opened> {
+  const address = readStoreAddress(store.store, store.storePasswordFile, store.insecureStore)
+  const database = createDatabase(address, 'backup', createLog('WARN'))
+  return {
+    kind: 'postgresql',
+    path,
+    async hold(damaged) {
+      await refusePooler(database)
+      return holdPostgres(database, damaged)
+    },
+    close: () => database.close(),
+  }
+}
+
+/** A backup of a data directory, which is locked until the backup has ended, or of a store in PostgreSQL. */
 export async function backupAlone(
   dataDir: string,
   keysDir: string | undefined,
   options: BackupOptions,
+  store?: StoreOptions,
 ): Promise<Backup> {
-  const directory = await openAlone(dataDir)
+  const opened = await (store ? openDatabase(dataDir, store) : openDirectory(dataDir))
   const backup = await makeBackup(
     {
-      directory: directory.path,
-      keysDirectory: keysDir ?? join(directory.path, 'keys'),
+      store: opened.kind,
+      directory: opened.path,
+      keysDirectory: keysDir ?? join(opened.path, 'keys'),
       version: serverVersion(),
       createdAt: isoTime(systemClock.now()),
-      hold: () => holdAlone(directory.path),
+      hold: (damaged) => opened.hold(damaged),
     },
     options,
   ).catch(async (error: unknown) => {
-    await directory.release()
+    await opened.close()
     throw error
   })
-  const release = () => void directory.release()
-  backup.made.then(release, release)
+  const end = () => void opened.close()
+  backup.made.then(end, end)
   return backup
 }
 
-/** Brings a backup back as the data directory `path`; see storage/files/backup/restore.ts for its errors. */
-export async function restore(
+/** Restores a backup as the data directory `path`; see storage/files/backup/restore.ts for its errors. */
+export const restore = (
   source: AsyncIterable<Uint8Array>,
   path: string,
   passphrase: string | undefined,
-): Promise<Restored> {
-  const log = createLog('WARN')
-  return restoreBackup(source, path, {
-    passphrase,
-    finish: (directory, header) => markRestored(directory, header, { clock: systemClock, log }),
-  })
-}
+): Promise<Restored> => restoreBackup(source, path, passphrase, systemClock.now())
 
 /** Writes the store of a data directory anew. */
 export const compactAlone = (dataDir: string): Promise<Compacted> =>

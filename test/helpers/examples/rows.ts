@@ -355,6 +355,13 @@ export const rows: Readonly<Record<string, Row>> = {
     alone: true,
     given: backupWithKeys,
   },
+  'rsm server backup rsm.tar.gz --store postgres://rsm@pg1,pg2/rsm': {
+    given: async ({ home }) => ({
+      'rsm.tar.gz': join(home, 'postgres.tar.gz'),
+      'pg1,pg2': '127.0.0.1:1,127.0.0.1:2',
+    }),
+    exit: [6, 'no host takes writes'],
+  },
   'rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"': {
     alone: true,
     given: async ({ server, home }) => ({

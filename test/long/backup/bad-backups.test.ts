@@ -8,6 +8,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { extract, type Headers, pack } from 'tar-stream'
 import { backupAlone, restore } from '../../../src/server/app/offline.ts'
+import { Sums } from '../../../src/server/storage/backup/sums.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
@@ -83,6 +84,17 @@ const changed = (files: File[], name: string, change: object): File[] =>
     return { ...each, bytes: Buffer.from(JSON.stringify(value)) }
   })
 
+/** Without its audit log and with more entries; the sums fit: a backup that somebody made up. */
+function resummed(files: readonly File[], added: readonly File[]): File[] {
+  const kept = files.filter(({ header }) => !/^(sums\/.*|end\.json|audit\/.*)$/.test(header.name))
+  const parts = [...kept, ...added]
+  const sums = new Sums()
+  for (const { header, bytes } of parts) sums.add(header.name, bytes)
+  const [name, text] = sums.next()
+  const end = JSON.stringify({ ...sums.end(), damaged: [] })
+  return [...parts, file(name, text), file('end.json', end)]
+}
+
 test('a backup that is cut anywhere is refused as cut off, and leaves nothing', async (t) => {
   const { home, backup } = await made(t)
   for (const part of [0, 1, 2, 3]) {
@@ -112,53 +124,60 @@ test('a backup with one bit altered is refused, wherever that changes what it ho
 test('a file that was changed, left out, added or moved is named, though gzip and tar are whole', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
-  const at = files.findIndex(({ header }) => header.name.startsWith('store/journal'))
-  const journal = files[at] as File
-  const bytes = Buffer.from(journal.bytes.toString('latin1').replace('s1', 's2'), 'latin1')
+  const at = files.findIndex(({ header }) => header.name === 'records/000001')
+  const records = files[at] as File
+  const bytes = Buffer.from(records.bytes.toString('latin1').replace('s1', 's2'), 'latin1')
   const cases: [File[], RegExp][] = [
-    [files.with(at, { ...journal, bytes }), /is damaged: store\/journal-000000000001\.jsonl is not what/],
+    [files.with(at, { ...records, bytes }), /is damaged: records\/000001 is not what/],
     [files.toSpliced(at, 1), /is damaged/],
-    [[...files, file('used', 'x')], /is damaged: used follows its end/],
-    [files.toSpliced(2, 0, file('store/snapshot-000000000007.jsonl', 'x')), /is damaged: store\/snapshot/],
-    [files.slice(1), /is not a backup of rsm: it begins with store\/store\.json/],
+    [[...files, file('audit/000002', 'x')], /is damaged: audit\/000002 follows its end/],
+    [files.toSpliced(at + 1, 0, file('records/000002', 'x')), /is damaged: records\/000002 is not what/],
+    [files.slice(1), /is not a backup of rsm: it begins with clock\.json/],
     [changed(files, 'end.json', { files: 1 }), /its end does not fit/],
-    [changed(files, 'rsm-backup.json', { storeId: 'another' }), /its store is another one/],
-    [changed(files, 'rsm-backup.json', { sequence: 7 }), /its store ends at \d+, not at 7/],
+    [changed(files, 'rsm-backup.json', { storeId: 'another' }), /rsm-backup\.json is not what was written/],
+    [changed(files, 'rsm-backup.json', { sequence: 7 }), /rsm-backup\.json is not what was written/],
   ]
   for (const [altered, message] of cases)
     t.regex((await refused(t, home, await packed(altered))).message, message)
 })
 
-test('a backup of a newer rsm is called newer, not damaged', async (t) => {
+test('a backup of another rsm is called newer or older, not damaged', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
-  for (const change of [{ format: 2 }, { storeFormat: 99 }]) {
-    const newer = changed(files, 'rsm-backup.json', { ...change, version: '9.0.0' })
-    const { message } = await refused(t, home, await packed(newer))
-    t.regex(
-      message,
-      /^the backup was made by a newer rsm \(9\.0\.0: (backup|store) format \d+; this one reads up to/,
-    )
+  const cases: [object, RegExp][] = [
+    [
+      { format: 3 },
+      /^the backup was made by a newer rsm \(9\.0\.0: backup format 3; this one reads up to 2\)/,
+    ],
+    [
+      { nouns: ['moons'] },
+      /^the backup was made by a newer rsm \(9\.0\.0: it has records of a kind .*: moons\)/,
+    ],
+    [{ format: 1 }, /^the backup was made by an older rsm \(9\.0\.0: backup format 1\)/],
+  ]
+  for (const [change, says] of cases) {
+    const other = resummed(changed(files, 'rsm-backup.json', { ...change, version: '9.0.0' }), [])
+    t.regex((await refused(t, home, await packed(other))).message, says)
   }
 })
 
 test('no file of a backup leaves the directory, and none is anything but a file', async (t) => {
   const { home, backup } = await made(t)
   const files = await filesOf(backup)
-  const names = [
-    '../outside',
-    '/outside',
-    'store/../../outside',
-    'tasks/../x/output.log',
-    'store/x',
-    'keys/seal.key',
-  ]
+  const names = ['../outside', '/outside', 'store/../../outside', 'output/../x', 'store/x', 'keys/seal.key']
   for (const name of names) {
     const { message } = await refused(t, home, await packed(files.toSpliced(1, 0, file(name, 'x'))))
     t.regex(message, /which is not a file of a server$/, name)
   }
+  for (const id of ['../outside', '/outside', 'x'.repeat(65)]) {
+    const log = file('output/000001', `${JSON.stringify({ id, bytes: 1 })}\nx`)
+    t.regex(
+      (await refused(t, home, await packed(resummed(files, [log])))).message,
+      /which is not an id of a server$/,
+    )
+  }
   const link: File = {
-    header: { name: 'used', type: 'symlink', linkname: '/etc/passwd' },
+    header: { name: 'clock.json', type: 'symlink', linkname: '/etc/passwd' },
     bytes: Buffer.alloc(0),
   }
   t.regex(

@@ -229,7 +229,7 @@ test('damaged output is in the backup as it is, and the command names it; a dama
   await writeFile(path, log.replace('hello', 'hallo'), 'latin1')
   const made = await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir)
   t.is(made.exit, 0)
-  t.regex(made.stderr, new RegExp(`warning: the output of task ${taskId} is damaged: .*output.log, byte 0`))
+  t.regex(made.stderr, new RegExp(`warning: task ${taskId}: the output is damaged: .*output.log, byte 0`))
   const back = await rsm('restore', at('b.tar.gz'), '--data-dir', at('restored'))
   t.is(back.exit, 0)
   t.regex(back.stderr, /it was damaged when the backup was made/)

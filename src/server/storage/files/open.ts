@@ -3,6 +3,7 @@ import { isoTime } from '../../../disk/clock.ts'
 import { sha256 } from '../../../disk/digest.ts'
 import { serverVersion } from '../../../disk/own-release.ts'
 import { openReserve } from '../../../disk/reserve.ts'
+import { makeBackup } from '../backup/backup.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../keys/key-files.ts'
 import { createLocalHints } from '../local-hints.ts'
@@ -10,11 +11,11 @@ import { refuseElsewhere } from '../moved-store.ts'
 import type { Data, DataOptions } from '../ports/data.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { createNotedHead, openFileAuditLog } from './audit/file-audit-log.ts'
-import { makeBackup } from './backup/backup.ts'
 import { createCluster } from './cluster.ts'
 import { openDirectoryFiles } from './directory-files.ts'
 import { openExecutions } from './executions/executions.ts'
 import { createFileHistory } from './history/file-history.ts'
+import { createDirectoryReader } from './migrate/reader.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createPresence } from './presence/memory-presence.ts'
 import { openFileRecordings } from './recordings/file-recordings.ts'
@@ -112,11 +113,26 @@ export async function openFileStore(path: string, options: DataOptions): Promise
       backup: (options) =>
         makeBackup(
           {
+            store: 'directory',
             directory: path,
             keysDirectory,
             version: serverVersion(),
             createdAt: isoTime(clock.now()),
-            hold: () => store.hold(),
+            hold: async (damaged) => {
+              const held = await store.hold()
+              const { tables } = held
+              const reader = createDirectoryReader({ path, tables, storeId, damaged })
+              async function* identity() {
+                await held.check()
+                yield* reader.identity()
+              }
+              return {
+                storeId,
+                sequence: tables.sequence,
+                reader: { ...reader, identity },
+                release: () => held.release(),
+              }
+            },
           },
           options,
         ),

@@ -2,10 +2,11 @@ import { join } from 'node:path'
 import type { AuditDetail } from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
 import { AgreedClock, sinceBoot } from '../../../disk/agreed-clock.ts'
-import { isoTime } from '../../../disk/clock.ts'
+import { type Clock, isoTime } from '../../../disk/clock.ts'
 import type { Log } from '../../../disk/log.ts'
 import { serverVersion } from '../../../disk/own-release.ts'
 import { recordForSystem } from '../audit/entry.ts'
+import { makeBackup } from '../backup/backup.ts'
 import { tellDoubt } from '../clock-doubt.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../keys/key-files.ts'
@@ -25,6 +26,7 @@ import { openChannel } from './hints/channel.ts'
 import { createHints } from './hints/hints.ts'
 import { createHistory } from './history/history.ts'
 import { refuseClosed } from './migrate/closed.ts'
+import { holdPostgres } from './migrate/store.ts'
 import { openDaysAhead } from './outputs/days.ts'
 import { createPostgresOutputs } from './outputs/outputs.ts'
 import { openOwnership } from './ownership/ownership.ts'
@@ -194,7 +196,7 @@ async function openAll(opening: Opening): Promise<Data> {
     recordings: createRecordings(database),
     files: createFiles(database),
     agreed,
-    keep: keepOf(address),
+    keep: keepOf(opening, clock),
     waitingWrites: () => store.queueLength,
     markUsed: () => noteElsewhere(path, { store: address, storeId: store.storeId }),
     close: () => opened.close(),
@@ -218,17 +220,23 @@ function openAgreed(
   })
 }
 
-/** Refusals: PostgreSQL has tools for both. `address`: of the store, for people. */
-function keepOf(address: string): Keep {
-  const refuse = (what: string, hint: string) =>
-    Promise.reject(new RsmError('conflict', `the store of this server is ${address}: ${what}`, { hint }))
+/** Backups as of one snapshot; PostgreSQL compacts itself. */
+function keepOf({ path, database, keysDirectory }: Opening, clock: Clock): Keep {
+  const hint = 'PostgreSQL does that by itself; see its autovacuum'
+  const message = `the store of this server is ${shownAddress(database.address)}: there is nothing to compact`
   return {
-    backup: () =>
-      refuse(
-        'it is backed up with the tools of PostgreSQL',
-        'use pg_basebackup, or pg_dump -Fc, and keep a copy of the keys apart from it',
+    backup: (options) =>
+      makeBackup(
+        {
+          store: 'postgresql',
+          directory: path,
+          keysDirectory,
+          version: serverVersion(),
+          createdAt: isoTime(clock.now()),
+          hold: (damaged) => holdPostgres(database, damaged),
+        },
+        options,
       ),
-    compact: () =>
-      refuse('there is nothing to compact', 'PostgreSQL does that by itself; see its autovacuum'),
+    compact: () => Promise.reject(new RsmError('conflict', message, { hint })),
   }
 }

@@ -60,6 +60,9 @@ export class Tables {
   }
 }
 
+/** Records at one transaction. */
+export type TablesView = Pick<Tables, 'slice' | 'lastIds' | 'sequence'>
+
 class Table {
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()

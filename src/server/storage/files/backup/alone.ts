@@ -4,20 +4,13 @@ import { RsmError } from '../../../../core/errors.ts'
 import { type DataDirectory, openDataDirectory } from '../../../../disk/data-directory.ts'
 import type { Log } from '../../../../disk/log.ts'
 import { refuseElsewhere } from '../../moved-store.ts'
-import {
-  damaged,
-  type HeldStore,
-  holdFiles,
-  type Manifest,
-  manifestName,
-  readManifest,
-} from '../store/files.ts'
+import type { Tables } from '../../tables/tables.ts'
+import { damaged, type Manifest, manifestName, readManifest } from '../store/files.ts'
 import { load } from '../store/recovery.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
 
 /** What works on files can't help where the store is elsewhere. */
-const elsewhereHint =
-  'start the server for this; for a backup use pg_basebackup or pg_dump, and keep a copy of the keys'
+const elsewhereHint = 'start the server for this, or for a backup name its store with --store'
 
 /**
  * The directory of a server that does not run, locked; `option` names it.
@@ -81,18 +74,10 @@ async function requiredManifest(directory: string): Promise<Manifest> {
   return manifest
 }
 
-async function loadAlone(directory: string) {
-  const manifest = await requiredManifest(directory)
-  const { model, size } = await load(directory, manifest, new AbortController().signal)
-  return { manifest, tables: model.data, size }
-}
-
-/** What the store of a locked data directory holds, which is left as it is. */
-export const readAlone = (path: string) => loadAlone(join(path, 'store'))
-
-/** The store of a locked data directory, read through and left as it is: an older version's stays one of that version. */
-export async function holdAlone(path: string): Promise<HeldStore> {
+/** The records of a locked data directory, which is left as it is: an older version's store stays one of that version. */
+export async function readAlone(path: string): Promise<{ manifest: Manifest; tables: Tables }> {
   const directory = join(path, 'store')
-  const { manifest, tables, size } = await loadAlone(directory)
-  return holdFiles(directory, manifest, tables, size)
+  const manifest = await requiredManifest(directory)
+  const { model } = await load(directory, manifest, new AbortController().signal)
+  return { manifest, tables: model.data }
 }

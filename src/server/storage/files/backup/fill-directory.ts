@@ -1,22 +1,19 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { lchown, lstat, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
-import { constants } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
-import { removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
+import { removeOnSignal, removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
 import { whyUnwritable } from '../../../../disk/named-files.ts'
 
 const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
-
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 interface Filling<T> {
   /** What happens to the directory, as in "cannot be restored". */
   readonly what: string
   /** Makes all of it in `temporary`; `directory` is the name that this takes. */
   readonly fill: (temporary: string, directory: string) => Promise<T>
-  /** Brings all of it to the disk. */
-  readonly sync: (temporary: string, value: T) => Promise<void>
   /** Runs just before it takes its name. */
   readonly placed?: (directory: string) => Promise<void>
 }
@@ -27,7 +24,7 @@ interface Filling<T> {
  */
 export async function fillDirectory<T>(
   path: string,
-  { what, fill, sync, placed }: Filling<T>,
+  { what, fill, placed }: Filling<T>,
 ): Promise<{ directory: string; value: T }> {
   // A link stays one: the directory that it leads to takes the name.
   const directory = await realpath(path).catch(() => resolve(path))
@@ -40,7 +37,7 @@ export async function fillDirectory<T>(
     await mkdir(temporary, { mode: 0o700 })
     const value = await fill(temporary, directory)
     if (isThere && process.getuid?.() === 0) await giveTo(await lstat(directory), temporary)
-    await sync(temporary, value)
+    await syncFiles(temporary)
     await placed?.(directory)
     await rename(temporary, directory)
     await syncDirectory(dirname(directory))
@@ -51,6 +48,12 @@ export async function fillDirectory<T>(
     await rm(temporary, { recursive: true, force: true })
     stop()
   }
+}
+
+/** Syncs all files of a file system at once: one after the other would take minutes. */
+export async function syncFiles(path: string): Promise<void> {
+  const [code] = await once(spawn('sync', ['-f', path], { stdio: 'ignore' }), 'exit')
+  if (code !== 0) throw new RsmError('unavailable', `${path} could not be brought to the disk`)
 }
 
 /** Whether the directory is there; it is empty then. @throws RsmError `conflict` */
@@ -83,16 +86,4 @@ export function explain(error: unknown, directory: string, what: string): unknow
     hint: isMount ? 'name a new directory below it' : 'nothing was changed; change that, then try again',
     cause: error,
   })
-}
-
-/** Ends the process with a signal's exit code, once `remove` has removed what it would leave half written; answers how to stop that. */
-export function removeOnSignal(remove: () => void): () => void {
-  const onSignal = (signal: NodeJS.Signals) => {
-    remove()
-    process.exit(128 + constants.signals[signal])
-  }
-  for (const signal of signals) process.on(signal, onSignal)
-  return () => {
-    for (const signal of signals) process.off(signal, onSignal)
-  }
 }

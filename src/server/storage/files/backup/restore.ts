@@ -1,21 +1,19 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { RsmError } from '../../../../core/errors.ts'
 import { syncDirectory, temporaryName } from '../../../../disk/durable.ts'
+import { type BackupKind, backupKinds, clockName, keysName } from '../../backup/format.ts'
+import { asRestored } from '../../backup/restored.ts'
+import { type KeyFiles, openKeys } from '../../backup/sealed-keys.ts'
+import { decoded } from '../../backup/stream.ts'
+import { broken, type NextPart, type Unpacked, unpackBackup } from '../../backup/unpack.ts'
 import { keyFault, keyNames } from '../../keys/key-files.ts'
+import type { Items, Reader } from '../../migrate/kinds.ts'
+import { copyStore } from '../../migrate/sums.ts'
 import type { KeyRecord } from '../../records/run.ts'
+import { createDirectoryWriter } from '../migrate/writer.ts'
 import { becomeOwner, openAlone, readAlone } from './alone.ts'
-import { explain, fillDirectory } from './fill-directory.ts'
-import { type BackupHeader, keysName } from './format.ts'
-import { type KeyFiles, openKeys } from './sealed-keys.ts'
-import { type Unpacked, unpackBackup } from './unpack.ts'
-
-interface RestoreOptions {
-  /** Opens the keys of the backup; without one they stay out. */
-  readonly passphrase?: string | undefined
-  /** Looks through the directory before it takes its name, and notes in it that it is restored. */
-  readonly finish: (directory: string, header: BackupHeader) => Promise<void>
-}
+import { explain, fillDirectory, syncFiles } from './fill-directory.ts'
 
 export interface Restored extends Unpacked {
   readonly directory: string
@@ -23,58 +21,12 @@ export interface Restored extends Unpacked {
   readonly hasKeys: boolean
 }
 
-class Target {
-  readonly #root: string
-  readonly #made = new Set<string>()
-
-  constructor(root: string) {
-    this.#root = root
+async function writeKeys(directory: string, keys: KeyFiles): Promise<void> {
+  await mkdir(directory, { mode: 0o700 })
+  for (const name of [...keyNames, 'tls.key', 'tls.crt']) {
+    const bytes = keys[name]
+    if (bytes !== undefined) await writeFile(join(directory, name), bytes, { flag: 'wx', mode: 0o600 })
   }
-
-  async write(name: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
-    await this.#directory(dirname(name))
-    // The name is new: a backup that has one twice is none of ours.
-    const file = await open(join(this.#root, name), 'wx', 0o600)
-    try {
-      for await (const chunk of bytes) await file.writeFile(chunk)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-  }
-
-  async sync(): Promise<void> {
-    for (const name of this.#made) await syncDirectory(join(this.#root, name))
-  }
-
-  async #directory(name: string): Promise<void> {
-    if (this.#made.has(name)) return
-    if (name !== '.') {
-      await this.#directory(dirname(name))
-      await mkdir(join(this.#root, name), { mode: 0o700 })
-    }
-    this.#made.add(name)
-  }
-}
-
-async function unpackWithKeys(
-  source: AsyncIterable<Uint8Array>,
-  write: (name: string, bytes: AsyncIterable<Uint8Array>) => Promise<void>,
-): Promise<Unpacked & { sealed: string }> {
-  let sealed = ''
-  const unpacked = await unpackBackup(source, {
-    header: () => undefined,
-    async file(name, bytes) {
-      if (name !== keysName) return write(name, bytes)
-      for await (const chunk of bytes) sealed += chunk.toString('latin1')
-    },
-  })
-  return { ...unpacked, sealed }
-}
-
-async function writeKeys(target: Target, directory: string, keys: KeyFiles): Promise<void> {
-  for (const [name, bytes] of Object.entries(keys))
-    await target.write(join(directory, basename(name)), [bytes])
 }
 
 /**
@@ -86,14 +38,15 @@ export async function restoreKeys(
   path: string,
   passphrase: string,
 ): Promise<Restored> {
-  const { sealed, ...unpacked } = await unpackWithKeys(source, async (_name, bytes) => {
-    for await (const _ of bytes);
+  const { value: sealed, ...unpacked } = await unpackBackup(source, async (_, next) => {
+    const part = await next()
+    return part?.name === keysName ? part.bytes : null
   })
   const { storeId } = unpacked.header
   const refuse = (why: string, hint: string): never => {
     throw new RsmError('conflict', why, { hint: `nothing was changed; ${hint}` })
   }
-  if (sealed === '') refuse('the backup holds no keys', 'name one that was made with --with-keys')
+  if (sealed === null) return refuse('the backup holds no keys', 'name one that was made with --with-keys')
   const keys = await openKeys(sealed, passphrase, storeId)
   const held = await openAlone(path)
   const directory = held.path
@@ -111,9 +64,8 @@ export async function restoreKeys(
     await becomeOwner(directory)
     const temporary = temporaryName(place)
     try {
-      const target = new Target(directory)
-      await writeKeys(target, basename(temporary), keys)
-      await target.sync()
+      await writeKeys(temporary, keys)
+      await syncFiles(temporary)
       await rename(temporary, place)
       await syncDirectory(directory)
     } catch (error) {
@@ -127,29 +79,56 @@ export async function restoreKeys(
   }
 }
 
+/** The streams of a backup, each read once, in the order of `backupKinds`; `smallFile` takes what comes before them. */
+async function readerOf(
+  next: NextPart,
+  smallFile: (name: string, bytes: Uint8Array) => Promise<void>,
+): Promise<Pick<Reader, BackupKind>> {
+  let part = await next()
+  for (; part !== null && (part.name === keysName || part.name === clockName); part = await next())
+    await smallFile(part.name, part.bytes)
+  async function* bytesOf(kind: BackupKind): AsyncGenerator<Uint8Array> {
+    for (; part !== null; part = await next()) {
+      if (!part.name.startsWith(`${kind}/`)) break
+      yield part.bytes
+    }
+    if (kind === backupKinds.at(-1) && part !== null)
+      throw broken(`is damaged: ${part.name} is out of its place`)
+  }
+  const streams = backupKinds.map((kind) => [
+    kind,
+    () => decoded(kind, bytesOf(kind)) as AsyncIterable<Items[BackupKind]>,
+  ])
+  return Object.fromEntries(streams) as Pick<Reader, BackupKind>
+}
+
 /**
  * Unpacks a backup beside `path` and lets it take that name when all of it has been checked: until then nothing is there
- * that was not there before. Errors: as of `unpackBackup`, and `conflict` where the directory is in use.
+ * that was not there before. `passphrase` opens its keys; without one they stay out. Errors: as of `unpackBackup`, and `conflict`
+ * where the directory is in use.
  */
 export async function restoreBackup(
   source: AsyncIterable<Uint8Array>,
   path: string,
-  { passphrase, finish }: RestoreOptions,
+  passphrase: string | undefined,
+  now: number,
 ): Promise<Restored> {
-  const restored = await fillDirectory(path, {
+  const { directory, value } = await fillDirectory(path, {
     what: 'restored',
-    async fill(temporary) {
-      const target = new Target(temporary)
-      const { sealed, ...unpacked } = await unpackWithKeys(source, (name, bytes) => target.write(name, bytes))
-      const { header } = unpacked
-      const hasKeys = sealed !== '' && passphrase !== undefined
-      if (hasKeys) await writeKeys(target, 'keys', await openKeys(sealed, passphrase, header.storeId))
-      await finish(temporary, header)
-      return { ...unpacked, hasKeys, target }
-    },
-    sync: (_, { target }) => target.sync(),
+    fill: (temporary) =>
+      unpackBackup(source, async (header, next) => {
+        let hasKeys = false
+        const backup = await readerOf(next, async (name, bytes) => {
+          if (name === clockName) await writeFile(join(temporary, name), bytes, { flag: 'wx', mode: 0o600 })
+          else if (passphrase !== undefined) {
+            await writeKeys(join(temporary, 'keys'), await openKeys(bytes, passphrase, header.storeId))
+            hasKeys = true
+          }
+        })
+        await copyStore(asRestored(backup, header, now), createDirectoryWriter(temporary), () => undefined)
+        return hasKeys
+      }),
   })
-  const { directory, value } = restored
-  const { target: _, ...rest } = value
-  return { ...rest, directory }
+  const { value: hasKeys, ...unpacked } = value
+  return { ...unpacked, directory, hasKeys }
 }

@@ -9,8 +9,8 @@ import type { FileRecord } from '../../records/file.ts'
 import type { TerminalRecord } from '../../records/terminal.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { auditFileName } from '../audit/log-file.ts'
-import { readFirst, wholeLines } from '../backup/read-file.ts'
 import { createDirectoryReader } from '../migrate/reader.ts'
+import { readFirst, wholeLines } from '../read-file.ts'
 
 /** Findings of one kind that are told one by one. */
 const most = 20

@@ -17,19 +17,16 @@ import { nouns } from '../../records/records.ts'
 import type { RunRecord } from '../../records/run.ts'
 import type { ExecutionRecord, TaskRecord } from '../../records/task.ts'
 import { decodeSample, encodeSample } from '../../samples/sample-line.ts'
-import type { Tables } from '../../tables/tables.ts'
+import type { Tables, TablesView } from '../../tables/tables.ts'
 import { auditFileName, lastEntry } from '../audit/log-file.ts'
 import { readAlone } from '../backup/alone.ts'
-import { readFirst, watchLines, wholeLines } from '../backup/read-file.ts'
 import { dayFileOf, endOfDay, isMissing, linesOf as linesOfFile } from '../history/day-file.ts'
 import { lastKnownOf, readKeptStatus } from '../presence/kept-status.ts'
+import { readFirst, watchLines, wholeLines } from '../read-file.ts'
 import { recordingSuffix } from '../recordings/file-recordings.ts'
 import { sumsSuffix, verifyRecording } from '../recordings/sums.ts'
 import { createFileResults } from '../results.ts'
 import { createScriptVersions } from '../script-versions.ts'
-
-/** Records of a store at one transaction. */
-export type TablesView = Pick<Tables, 'slice' | 'lastIds' | 'sequence'>
 
 interface Source {
   readonly path: string

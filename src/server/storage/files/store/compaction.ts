@@ -5,7 +5,7 @@ import { isDiskFull } from '../../../../disk/durable.ts'
 import type { Tables } from '../../tables/tables.ts'
 import {
   createJournal,
-  type HeldStore,
+  type HeldFiles,
   holdFiles,
   type Manifest,
   openJournal,
@@ -77,13 +77,13 @@ export class Compaction {
   }
 
   /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
-  async hold(): Promise<HeldStore> {
-    let held: Promise<HeldStore> | undefined
+  async hold(): Promise<HeldFiles> {
+    let held: Promise<HeldFiles> | undefined
     await this.journal.exclusive(async () => {
       held = holdFiles(this.options.directory, this.manifest, this.model.data, this.journal.size)
       await held
     })
-    return held as Promise<HeldStore>
+    return held as Promise<HeldFiles>
   }
 
   /** Resolves when none is running. */

@@ -5,8 +5,10 @@ import { compareVersions } from '../../../../core/release.ts'
 import type { LogFile } from '../../../../disk/append-log.ts'
 import { writeFileDurably } from '../../../../disk/durable.ts'
 import { serverVersion } from '../../../../disk/own-release.ts'
-import type { Tables } from '../../tables/tables.ts'
-import { encodeLine } from './line.ts'
+import { type Noun, nouns } from '../../records/records.ts'
+import type { Tables, TablesView } from '../../tables/tables.ts'
+import { readFirst, watchLines } from '../read-file.ts'
+import { encodeLine, isAsWritten } from './line.ts'
 
 /**
  * Version of everything in the store's directory; a newer one is refused (reliability F19). It goes up with each new kind
@@ -144,44 +146,29 @@ export async function openJournal(directory: string, first: number, size: number
   return { path, size, handle: await open(path, 'r+') }
 }
 
-/** An open file: its first `size` bytes stay as they are, even if it is removed. */
-interface HeldFile {
-  readonly name: string
-  readonly handle: FileHandle
-  readonly size: number
-}
-
-/** A store on disk at one transaction. Its holder releases it. */
-export interface HeldStore {
-  readonly manifest: Manifest
-  /** The last transaction in it. */
-  readonly sequence: number
-  readonly files: readonly HeldFile[]
-  /** Ids of what has files of its own elsewhere in the data directory. */
-  readonly ids: {
-    readonly tasks: readonly string[]
-    readonly terminals: readonly string[]
-    readonly files: readonly string[]
-    readonly scripts: readonly number[]
-  }
+/** A store at one transaction, and the files that hold it. Its holder releases it. */
+export interface HeldFiles {
+  readonly storeId: string
+  readonly tables: TablesView
+  /** Reads the files. Errors: `unavailable` where a line is not as it was written. */
+  check(): Promise<void>
   release(): Promise<void>
 }
 
-/** Opens what a manifest names. `tables` is what it all amounts to, `journalSize` how much of the last journal counts. */
+/** Opens the files of a manifest. `tables` is their content, `journalSize` the bytes of the last journal that count. */
 export async function holdFiles(
   directory: string,
   manifest: Manifest,
   tables: Tables,
   journalSize: number,
-): Promise<HeldStore> {
-  const { sequence } = tables
-  const ids = {
-    tasks: tables.slice('tasks').map(({ id }) => String(id)),
-    terminals: tables.slice('terminals').map(({ id }) => String(id)),
-    files: tables.slice('files').map(({ id }) => String(id)),
-    scripts: tables.slice('scripts').map(({ id }) => Number(id)),
+): Promise<HeldFiles> {
+  const records = new Map(nouns.map((noun) => [noun, tables.slice(noun)]))
+  const view = {
+    sequence: tables.sequence,
+    lastIds: { ...tables.lastIds },
+    slice: (noun: Noun) => records.get(noun) ?? [],
   }
-  const files: HeldFile[] = []
+  const files: { name: string; handle: FileHandle; size: number }[] = []
   const release = async () => {
     for (const { handle } of files) await handle.close()
   }
@@ -196,5 +183,17 @@ export async function holdFiles(
     await release()
     throw error
   }
-  return { manifest: { ...manifest, previous: null }, sequence, files, ids, release }
+  async function check(): Promise<void> {
+    for (const { name, handle, size } of files) {
+      const refuse = (offset: number) => {
+        throw new RsmError(
+          'unavailable',
+          `the store is damaged on disk: ${name}, byte ${offset}: the line does not match its checksum`,
+          { hint: '`rsm server compact` rewrites the store from its memory; then make the backup again' },
+        )
+      }
+      for await (const _ of watchLines(readFirst(handle, size, name), isAsWritten, refuse));
+    }
+  }
+  return { storeId: manifest.storeId, tables: view, check, release }
 }

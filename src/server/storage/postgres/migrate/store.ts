@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../../core/errors.ts'
 import type { Log } from '../../../../disk/log.ts'
+import type { HeldStore } from '../../backup/backup.ts'
+import type { OnDamage } from '../../migrate/kinds.ts'
 import { lease } from '../../ports/cluster.ts'
 import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
 import { type Ask, askOf, createDatabase, type Database } from '../connection/database.ts'
@@ -9,6 +11,7 @@ import { refusePooler } from '../connection/session.ts'
 import { isLocked } from '../ownership/lives.ts'
 import { knownSchema, migrate } from '../schema/migrations.ts'
 import { closedOf, closeStore, lockForMove, refuseNoted } from './closed.ts'
+import { readPostgres } from './reader.ts'
 
 /** A store that a migration has to itself, as long as its connection stands. */
 export interface MovingStore {
@@ -21,20 +24,31 @@ export interface MovingStore {
 /** Milliseconds between looks at servers whose sessions have ended. */
 const pause = 500
 
+async function openAsk(
+  database: Database,
+): Promise<{ database: Database; ask: Ask; release(): Promise<void> }> {
+  const client = await database.connect(true)
+  const plain = askOf(client)
+  return {
+    database,
+    ask: (...asked) =>
+      plain<never>(...asked).catch((error: unknown) => {
+        throw isAway(error) ? unavailable(error) : error
+      }),
+    release: () => client.end(),
+  }
+}
+
 async function connect(address: StoreAddress, log: Log): Promise<MovingStore> {
   const database = createDatabase(address, 'migrate', log)
   try {
     await refusePooler(database)
-    const client = await database.connect(true)
-    const plain = askOf(client)
+    const opened = await openAsk(database)
     return {
       database,
-      ask: (...asked) =>
-        plain<never>(...asked).catch((error: unknown) => {
-          throw isAway(error) ? unavailable(error) : error
-        }),
+      ask: opened.ask,
       async close() {
-        await client.end()
+        await opened.release()
         await database.close()
       },
     }
@@ -64,12 +78,12 @@ async function refuseLiving({ ask, database }: MovingStore): Promise<void> {
   }
 }
 
-async function hasSchema({ ask }: MovingStore): Promise<boolean> {
+async function hasSchema({ ask }: Pick<MovingStore, 'ask'>): Promise<boolean> {
   const [row] = await ask<{ is_there: boolean }>(`select to_regclass('rsm.cluster') is not null as is_there`)
   return row?.is_there === true
 }
 
-const storeIdOf = async ({ ask }: MovingStore): Promise<string | null> =>
+const storeIdOf = async ({ ask }: Pick<MovingStore, 'ask'>): Promise<string | null> =>
   (await ask<{ store_id: string | null }>('select store_id from rsm.cluster'))[0]?.store_id ?? null
 
 /** What a migration that was cut off has left is removed. Errors: `conflict` where there is anything else. */
@@ -125,26 +139,62 @@ export const openTarget = (address: StoreAddress, from: string, log: Log): Promi
     await store.ask('set synchronous_commit = off')
   })
 
+/** Errors: `unavailable` where there is no whole store of this version. */
+async function refuseUnknown(store: Pick<MovingStore, 'ask' | 'database'>): Promise<string> {
+  const { ask, database } = store
+  const refuse = (message: string, hint: string) => {
+    throw refusedStore(database.address, message, hint)
+  }
+  const storeId = (await hasSchema(store)) ? await storeIdOf(store) : null
+  if (storeId === null)
+    return refuse('there is no store of rsm', 'name the database that servers have as --store')
+  await refuseNoted(ask, database.address)
+  const [found] = await ask<{ schema: number }>('select schema from rsm.cluster')
+  if (found?.schema !== knownSchema())
+    refuse(
+      `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
+      'use the rsm of its servers',
+    )
+  return storeId
+}
+
 /** A store on which no server lives, and none starts. Errors: as of `openTarget`. */
-export const openSource = (address: StoreAddress, log: Log): Promise<MovingStore & { storeId: string }> =>
-  opened(address, log, async (store) => {
-    const refuse = (message: string, hint: string) => {
-      throw refusedStore(address, message, hint)
-    }
-    if (!(await hasSchema(store)) || (await storeIdOf(store)) === null)
-      refuse('there is no store of rsm', 'name the database that servers have as --store')
-    await refuseNoted(store.ask, address)
-    const [found] = await store.ask<{ schema: number }>('select schema from rsm.cluster')
-    if (found?.schema !== knownSchema())
-      refuse(
-        `its schema is number ${found?.schema}, and this rsm reads number ${knownSchema()}`,
-        'use the rsm of its servers',
-      )
+export async function openSource(
+  address: StoreAddress,
+  log: Log,
+): Promise<MovingStore & { storeId: string }> {
+  let storeId = ''
+  const store = await opened(address, log, async (store) => {
+    storeId = await refuseUnknown(store)
     await refuseLiving(store)
     const [cancel] = await store.ask('select from rsm.cancels limit 1')
     if (cancel)
-      refuse(
+      throw refusedStore(
+        address,
         'a server has ended in the middle of a cancel',
         'start a server once: it carries it out in 15 s; then stop it',
       )
-  }).then(async (store) => ({ ...store, storeId: (await storeIdOf(store)) ?? '' }))
+  })
+  return { ...store, storeId }
+}
+
+/** A store at one moment; its servers continue meanwhile. `damaged`: as of `readPostgres`. */
+export async function holdPostgres(database: Database, damaged: OnDamage): Promise<HeldStore> {
+  const store = await openAsk(database)
+  const { ask } = store
+  const release = () => store.release()
+  try {
+    // A reader of the backup may be slow, and holds no more than a dump does.
+    await ask('set idle_in_transaction_session_timeout = 0')
+    await ask('begin isolation level repeatable read read only')
+    const storeId = await refuseUnknown(store)
+    const [run] = await ask<{ sequence: number }>(
+      `select coalesce(max(greatest(progress, (rec->>'last')::bigint)), 0) as sequence from rsm.runs`,
+    )
+    const snapshot: Database = { ...database, ask: (_, ...asked) => ask(...asked) }
+    return { storeId, sequence: run?.sequence ?? 0, reader: readPostgres(snapshot, damaged), release }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
-import { RsmError } from '../../../../core/errors.ts'
+import { RsmError } from '../../../core/errors.ts'
 
 /** 64 MiB and about a fifth of a second for each guess at a passphrase (RFC 7914 §2). */
 const cost = { N: 65_536, r: 8, p: 1 }
@@ -57,22 +57,22 @@ export async function sealKeys(keys: KeyFiles, passphrase: string, storeId: stri
 }
 
 /** Errors: `invalid` for a wrong passphrase, and for what was changed. */
-export async function openKeys(text: string, passphrase: string, storeId: string): Promise<KeyFiles> {
-  const sealed = JSON.parse(text) as Sealed
+export async function openKeys(bytes: Uint8Array, passphrase: string, storeId: string): Promise<KeyFiles> {
+  const sealed = JSON.parse(Buffer.from(bytes).toString('utf8')) as Sealed
   if (sealed.format !== 1 || sealed.kdf !== 'scrypt' || sealed.cipher !== 'aes-256-gcm')
     throw new RsmError('unavailable', 'the keys in the backup were sealed by a newer rsm', {
       hint: 'restore it with that rsm',
     })
-  const bytes = (field: string) => Buffer.from(field, 'base64')
+  const decode = (field: string) => Buffer.from(field, 'base64')
   const { N, r, p } = sealed
   try {
-    const key = await derive(passphrase, bytes(sealed.salt), { N, r, p })
-    const decipher = createDecipheriv('aes-256-gcm', key, bytes(sealed.nonce), { authTagLength: 16 })
+    const key = await derive(passphrase, decode(sealed.salt), { N, r, p })
+    const decipher = createDecipheriv('aes-256-gcm', key, decode(sealed.nonce), { authTagLength: 16 })
     decipher.setAAD(Buffer.from(storeId))
-    decipher.setAuthTag(bytes(sealed.tag))
-    const plain = Buffer.concat([decipher.update(bytes(sealed.data)), decipher.final()]).toString('utf8')
+    decipher.setAuthTag(decode(sealed.tag))
+    const plain = Buffer.concat([decipher.update(decode(sealed.data)), decipher.final()]).toString('utf8')
     const files = JSON.parse(plain) as Record<string, string>
-    return Object.fromEntries(Object.entries(files).map(([name, text]) => [name, bytes(text)]))
+    return Object.fromEntries(Object.entries(files).map(([name, text]) => [name, decode(text)]))
   } catch (cause) {
     throw new RsmError('invalid', 'the passphrase does not open the keys of the backup', {
       hint: 'name the file of the passphrase that the backup was made with, or leave --passphrase-file out and put keys/ there yourself',

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { RsmError } from '../../../../core/errors.ts'
+import { RsmError } from '../../../core/errors.ts'
 
 /** Few enough bytes that looking through them holds the event loop for a millisecond at most. */
 const chunkBytes = 64 * 1024

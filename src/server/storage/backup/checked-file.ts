@@ -1,12 +1,17 @@
 import { rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { RsmError } from '../../../../core/errors.ts'
-import { isDiskFull, removeStale, replaceDurably, temporaryName } from '../../../../disk/durable.ts'
-import { whyUnwritable } from '../../../../disk/named-files.ts'
-import { removeOnSignal } from './fill-directory.ts'
+import { RsmError } from '../../../core/errors.ts'
+import {
+  isDiskFull,
+  removeOnSignal,
+  removeStale,
+  replaceDurably,
+  temporaryName,
+} from '../../../disk/durable.ts'
+import { whyUnwritable } from '../../../disk/named-files.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 
-/** Reads a backup as who restores it would, and passes its bytes on. Errors: as of `unpackBackup`. */
+/** Checks a backup while `write` takes its bytes. Errors: as of `unpackBackup`. */
 export async function checkBackup(
   backup: AsyncIterable<Uint8Array>,
   write: (chunk: Uint8Array) => Promise<unknown>,
@@ -17,12 +22,7 @@ export async function checkBackup(
       yield chunk
     }
   }
-  return unpackBackup(passed(), {
-    header: () => undefined,
-    async file(_name, bytes) {
-      for await (const _ of bytes);
-    },
-  })
+  return unpackBackup(passed(), async () => undefined)
 }
 
 function unwritable(path: string, error: unknown): RsmError {

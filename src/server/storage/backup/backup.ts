@@ -1,0 +1,117 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import type { Damage, OnDamage, Reader } from '../migrate/kinds.ts'
+import type { Backup, BackupMade, BackupOptions } from '../ports/keep.ts'
+import {
+  type BackupEnd,
+  backupFormat,
+  backupKinds,
+  clockName,
+  keysName,
+  knownNouns,
+  mostDamaged,
+  outputKinds,
+  partName,
+  type StoreKind,
+} from './format.ts'
+import { type Part, packBackup } from './pack.ts'
+import { type KeyFiles, sealKeys } from './sealed-keys.ts'
+import { encodedParts } from './stream.ts'
+
+const keyFiles = ['seal.key', 'signing.key', 'tls.key', 'tls.crt']
+
+/** A store at one transaction. Its holder releases it. */
+export interface HeldStore {
+  readonly storeId: string
+  /** The last transaction in it. */
+  readonly sequence: number
+  readonly reader: Reader
+  release(): Promise<void>
+}
+
+interface Source {
+  readonly store: StoreKind
+  /** The data directory. */
+  readonly directory: string
+  readonly keysDirectory: string
+  /** The rsm that makes it. */
+  readonly version: string
+  /** Now, as records hold it. */
+  readonly createdAt: string
+  hold(damaged: OnDamage): Promise<HeldStore>
+}
+
+async function readKeys(directory: string): Promise<KeyFiles> {
+  const keys: KeyFiles = {}
+  for (const name of keyFiles) {
+    const found = await readFile(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && name.startsWith('tls.')) return null
+      throw new RsmError('unavailable', `${join(directory, name)} cannot be read: ${error.message}`, {
+        hint: 'leave --with-keys out, and keep the keys apart',
+        cause: error,
+      })
+    })
+    if (found !== null) keys[name] = found
+  }
+  return keys
+}
+
+async function* partsOf(
+  { directory }: Source,
+  { reader }: HeldStore,
+  sealed: string | null,
+  withOutput: boolean,
+): AsyncGenerator<Part> {
+  if (sealed !== null) yield { name: keysName, bytes: Buffer.from(sealed) }
+  const clock = await readFile(join(directory, clockName)).catch(() => null)
+  if (clock !== null) yield { name: clockName, bytes: clock }
+  for (const kind of backupKinds) {
+    if (!withOutput && outputKinds.includes(kind)) continue
+    let number = 0
+    for await (const bytes of encodedParts(kind, reader[kind]()))
+      yield { name: partName(kind, ++number), bytes }
+  }
+}
+
+/** Begins a backup of a store; see storage/ports/keep.ts. */
+export async function makeBackup(source: Source, options: BackupOptions): Promise<Backup> {
+  const { store, keysDirectory, version, createdAt } = source
+  const { withOutput, passphrase } = options
+  const keys = passphrase === undefined ? null : await readKeys(keysDirectory)
+  const damage: string[] = []
+  const held = await source.hold(({ of, fault }: Damage) => {
+    if (damage.length < mostDamaged) damage.push(`${of}: ${fault}`)
+  })
+  const { storeId, sequence } = held
+  const sealed = keys && (await sealKeys(keys, passphrase ?? '', storeId))
+  let settle: (result: BackupEnd | Error) => void = () => undefined
+  const ended = new Promise<BackupMade>((resolve, reject) => {
+    settle = (result) => {
+      if (result instanceof Error) return reject(result)
+      const { files, bytes, damaged } = result
+      resolve({ sequence, files, bytes, damaged })
+    }
+  })
+  const made = ended.then(
+    (result) => held.release().then(() => result),
+    (error: unknown) => held.release().then(() => Promise.reject(error)),
+  )
+  const stream = packBackup({
+    header: {
+      format: backupFormat,
+      version,
+      createdAt,
+      storeId,
+      store,
+      nouns: knownNouns,
+      sequence,
+      hasOutput: withOutput,
+      hasKeys: sealed !== null,
+    },
+    parts: partsOf(source, held, sealed, withOutput),
+    damaged: () => damage,
+    ended: (result) => settle(result),
+  })
+  return { stream, made }
+}

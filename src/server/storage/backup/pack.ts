@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import { pipeline, type Readable } from 'node:stream'
+import { createGzip, type Gzip } from 'node:zlib'
+import { pack as createPack, type Pack } from 'tar-stream'
+import { RsmError } from '../../../core/errors.ts'
+import { type BackupEnd, type BackupHeader, endName, filesPerSums, headerName } from './format.ts'
+import { Sums } from './sums.ts'
+
+/** Milliseconds without a read until a backup breaks off: while it is made nothing is removed for its age. */
+const longestPause = 10 * 60_000
+
+/** One value for all entries, so that the same content is the same entry. */
+const entry = { mode: 0o600, uid: 0, gid: 0, type: 'file' } as const
+
+/** One entry of a backup. */
+export interface Part {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+export interface Packing {
+  readonly header: BackupHeader
+  readonly parts: AsyncIterable<Part>
+  /** Damage found by the end. */
+  readonly damaged: () => readonly string[]
+  /** Called at the end, or with the error that broke it off. */
+  readonly ended: (result: BackupEnd | Error) => void
+}
+
+/** Breaks a backup off that stands still; returns how to stop that. */
+function breakOffAfter(pause: number, gzip: Gzip): () => void {
+  let before = -1
+  const timer = setInterval(() => {
+    if (gzip.bytesWritten === before)
+      gzip.destroy(new RsmError('unavailable', 'the backup broke off: its reader stopped for too long'))
+    before = gzip.bytesWritten
+  }, pause)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+async function write(pack: Pack, { name, bytes }: Part, mtime: Date): Promise<void> {
+  const sink = pack.entry({ ...entry, name, size: bytes.length, mtime })
+  const done = once(sink, 'close')
+  sink.end(bytes)
+  await done
+}
+
+const jsonOf = (value: object): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
+
+/** A backup as it goes out: a tar that gzip has compressed. Destroying it ends the work. */
+export function packBackup(
+  { header, parts, damaged, ended }: Packing,
+  pause: number = longestPause,
+): Readable {
+  const pack = createPack()
+  const gzip = createGzip()
+  let end: BackupEnd | null = null
+  async function fill(): Promise<void> {
+    const mtime = new Date(header.createdAt)
+    const sums = new Sums()
+    const add = async (part: Part) => {
+      await write(pack, part, mtime)
+      sums.add(part.name, part.bytes)
+    }
+    const addSums = async () => {
+      const [name, text] = sums.next()
+      await write(pack, { name, bytes: Buffer.from(text) }, mtime)
+    }
+    await add({ name: headerName, bytes: jsonOf(header) })
+    for await (const part of parts) {
+      await add(part)
+      if (sums.pending === filesPerSums) await addSums()
+    }
+    if (sums.pending > 0) await addSums()
+    end = { ...sums.end(), damaged: damaged() }
+    await write(pack, { name: endName, bytes: jsonOf(end) }, mtime)
+    pack.finalize()
+  }
+  fill().catch((error: Error) => pack.destroy(error))
+  const stop = breakOffAfter(pause, gzip)
+  pipeline(pack, gzip, (error) => {
+    stop()
+    ended(error ?? end ?? new Error('the backup ended early'))
+  })
+  return gzip
+}

@@ -1,0 +1,86 @@
+import { RsmError } from '../../../core/errors.ts'
+import { newline } from '../migrate/bytes.ts'
+import type { Items, Kind } from '../migrate/kinds.ts'
+
+/** Bytes of one entry of the tar, about. */
+const partBytes = 1024 * 1024
+
+const nameOf = (item: object): unknown =>
+  'taskId' in item ? item.taskId : 'bytes' in item && 'id' in item && item.id
+
+const bytesIn = (item: object): number => ('bytes' in item && typeof item.bytes === 'number' ? item.bytes : 0)
+
+/** A stream of items as bytes: a line of JSON each, and the bytes of a blob behind its line. Errors: `unavailable` where a blob is cut off. */
+async function* encoded<K extends Kind>(kind: K, items: AsyncIterable<Items[K]>): AsyncGenerator<Uint8Array> {
+  let left = 0
+  const end = () => {
+    if (left === 0 || kind === 'audit') return
+    throw new RsmError('unavailable', `${kind} of the store do not have the size that was read before`, {
+      hint: 'make the backup again; if that does not help, look closer with `rsm server doctor`',
+    })
+  }
+  for await (const item of items)
+    if (item instanceof Uint8Array) {
+      left -= item.length
+      yield item
+    } else {
+      end()
+      left = bytesIn(item)
+      yield Buffer.from(`${JSON.stringify(item)}\n`)
+    }
+  end()
+}
+
+/** The same in pieces of one size, about. */
+export async function* encodedParts<K extends Kind>(
+  kind: K,
+  items: AsyncIterable<Items[K]>,
+): AsyncGenerator<Buffer> {
+  let pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of encoded(kind, items)) {
+    pieces.push(piece)
+    length += piece.length
+    if (length < partBytes) continue
+    yield Buffer.concat(pieces)
+    pieces = []
+    length = 0
+  }
+  if (length > 0) yield Buffer.concat(pieces)
+}
+
+/** The items of a stream of bytes. Errors: `invalid` for a stream that is cut off, and for a name that leads out of a directory. */
+export async function* decoded<K extends Kind>(
+  kind: K,
+  parts: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Items[K]> {
+  let left = 0
+  let begun: Uint8Array[] = []
+  const isBytes = kind === 'audit'
+  for await (const part of parts)
+    for (let at = 0; at < part.length; ) {
+      if (isBytes || left > 0) {
+        const piece = isBytes ? part : part.subarray(at, at + left)
+        yield piece as Items[K]
+        left -= piece.length
+        at += piece.length
+        continue
+      }
+      const end = part.indexOf(newline, at)
+      begun.push(part.subarray(at, end < 0 ? part.length : end))
+      at = end < 0 ? part.length : end + 1
+      if (end < 0) continue
+      const item = JSON.parse(Buffer.concat(begun).toString('utf8')) as Exclude<Items[K], Uint8Array>
+      begun = []
+      const name = nameOf(item)
+      if (name !== false && !/^[\w-]{1,64}$/.test(String(name)))
+        throw new RsmError(
+          'invalid',
+          `the backup holds ${JSON.stringify(name)}, which is not an id of a server`,
+        )
+      left = bytesIn(item)
+      yield item
+    }
+  if ((left > 0 && !isBytes) || begun.length > 0)
+    throw new RsmError('invalid', `the backup is damaged: ${kind} is not whole`)
+}

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+import { type BackupEnd, sumsName } from './format.ts'
+
+/** Sums of the entries of a backup, as they are written and as they are compared. */
+export class Sums {
+  #text = ''
+  #segments = 0
+  readonly #all = createHash('sha256')
+  #files = 0
+  #bytes = 0
+  /** Entries since the last sums entry. */
+  pending = 0
+
+  add(name: string, bytes: Uint8Array): void {
+    this.#text += `${createHash('sha256').update(bytes).digest('hex')}  ${name}\n`
+    this.#files++
+    this.#bytes += bytes.length
+    this.pending++
+  }
+
+  /** Name and text of the next sums entry. */
+  next(): [name: string, text: string] {
+    const text = this.#text
+    this.#all.update(text)
+    this.#text = ''
+    this.pending = 0
+    return [sumsName(++this.#segments), text]
+  }
+
+  end(): Omit<BackupEnd, 'damaged'> {
+    return { files: this.#files, bytes: this.#bytes, sums: this.#all.digest('hex') }
+  }
+}

@@ -1,0 +1,168 @@
+import { pipeline } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { createGunzip } from 'node:zlib'
+import { extract } from 'tar-stream'
+import { RsmError } from '../../../core/errors.ts'
+import {
+  type BackupEnd,
+  type BackupHeader,
+  backupFormat,
+  endName,
+  filesPerSums,
+  headerName,
+  isPartName,
+  isSums,
+  knownNouns,
+  longestPart,
+} from './format.ts'
+import type { Part } from './pack.ts'
+import { Sums } from './sums.ts'
+
+export interface Unpacked {
+  readonly header: BackupHeader
+  readonly end: BackupEnd
+}
+
+const again = 'nothing was changed; take another backup, or copy this one again from where it came'
+
+export function broken(problem: string, cause?: unknown): RsmError {
+  return new RsmError('invalid', `the backup ${problem}`, { hint: again, cause })
+}
+
+/** An error of gzip or tar about altered bytes, in plain words. */
+function explain(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof RsmError) return error
+  const code = 'code' in error ? String(error.code) : ''
+  if (code === 'Z_BUF_ERROR' || /unexpected end/i.test(error.message)) return broken('is cut off', error)
+  if (code.startsWith('Z_') || /tar/i.test(error.message)) return broken('is damaged', error)
+  return error
+}
+
+function parse(name: string, bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch (cause) {
+    throw broken(`is damaged: ${name} is not JSON`, cause)
+  }
+}
+
+const newer = ({ version }: BackupHeader, what: string) =>
+  new RsmError('unavailable', `the backup was made by a newer rsm (${version}: ${what})`, {
+    hint: 'nothing was changed; restore it with that rsm',
+  })
+
+function checkNouns(header: BackupHeader): void {
+  const unknown = header.nouns.find((noun) => !knownNouns.includes(noun))
+  if (unknown !== undefined)
+    throw newer(header, `it has records of a kind that this one does not know: ${unknown}`)
+}
+
+function readHeader(bytes: Buffer): BackupHeader {
+  const header = parse(headerName, bytes) as BackupHeader
+  const { format, version, storeId } = header
+  if (!Number.isSafeInteger(format) || typeof storeId !== 'string')
+    throw broken(`is damaged: ${headerName} does not say what it is`)
+  if (format < backupFormat)
+    throw new RsmError(
+      'unavailable',
+      `the backup was made by an older rsm (${version}: backup format ${format})`,
+      {
+        hint: `nothing was changed; restore it with rsm ${version}, then make a backup with this one`,
+      },
+    )
+  if (format > backupFormat)
+    throw newer(header, `backup format ${format}; this one reads up to ${backupFormat}`)
+  return header
+}
+
+function compare(sums: Sums, name: string, said: string): void {
+  const [expected, text] = sums.next()
+  if (name !== expected) throw broken(`is damaged: ${name} is out of its place`)
+  if (said === text) return
+  const lines = new Set(said.split('\n'))
+  const wrong = text.split('\n').find((line) => !lines.has(line))
+  throw broken(`is damaged: ${wrong?.slice(66) || name} is not what was written`)
+}
+
+/** The parts of a backup from its header on, in their order; all of them are checked by the end. */
+async function* partsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part, Unpacked> {
+  const entries = extract()
+  let failure: unknown
+  pipeline(source, createGunzip(), entries, (error) => {
+    failure = error
+  })
+  const sums = new Sums()
+  let header: BackupHeader | null = null
+  let end: BackupEnd | null = null
+  try {
+    for await (const entry of entries) {
+      const { name, type, size = 0 } = entry.header
+      if (type !== 'file') throw broken(`holds ${name}, which is not a file (${type})`)
+      if (end !== null) throw broken(`is damaged: ${name} follows its end`)
+      if (size > longestPart) throw broken(`is damaged: ${name} is too long`)
+      const bytes = await buffer(entry)
+      if (header === null) {
+        if (name !== headerName) throw broken(`is not a backup of rsm: it begins with ${name}`)
+        header = readHeader(bytes)
+        sums.add(name, bytes)
+        yield { name, bytes }
+      } else if (name === endName) {
+        end = parse(name, bytes) as BackupEnd
+        const found = sums.end()
+        const isWhole = sums.pending === 0 && end.files === found.files && end.bytes === found.bytes
+        if (!isWhole || end.sums !== found.sums) throw broken('is damaged: its end does not fit')
+      } else if (isSums(name)) compare(sums, name, bytes.toString('utf8'))
+      else {
+        if (!isPartName(name)) throw broken(`holds ${JSON.stringify(name)}, which is not a file of a server`)
+        sums.add(name, bytes)
+        if (sums.pending > filesPerSums) throw broken('is damaged: it lacks sums')
+        yield { name, bytes }
+      }
+    }
+  } catch (error) {
+    throw explain(failure ?? error)
+  }
+  if (failure) throw explain(failure)
+  if (header === null) throw broken('is empty, or none of rsm')
+  if (end === null) throw broken('is cut off')
+  return { header, end }
+}
+
+/** Reads the parts of a backup in their order; null after the last one. */
+export type NextPart = () => Promise<Part | null>
+
+/**
+ * Reads a backup from its first byte to its last, in bounded memory, and checks all of it, though `use` fails or leaves parts unread.
+ * @throws RsmError `invalid` for one that is cut off or altered, `unavailable` for one of another version
+ */
+export async function unpackBackup<T>(
+  source: AsyncIterable<Uint8Array>,
+  use: (header: BackupHeader, next: NextPart) => Promise<T>,
+): Promise<Unpacked & { value: T }> {
+  const parts = partsOf(source)
+  let unpacked: Unpacked | undefined
+  const next: NextPart = async () => {
+    const { done, value } = await parts.next()
+    if (!done) return value
+    unpacked ??= value
+    return null
+  }
+  const first = await next()
+  const header = JSON.parse(Buffer.from(first?.bytes ?? []).toString('utf8')) as BackupHeader
+  const rest = async () => {
+    while ((await next()) !== null);
+  }
+  let value: T
+  try {
+    checkNouns(header)
+    value = await use(header, next)
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error) throw error
+    // Altered bytes may have caused it: then the sums say so.
+    await rest()
+    throw error instanceof RsmError ? error : broken('is damaged', error)
+  }
+  await rest()
+  if (!unpacked) throw broken('is cut off')
+  return { ...unpacked, value }
+}
