@@ -421,7 +421,7 @@ test('what differs in its new place is found by the comparison, whatever it is',
     ],
     ['audit', "update rsm.audit set line = replace(line, 'SUCCESS', 'FAILED') where id = 3"],
     ['heads', 'update rsm.audit_head set id = id + 1'],
-    ['presence', "update rsm.presence set reason = 'x' where host_id = 2"],
+    ['presence', `update rsm.presence set standing = '{"status":"ONLINE","reason":"x"}' where host_id = 2`],
     ['metrics', 'delete from rsm.metrics_packed'],
   ]
   const seen: string[] = []

@@ -34,7 +34,7 @@ async function restarted(t: ExecutionContext, end: (server: ServerProcess) => Pr
   const allShown = async (server: ServerProcess) =>
     (await hostsOf(server)).every(({ connected }) => connected)
   for (const server of servers) await until('all agents are linked', () => allShown(server))
-  // Their registrations are written within five seconds.
+  // Longer than their registrations take to be written.
   await delay(6_000)
   for (const server of servers) {
     const others = servers.filter((other) => other !== server)

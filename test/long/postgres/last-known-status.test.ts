@@ -21,8 +21,8 @@ async function hosts({ servers }: Cluster) {
   const { agentId, token } = await a.enroll('sick')
   const says = { agentId, status: 'UNHEALTHY' }
   await a.api('POST', '/api/agent/heartbeat', says, { authorization: `Bearer ${token}` })
-  // What has changed is written every five seconds.
-  await delay(5_500)
+  // Changes are written each second.
+  await delay(2_500)
 }
 
 async function kept(t: ExecutionContext, cluster: Cluster, lose: () => void) {

@@ -85,14 +85,12 @@ test('what one server hears of a host, every server shows', async (t) => {
   await shows(b, 1, { status: 'WARNING', statusReason: 'two agents use the identity of this host' })
   a.presence.duplicate(1, false)
   a.presence.connected(1, false, 'the agent was stopped at 2026-03-02T09:30:00.000Z')
-  await shows(b, 1, {
-    connected: false,
-    reachable: false,
-    statusReason: 'its agent was stopped 0 s ago',
-  })
+  await shows(b, 1, { connected: false, reachable: false })
+  t.regex((await b.view(1)).statusReason ?? '', /^its agent was stopped \d s ago$/)
   a.presence.revoked(1)
   await shows(b, 1, { status: 'OFFLINE', statusReason: 'its agent token was revoked' })
   a.presence.forget(1)
+  a.hints.publish('host', { id: 1, change: 'removed' })
   await shows(b, 1, { status: 'OFFLINE', statusReason: 'never heard', greeting: null })
 })
 
@@ -159,23 +157,6 @@ test('F28 a server to which no hint comes reads what others have heard, and call
   await shows(b, 2, { status: 'OFFLINE' })
 })
 
-test('F28 a server that misses one hint shows the link within about a minute', async (t) => {
-  t.timeout(200_000)
-  shared ??= startPostgres(atExit)
-  const store = await sharedStore(await shared, (end) => t.teardown(end))
-  const a = await server(t, store, 'a')
-  const b = await server(t, store, 'b', { isLost: (kind) => kind === 'presence' })
-  for (const { presence } of [a, b]) presence.registered(1)
-  // Both reads after a start are over.
-  await delay(12_000)
-  const claim = await a.link(1)
-  await until('it is linked', async () => (await b.view(1)).connected, 75_000)
-  await a.links.release(claim)
-  a.presence.connected(1, false, undefined, claim)
-  await until('it is not linked', async () => !(await b.view(1)).connected, 75_000)
-  t.like(await b.view(1), { connected: false, reachable: false })
-})
-
 test('while the store is away nobody falls silent that others may hear, and afterwards all is as it was', async (t) => {
   const postgres = await startPostgres(atExit)
   const store = await sharedStore(postgres, (end) => t.teardown(end))
@@ -209,10 +190,7 @@ test('F23 a heartbeat of while the store was away is written when it is back', a
   const store = await sharedStore(postgres, (end) => t.teardown(end))
   const a = await server(t, store, 'a')
   const written = async () => {
-    const [row] = await store.ask<{ at: number }>(
-      'api',
-      `select (signs::json -> 'beat' ->> 'at')::float8 as at from rsm.presence`,
-    )
+    const [row] = await store.ask<{ at: number }>('api', 'select heard_at as at from rsm.presence')
     return row?.at ?? 0
   }
   a.presence.registered(1)

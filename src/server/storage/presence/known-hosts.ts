@@ -27,8 +27,6 @@ interface KnownHostsOptions extends JudgingOptions {
   hints: Pick<Hints, 'publish'>
   /** What outlives this process is another now. */
   changed: (hostId: number) => void
-  /** Each sweep asks for how many milliseconds signs of life may have been lost since the last one: silence then proves nothing. */
-  deafTime(): number
   /** Whether this server does not reach its store: it refuses agents then, and they back off. */
   isCutOff(): boolean
 }
@@ -44,7 +42,7 @@ export interface KnownHosts extends Heard, Views {
   close(): void
 }
 
-/** A sweep that comes so much late means that this process stood still: silence then proves nothing either. */
+/** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
 /** Milliseconds of a stall after which agents time out and back off. */
 const longStall = 30_000
@@ -100,10 +98,9 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     const now = clock.monotonic()
     const late = now - lastSweep - sweepInterval
     lastSweep = now
-    const deafTime = options.deafTime()
-    const lost = Math.max(deafTime, late > stallFactor * sweepInterval ? late : 0)
+    const lost = late > stallFactor * sweepInterval ? late : 0
     const backsOff = options.isCutOff() || late > longStall
-    if (backsOff || deafTime > 0) awaitReturn()
+    if (backsOff) awaitReturn()
     // Postpones OFFLINE until the agents had time to return.
     const excused = now + Math.max(0, returnTime - silenceBound)
     for (const [hostId, known] of entries) {

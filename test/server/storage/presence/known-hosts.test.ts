@@ -15,7 +15,6 @@ function judged(t: ExecutionContext) {
     clock: { now: () => begin + now, monotonic: () => now },
     hints: { publish() {} },
     changed() {},
-    deafTime: () => 0,
     isCutOff: () => state.isCutOff,
   })
   t.teardown(() => {

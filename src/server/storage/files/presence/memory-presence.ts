@@ -34,7 +34,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       void write()
     }, saveDelay).unref()
   }
-  const hosts = createKnownHosts({ ...options, changed: save, deafTime: () => 0, isCutOff: () => false })
+  const hosts = createKnownHosts({ ...options, changed: save, isCutOff: () => false })
 
   /** One after the other: the newest stays. */
   function write(): Promise<void> {

@@ -20,7 +20,7 @@ import { createFiles } from '../files.ts'
 import { decodeIds } from '../hints/lines.ts'
 import { dayOf, readSamples } from '../history/stored.ts'
 import { phaseAt } from '../outputs/read.ts'
-import { readHeard, readHosts } from '../presence/table.ts'
+import { type HostRow, readHeard, readRows } from '../presence/table.ts'
 import { readChunks, verifyChunks } from '../recordings/recordings.ts'
 import { type Texts, textsIn } from '../results.ts'
 import { createIds } from '../store/open-transaction.ts'
@@ -222,29 +222,28 @@ async function* headsOf({ ask }: Place): AsyncGenerator<Items['heads']> {
 
 async function* presenceOf(place: Place): AsyncGenerator<Items['presence']> {
   const { database } = place
-  const hosts = new Map<number, HostRecord>()
-  for await (const { id, rec } of rowsOf(place, 'hosts')) hosts.set(Number(id), rec as HostRecord)
   const heard = new Map<number, number>()
-  for (const { at, ids } of await readHeard(database, 0)) for (const id of decodeIds(ids)) heard.set(id, at)
-  for await (const rows of readHosts(database, 0))
-    for (const { hostId, status, reason, signs } of rows) {
-      const { beat, link, load, greeting } = signs
-      const host = hosts.get(hostId)
-      const last = beat.at === null ? null : Math.max(beat.at, heard.get(hostId) ?? 0)
-      if (host)
-        yield {
-          hostId,
-          status,
-          reason,
-          lastHeartbeatAt: timeOf(last),
-          agentStatus: beat.agentStatus,
-          greeting,
-          says: beat.says,
-          linkLostAt: link === null || link.isUp ? null : timeOf(link.lostAt),
-          warns: load.warns,
-          revoked: host.agent?.tokenHash === null,
-        }
+  for (const { at, ids } of await readHeard(database, 0, -1))
+    for (const id of decodeIds(ids)) heard.set(id, at)
+  const patches = new Map<number, HostRow['patch']>()
+  for await (const { hostId, patch } of readRows(database, 0)) patches.set(hostId, patch)
+  for await (const { id, rec } of rowsOf(place, 'hosts')) {
+    const hostId = Number(id)
+    const { beat, link, load, greeting, standing } = patches.get(hostId) ?? {}
+    if (!beat || !standing) continue
+    yield {
+      hostId,
+      status: standing.status,
+      reason: standing.reason,
+      lastHeartbeatAt: timeOf(beat.at === null ? null : Math.max(beat.at, heard.get(hostId) ?? 0)),
+      agentStatus: beat.agentStatus,
+      greeting: greeting ?? null,
+      says: beat.says,
+      linkLostAt: link === undefined || link.isUp ? null : timeOf(link.lostAt),
+      warns: load?.warns ?? [],
+      revoked: (rec as HostRecord).agent?.tokenHash === null,
     }
+  }
 }
 
 const timeOf = (at: number | null) => (at === null ? null : isoTime(at))

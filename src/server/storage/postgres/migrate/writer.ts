@@ -13,7 +13,7 @@ import { createFiles } from '../files.ts'
 import { packSamples } from '../history/pack.ts'
 import { pieceBytes } from '../outputs/append.ts'
 import { makeTable, tableOf as outputTableOf } from '../outputs/days.ts'
-import type { Signs } from '../presence/signs.ts'
+import { type HostPatch, parts } from '../presence/host-patch.ts'
 import { putText, putValues } from '../store/changes.ts'
 import { isNumbered, tableOf } from '../store/tables.ts'
 import { type AuditRow, auditRows } from './audit-rows.ts'
@@ -263,35 +263,34 @@ async function writeHeads(ask: Ask, { head, noted }: Items['heads']): Promise<vo
 }
 
 /** No server has a link of these: the next one to come is newer. */
-function signsOf({
-  lastHeartbeatAt,
-  agentStatus,
-  says,
-  linkLostAt,
-  warns,
-  revoked,
-  greeting,
-}: LastKnown): Signs {
+function patchOf(known: LastKnown): HostPatch {
+  const { status, reason, agentStatus, says, warns, revoked, greeting } = known
   const timeOf = (text: string | null) => (text === null ? null : Date.parse(text))
   return {
-    beat: { at: timeOf(lastHeartbeatAt), agentStatus, uptime: null, says, clockOffset: null },
-    link: linkLostAt === null ? null : { epoch: 0, server: 0, isUp: false, lostAt: timeOf(linkLostAt) },
-    load: { warns, high: [], highFor: {} },
+    beat: { at: timeOf(known.lastHeartbeatAt), agentStatus, uptime: null, says, clockOffset: null },
+    link: {
+      epoch: 0,
+      server: 0,
+      isUp: false,
+      lostAt: timeOf(known.linkLostAt),
+      fault: says.linkFault ?? null,
+    },
+    load: { at: null, warns, high: [], highSince: {} },
     marks: { duplicate: false, revoked },
     greeting,
+    standing: { status, reason },
   }
 }
 
 async function writePresence(ask: Ask, group: readonly LastKnown[]): Promise<void> {
+  const patches = group.map(patchOf)
   await ask(
-    `insert into rsm.presence(host_id, at, status, reason, signs)
-    select id, rsm.now(), status, reason, signs
-    from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) as p(id, status, reason, signs)`,
+    `insert into rsm.presence(host_id, heard_at, ${parts.join(', ')})
+    select * from unnest($1::bigint[], $2::bigint[], ${parts.map((_, at) => `$${at + 3}::text[]`).join(', ')})`,
     [
       group.map(({ hostId }) => hostId),
-      group.map(({ status }) => status),
-      group.map(({ reason }) => reason),
-      group.map((known) => JSON.stringify(signsOf(known))),
+      patches.map(({ beat }) => beat.at),
+      ...parts.map((part) => patches.map((patch) => JSON.stringify(patch[part]))),
     ],
   )
 }

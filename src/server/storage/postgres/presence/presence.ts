@@ -1,18 +1,20 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Metrics } from '../../../../core/hosts/host.ts'
 import { measuresNamed } from '../../../../core/hosts/host-status.ts'
+import { Mutex } from '../../../../core/mutex.ts'
+import { repeat } from '../../../../disk/clock.ts'
 import type { Log } from '../../../../disk/log.ts'
 import type { Presence } from '../../ports/presence.ts'
 import { createKnownHosts, type JudgingOptions } from '../../presence/known-hosts.ts'
 import type { Database } from '../connection/database.ts'
 import type { Channel } from '../hints/channel.ts'
 import type { StoreHints } from '../hints/hints.ts'
+import { decodeIds } from '../hints/lines.ts'
 import type { Neighbours } from '../ownership/ownership.ts'
-import { createElsewhere } from './elsewhere.ts'
-import { createDeafness, createFeed } from './feed.ts'
-import { type Fleet, HostLinks, keptOf, reportOf, toldOf } from './fleet.ts'
-import { createHere } from './here.ts'
-import { createKeeper } from './keeper.ts'
-import { readListeningSince, readReports } from './table.ts'
+import type { Fleet } from './host-patch.ts'
+import { createLocal } from './local.ts'
+import { createRemote } from './remote.ts'
+import { forgetHeard, readHeard, readListeningSince, readReports, readRows } from './table.ts'
 
 interface PresenceOptions extends JudgingOptions {
   database: Database
@@ -22,64 +24,104 @@ interface PresenceOptions extends JudgingOptions {
   log: Log
 }
 
-/** Lists of who was heard are kept until each server has judged, and written, who has fallen silent since. */
+/** Milliseconds between two writes of changes, and between two reads. */
+const syncEvery = 1_000
+/** Milliseconds for which changes are gathered after a second without any. */
+const gatherTime = 100
+/** Milliseconds without a read after which this server counts as cut off. */
+const readPatience = 10_000
+const forgetEvery = 60_000
+/** Kind of the hint that changes were written. */
+const written = 'presence'
+
+/** Lists of heard hosts are kept until each server has judged, and written, which have fallen silent since. */
 const keptIntervals = 4
 const keptAtLeast = 600_000
 
 /**
- * All hosts in the memory of each server, which judges them by its own monotonic clock. Servers tell each other who was heard
- * and what has changed; tables keep it for those that start, and for those that did not hear the others for a while.
+ * The hosts of all servers in the memory of each, which judges them by its own monotonic clock. Each second a server writes what
+ * it heard to rsm.presence and reads what the others wrote.
  */
 export async function openPresence(options: PresenceOptions): Promise<Presence> {
   const { database, channel, neighbours, clock, log } = options
-  // Each server sees by itself what follows, and tells it within.
+  // Each server judges for itself: its hints are for this process.
   const hints = options.hints.local
+  const startedAt = clock.monotonic()
+  const keepHeard = Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000)
+  let writtenAt = Number.NEGATIVE_INFINITY
+  let forgotAt = startedAt
+  let readAt = startedAt
+  let cursors = { rows: 0, heard: 0 }
+  let early: NodeJS.Timeout | null = null
+  const mutex = new Mutex()
+
   const hosts = createKnownHosts({
     ...options,
     hints,
-    changed: (hostId) => elsewhere.isTaking || keeper.changed(hostId),
-    deafTime: () => deafness.time(),
-    isCutOff: () => database.fault !== null,
+    changed: (hostId) => remote.isTaking || local.changed(hostId, ['standing', 'beat']),
+    isCutOff: () => database.fault !== null || clock.monotonic() - readAt > readPatience,
   })
-  const fleet: Fleet = {
-    options,
-    neighbours,
-    hosts,
-    links: new HostLinks(neighbours),
-    listeningSince: await readListeningSince(database),
-    elsewhere: new Set(),
-    changedAt: new Map(),
+  const fleet: Fleet = { options, neighbours, hosts, links: new Map(), remote: new Set() }
+  const local = createLocal(fleet, database, () => {
+    if (clock.monotonic() - writtenAt < syncEvery) return
+    early ??= setTimeout(() => {
+      early = null
+      mutex.run(write).catch(failed)
+    }, gatherTime).unref()
+  })
+  const remote = createRemote(fleet, hints, (hostId) => local.unwritten(hostId))
+
+  async function write(): Promise<void> {
+    if (!(await local.write())) return
+    writtenAt = clock.monotonic()
+    channel.send([`${written} `]).catch(() => undefined)
   }
-  const elsewhere = createElsewhere(fleet, hints, {
-    unread: () => keeper.readTwice(),
-    changed: (hostId) => keeper.changed(hostId),
+
+  async function read(server = neighbours.own() ?? 0): Promise<void> {
+    const asked = clock.monotonic()
+    const former = cursors
+    const next = { ...former }
+    for await (const row of readRows(database, former.rows)) {
+      remote.row(row)
+      next.rows = row.turn
+    }
+    for (const { turn, at, ids } of await readHeard(database, former.heard, server)) {
+      remote.heard(decodeIds(ids), at)
+      next.heard = turn
+      await setImmediate()
+    }
+    readAt = asked
+    if (cursors === former) cursors = next
+  }
+
+  /** A server that has run for so long has judged, and written, which hosts fell silent before. */
+  async function forget(): Promise<void> {
+    const now = clock.monotonic()
+    if (now - startedAt < keepHeard || now - forgotAt < forgetEvery) return
+    forgotAt = now
+    await forgetHeard(database, clock.now() - keepHeard)
+  }
+
+  const failed = (error: unknown) => log.debug({ err: error }, 'what is known of hosts could not be shared')
+  channel.hear(written, () => {
+    if (mutex.queueLength === 0) mutex.run(() => read()).catch(failed)
   })
-  const feed = createFeed(
-    { channel, neighbours, clock, signs: (hostId, of) => toldOf(fleet, hostId, of) },
-    elsewhere,
-  )
-  const keeper = createKeeper(
-    {
-      database,
-      clock,
-      log,
-      keepHeard: Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000),
-      server: () => neighbours.own() ?? 0,
-      keptOf: (hostId) => keptOf(fleet, hostId),
-      reportOf: (hostId) => reportOf(fleet, hostId),
-      links: () => fleet.links.all(),
-      isDeaf: () => deafness.isDeaf(),
-    },
-    elsewhere,
-  )
-  const deafness = createDeafness(clock, { heardTo: () => feed.heardTo(), readTo: () => keeper.readTo() })
-  const reports = createReports(fleet, database, log)
-  const end = channel.missed(() => keeper.readTwice())
-  await keeper.read()
-  elsewhere.begun()
+  // PostgreSQL may have changed: turns may begin again.
+  const end = channel.missed(() => {
+    cursors = { rows: 0, heard: 0 }
+  })
+  await mutex.run(() => read(-1))
+  remote.begin(await readListeningSince(database))
+  const sync = async () => {
+    await write().catch(failed)
+    await read()
+    await forget()
+  }
+  const syncing = repeat(syncEvery, () => mutex.run(sync), failed)
+  const readNewest = createReports(fleet, database, log)
 
   return {
-    ...createHere(fleet, feed, keeper),
+    ...local,
     get revision() {
       return hosts.revision
     },
@@ -87,32 +129,32 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
       return hosts.isReturning
     },
     async views(hostIds) {
-      await reports.read(hostIds)
+      await readNewest(hostIds)
       return hosts.views(hostIds)
     },
     standings: (hostIds) => hosts.standings(hostIds),
     async close() {
       hosts.close()
-      feed.close()
-      elsewhere.close()
+      remote.close()
       end()
-      await keeper.close()
+      if (early) clearTimeout(early)
+      await syncing.stop()
+      await mutex
+        .run(() => local.write())
+        .catch((error: unknown) =>
+          log.warn({ err: error }, 'the last known status of hosts could not be kept'),
+        )
     },
   }
 }
 
-/** Milliseconds for which read reports are cached: other servers write them as often. */
+/** Milliseconds for which read reports are cached. */
 const reportsKeptFor = 5_000
 /** Hosts whose reports are read at once: people look at no more, and code that judges more needs no reports. */
 const mostReports = 1_000
 
-/** The newest reports of hosts that bring theirs to other servers. */
-interface Reports {
-  /** Reads those of these hosts that may be newer elsewhere; where the store is away, what is known stays. */
-  read(hostIds: readonly number[]): Promise<void>
-}
-
-function createReports({ hosts, elsewhere, options }: Fleet, database: Database, log: Log): Reports {
+/** Reads the reports of those hosts that another server heard last; without the store the known ones stay. */
+function createReports({ hosts, remote, options }: Fleet, database: Database, log: Log) {
   const { clock } = options
   /** Monotonic milliseconds. */
   const readAt = new Map<number, number>()
@@ -126,21 +168,19 @@ function createReports({ hosts, elsewhere, options }: Fleet, database: Database,
     hosts.judge(hostId)
   }
 
-  return {
-    async read(hostIds) {
-      if (hostIds.length > mostReports) return
-      const now = clock.monotonic()
-      const old = hostIds.filter(
-        (hostId) =>
-          elsewhere.has(hostId) && now - (readAt.get(hostId) ?? Number.NEGATIVE_INFINITY) >= reportsKeptFor,
-      )
-      if (old.length === 0) return
-      for (const hostId of old) readAt.set(hostId, now)
-      try {
-        for (const { hostId, at, metrics } of await readReports(database, old)) take(hostId, at, metrics)
-      } catch (error) {
-        log.debug({ err: error }, 'the newest reports of hosts could not be read')
-      }
-    },
+  return async (hostIds: readonly number[]): Promise<void> => {
+    if (hostIds.length > mostReports) return
+    const now = clock.monotonic()
+    const old = hostIds.filter(
+      (hostId) =>
+        remote.has(hostId) && now - (readAt.get(hostId) ?? Number.NEGATIVE_INFINITY) >= reportsKeptFor,
+    )
+    if (old.length === 0) return
+    for (const hostId of old) readAt.set(hostId, now)
+    try {
+      for (const { hostId, at, metrics } of await readReports(database, old)) take(hostId, at, metrics)
+    } catch (error) {
+      log.debug({ err: error }, 'the newest reports of hosts could not be read')
+    }
   }
 }

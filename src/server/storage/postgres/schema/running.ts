@@ -45,26 +45,34 @@ export const servers: readonly string[] = [
   ) with (fillfactor = 60)`,
   'create index links_refused on rsm.links (host_id) where refused_until is not null',
 
-  // Last known status of each host; `at` by the store's time. Logged, so that it survives a crash of PostgreSQL and the promotion of a standby.
+  // Hosts as servers know them, in parts (presence/host-patch.ts). `turn` ascends with each write, in the order of the commits; `heard_at` orders
+  // `beat`, in milliseconds since 1970, and `link_epoch` orders `link`. Logged, so that it survives a crash of PostgreSQL and the promotion of a standby.
+  'create sequence rsm.presence_turns',
   `create table rsm.presence (
     host_id bigint primary key,
-    at timestamptz not null,
-    status text not null,
-    reason text,
-    signs text not null
-  ) with (fillfactor = 70)`,
-  'create index presence_at on rsm.presence (at)',
-  // Hosts that a server heard in the seconds before `at`: a row a flush, instead of one a heartbeat.
+    turn bigint not null default nextval('rsm.presence_turns'),
+    heard_at bigint,
+    link_epoch bigint,
+    beat text,
+    link text,
+    load text,
+    marks text,
+    greeting text,
+    standing text
+  )`,
+  'create index presence_turn on rsm.presence (turn, host_id)',
+  // Hosts whose heartbeats after `at` said nothing new: a row a second and server, instead of one a heartbeat.
   `create table rsm.presence_heard (
-    at timestamptz not null,
+    turn bigint not null,
     server_epoch bigint not null,
+    at bigint not null,
     ids text not null
   )`,
-  'create index presence_heard_at on rsm.presence_heard (at)',
+  'create index presence_heard_turn on rsm.presence_heard (turn)',
   // Newest report of each host, for servers that hear of its heartbeats from another one. Unlogged: reports come again within a minute.
   `create unlogged table rsm.presence_metrics (
     host_id bigint primary key,
-    at timestamptz not null,
+    at bigint not null,
     metrics text not null
   ) with (fillfactor = 50)`,
 
