@@ -43,7 +43,7 @@ export async function startServerProcess(
     options?: Partial<ServerOptions>
     /** How many seconds of its wall clock a second takes: the same time in each of its processes. */
     clockSpeed?: number
-    /** Of a server of another version, as `formerServer` makes it. */
+    /** Program of a server of another version. */
     program?: string
   } = {},
 ): Promise<ServerProcess> {

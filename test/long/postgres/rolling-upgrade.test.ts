@@ -1,76 +1,73 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import { knownSchema, migrationLock } from '../../../src/server/storage/postgres/schema/migrations.ts'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { type Identity, ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { soundAudit } from '../../helpers/audit/sound-audit.ts'
 import { entries, finished, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
-import { formerServer } from '../../helpers/servers/former-server.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
-import {
-  atExit,
-  type SharedPostgres,
-  sharedPostgres,
-  postgresTest as test,
-} from '../../helpers/servers/postgres.ts'
+import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 import { startServerProcess } from '../../helpers/servers/server-process.ts'
-import { recordingOf } from '../../helpers/terminals/terminals.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, recordingOf, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
-/** Written by test/fixtures/write-schema-8.ts. */
-interface Facts {
-  web1: Identity
-  web2: Identity
-  /** Ended on both, with 0 and 3. */
-  both: string
-  /** Runs on web1. */
-  open: string
-  sessionId: string
-  keys: Record<string, string>
-}
-
-const fixture = (name: string) =>
-  readFileSync(fileURLToPath(new URL(`../../../../test/fixtures/schema-8/${name}`, import.meta.url)), 'utf8')
 /** A version with one more migration. */
 const newer = fileURLToPath(new URL('../../fixtures/newer-server-process.js', import.meta.url))
 const newest = knownSchema() + 1
-/** Of the server of the former commit. */
-const formerSchema = 8
-const facts = JSON.parse(fixture('facts.json')) as Facts
+/** No release has an earlier schema, so this build is the version before. */
+const formerSchema = knownSchema()
 
-let postgres: Promise<SharedPostgres> | undefined
-let former: string | undefined
+const postgres = sharedPostgres()
 
-/** The store of a former commit, with servers of that commit and of a newer version. */
-async function restored(t: ExecutionContext) {
-  postgres ??= sharedPostgres()
-  former ??= formerServer(atExit)
+/** Agents, an ended task, a running one and a recording, which a server of the version before writes. */
+async function fill(server: Awaited<ReturnType<typeof startServerProcess>>) {
+  const [web1, web2] = [await server.enroll('web1'), await server.enroll('web2')]
+  const one = await ScriptedAgent.link(server, web1, withTerminals)
+  const two = await ScriptedAgent.link(server, web2)
+  const both = await startTask(server, [web1.hostId, web2.hostId])
+  for (const [agent, exitCode] of [
+    [one, 0],
+    [two, 3],
+  ] as const) {
+    await agent.execution(both)
+    agent.output(both, 0, `ended with ${exitCode}\n`)
+    agent.complete(both, exitCode, { lastSequence: 0 })
+  }
+  await finished(server, both)
+
+  const { sessionId } = await openTerminal(server, one, web1.hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  await client.next('TERMINAL_ATTACHED')
+  one.send('TERMINAL_OUTPUT', { sessionId, sequence: 0, data: 'recorded' })
+  await client.shows('recorded')
+  one.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+  await client.closed
+
+  const open = await startTask(server, [web1.hostId], { timeout: 86_400 })
+  await one.execution(open)
+  one.output(open, 0, 'before\n')
+  await one.acknowledged(open, 0)
+  return { web1, web2, both, open, sessionId }
+}
+
+/** A store that a server of the version before has left, and servers of that version and of a newer one. */
+async function site(t: ExecutionContext) {
   const store = await (await postgres).database({ migrated: false })
   const database = openDatabase(t, store)
-  const client = await database.connect(true)
-  await client.query(fixture('store.sql'))
-  await client.end()
-  // Transactions have higher numbers than those that the store names, as they had where it comes from.
-  await database.ask(
-    'api',
-    'do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$',
-  )
-  const keysDir = mkdtempSync(join(tmpdir(), 'rsm-keys-'))
-  t.teardown(() => rmSync(keysDir, { recursive: true, force: true }))
-  for (const [name, key] of Object.entries(facts.keys))
-    writeFileSync(join(keysDir, name), Buffer.from(key, 'base64'), { mode: 0o600 })
-  const program = former
-  const start = (serverName: string, more: { program?: string }) =>
+  const keysDir = join(temporaryDirectory(t), 'keys')
+  const start = (serverName: string, more: { program?: string } = {}) =>
     startServerProcess(t, { ...more, logLevel: 'INFO', options: { store, keysDir, serverName } })
+  const left = await start('server1')
+  const facts = await fill(left)
+  await left.kill()
   return {
     database,
     store,
     keysDir,
-    before: (name: string) => start(name, { program }),
-    now: (name: string) => start(name, {}),
+    facts,
+    before: (name: string) => start(name),
     after: (name: string) => start(name, { program: newer }),
     schema: async () => {
       const [row] = await database.ask<{ schema: number }>('api', 'select schema from rsm.cluster')
@@ -86,7 +83,7 @@ async function restored(t: ExecutionContext) {
 test.serial(
   'F29 servers of the version before and of this one work on one store while it is upgraded',
   async (t) => {
-    const { database, before, after, schema, indexes } = await restored(t)
+    const { database, facts, before, after, schema, indexes } = await site(t)
     const old = await before('server1')
     t.is(await schema(), formerSchema)
     const running = (last: number) => ({
@@ -126,7 +123,7 @@ test.serial(
     await again.acknowledged(facts.open, 3)
     const written = async (server: typeof old) => (await entries(server, facts.open)).map(({ data }) => data)
     const all = [
-      'of schema 8\n',
+      'before\n',
       'by the old server\n',
       'by the old server on the new schema\n',
       'by the new server\n',
@@ -161,7 +158,7 @@ test.serial(
     again.complete(facts.open, 0, { lastSequence: 3 })
     t.deepEqual(statusesOf(await finished(second, facts.open)), ['SUCCESS'])
 
-    // The schema says that servers of the former commit may work with it.
+    // The schema says that servers of the version before may work with it.
     await old.start()
     t.deepEqual(statusesOf(await task(old, facts.open)), ['SUCCESS'])
     const back = await ScriptedAgent.link(old, facts.web2)
@@ -184,7 +181,7 @@ test.serial(
 test.serial(
   'F29 a migration that fails in the middle changes nothing, and says what PostgreSQL says',
   async (t) => {
-    const { database, before, after, schema, indexes } = await restored(t)
+    const { database, facts, before, after, schema, indexes } = await site(t)
     const old = await before('server1')
     // Made by the last statement of the migration.
     await database.ask('api', 'create table rsm.added()')
@@ -207,7 +204,7 @@ test.serial(
 )
 
 test.serial('F29 a server that runs ends in order when a newer one has left it behind', async (t) => {
-  const { database, store, keysDir } = await restored(t)
+  const { database, store, keysDir, facts } = await site(t)
   const home = temporaryDirectory(t)
   const where = ['--store', store, '--keys', keysDir, '--server-name', 'server1', '--data-dir', home]
   const server = startRsm(['server', 'start', '--port', '0', ...where], cleanEnv(home))

@@ -1,4 +1,3 @@
-import type { ResultStatus } from '../../../../core/tasks/task.ts'
 import type { Execution, Executions } from '../../ports/executions.ts'
 import type { Database, Statement } from '../connection/database.ts'
 import { rowsAtOnce } from './rows.ts'
@@ -13,14 +12,7 @@ interface Found {
   host_id?: number | null
   xid?: string | null
   rec?: Execution | null
-  status?: ResultStatus | null
   id?: string | null
-}
-
-/** Whose status is what now. */
-export interface Changed {
-  readonly hostId: number
-  readonly status: ResultStatus
 }
 
 /**
@@ -32,14 +24,14 @@ const now = `now as materialized (
 const place = 'now.xmin::text as xmin, now.timeline'
 const from = `(case when now.timeline = coalesce($3, now.timeline) then $2 else '0' end)::xid8`
 
-/** A page of them, in the order of their transactions: of that of $2 those of the hosts after $4. */
-const page = (what: string) => `with ${now} select ${place}, c.* from now left join lateral (
-    select e.host_id, e.xid::text as xid, ${what} from rsm.executions e
-    where e.task_id = $1 and (e.xid, e.host_id) > (${from}, $4::bigint) order by e.xid, e.host_id limit ${rowsAtOnce}) as c on true`
-
 const statements = {
-  records: { name: 'executions changes', text: page('e.rec') },
-  statuses: { name: 'executions statuses', text: page('e.status') },
+  /** A page of them, in the order of their transactions: of that of $2 those of the hosts after $4. */
+  records: {
+    name: 'executions changes',
+    text: `with ${now} select ${place}, c.* from now left join lateral (
+      select e.host_id, e.xid::text as xid, e.rec from rsm.executions e
+      where e.task_id = $1 and (e.xid, e.host_id) > (${from}, $4::bigint) order by e.xid, e.host_id limit ${rowsAtOnce}) as c on true`,
+  },
   tasks: {
     name: 'executions changed tasks',
     text: `with ${now} select ${place}, t.id from now left join unnest($1::text[]) as t(id)
@@ -47,13 +39,8 @@ const statements = {
   },
 } satisfies Record<string, Statement>
 
-export interface Changes extends Pick<Executions, 'changes' | 'changedTasks'> {
-  /** As `changes`, with no more than whose status is what. */
-  statuses(taskId: string, after: number): Promise<{ changed: Changed[]; cursor: number }>
-}
-
 /** What changed in tasks since a cursor, on any server. */
-export function createChanges(database: Database): Changes {
+export function createChanges(database: Database): Pick<Executions, 'changes' | 'changedTasks'> {
   /** After a fail-over the numbers of transactions may begin lower: cursors of before are worth nothing. */
   let failovers = 0
   let timeline: string | null = null
@@ -75,36 +62,23 @@ export function createChanges(database: Database): Changes {
     return { rows, cursor: failovers * failover + Number(first.xmin) }
   }
 
-  /** Page by page, each execution as it was read last. The cursor is that of the first page: what changes meanwhile is new to it. */
-  async function pages(statement: Statement, taskId: string, after: number) {
-    const found = new Map<number, Found>()
-    // Before a transaction that has changed something there is none of host 0.
-    let [place, host] = [after, 0]
-    let first: number | null = null
-    for (;;) {
-      const { rows, cursor } = await since(statement, taskId, place, host)
-      const generation = Math.floor(cursor / failover)
-      // After a fail-over all is read anew.
-      if (first === null || Math.floor(first / failover) !== generation) first = cursor
-      for (const row of rows) if (row.host_id) found.set(row.host_id, row)
-      const last = rows.at(-1)
-      if (!last?.host_id || rows.length < rowsAtOnce) return { changed: [...found.values()], cursor: first }
-      ;[place, host] = [generation * failover + Number(last.xid), last.host_id]
-    }
-  }
-
   return {
+    /** Page by page, each execution as it was read last. The cursor is that of the first page: what changes meanwhile is new to it. */
     async changes(taskId, after) {
-      const { changed, cursor } = await pages(statements.records, taskId, after)
-      return { executions: changed.flatMap(({ rec }) => rec ?? []), cursor }
-    },
-    async statuses(taskId, after) {
-      const { changed, cursor } = await pages(statements.statuses, taskId, after)
-      return {
-        changed: changed.flatMap(({ host_id: hostId, status }) =>
-          hostId && status ? [{ hostId, status }] : [],
-        ),
-        cursor,
+      const found = new Map<number, Execution>()
+      // Before a transaction that has changed something there is none of host 0.
+      let [place, host] = [after, 0]
+      let first: number | null = null
+      for (;;) {
+        const { rows, cursor } = await since(statements.records, taskId, place, host)
+        const generation = Math.floor(cursor / failover)
+        // After a fail-over all is read again.
+        if (first === null || Math.floor(first / failover) !== generation) first = cursor
+        for (const { host_id, rec } of rows) if (host_id && rec) found.set(host_id, rec)
+        const last = rows.at(-1)
+        if (!last?.host_id || rows.length < rowsAtOnce)
+          return { executions: [...found.values()], cursor: first }
+        ;[place, host] = [generation * failover + Number(last.xid), last.host_id]
       }
     },
     async changedTasks(taskIds, after) {

@@ -27,7 +27,8 @@ const moveText = `with page as (
 const endText = `with remains as (
     insert into rsm.remains(task_id, script, gates) values ($1, $2, $3)
     on conflict (task_id) do update set script = excluded.script, gates = excluded.gates, aside_at = null),
-  cancels as (delete from rsm.cancels where task_id = $1)
+  cancels as (delete from rsm.cancels where task_id = $1),
+  counts as (delete from rsm.execution_counts where task_id = $1)
   delete from rsm.held where task_id = $1`
 
 const isOpenText = `select exists (

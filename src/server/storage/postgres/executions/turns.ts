@@ -5,6 +5,7 @@ import { jsonbSafe } from '../../jsonb-safe.ts'
 import type { Execution, Executions } from '../../ports/executions.ts'
 import type { ExecutionRecord } from '../../records/task.ts'
 import type { Ask } from '../connection/database.ts'
+import { countText } from '../schema/running.ts'
 import { columns, type Row, readWhole, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 import { holdsTask } from './write.ts'
@@ -89,9 +90,11 @@ export function createTurns(
   }
 }
 
-const insertText = `insert into rsm.executions(task_id, host_id, position, over_ssh, rec)
-  select rec->>'taskId', (rec->>'hostId')::bigint, (rec->>'position')::int, coalesce((rec->>'overSsh')::bool, false), rec
-  from jsonb_array_elements($1::jsonb) as rec`
+const insertText = `with new as (
+    insert into rsm.executions(task_id, host_id, position, over_ssh, rec)
+    select rec->>'taskId', (rec->>'hostId')::bigint, (rec->>'position')::int, coalesce((rec->>'overSsh')::bool, false), rec
+    from jsonb_array_elements($1::jsonb) as rec returning task_id, status)
+  ${countText('select task_id, status, 1 from new')}`
 
 async function insert(ask: Ask, executions: readonly ExecutionRecord[]): Promise<void> {
   for (let at = 0; at < executions.length; at += insertedAtOnce)

@@ -4,6 +4,7 @@ import type { LinkClaim, Member } from '../../ports/cluster.ts'
 import type { Execution } from '../../ports/executions.ts'
 import { batched } from '../connection/batched.ts'
 import type { Ask, Database } from '../connection/database.ts'
+import { countText } from '../schema/running.ts'
 import { idOf, type Stored } from './rows.ts'
 
 /** On whose behalf something is written: it counts only while the task, or the link of the host, is still theirs. */
@@ -93,6 +94,7 @@ function inputOf({ current, next, fence, epoch, nextEpoch, lastSequence, unlessH
     s: lastSequence,
     u: unlessHeld,
     z: isFinal(next.status),
+    o: current.execution.status,
     p: patchOf(current.execution, next),
     w: fence !== null && 'name' in fence ? fence.name : null,
     f: fence?.epoch ?? null,
@@ -126,18 +128,21 @@ const fences = {
   },
 }
 
-/** Each record becomes what was decided if it is still the one that was decided on. */
+/** Each record becomes what was decided if it is still the one that was decided on; then its former status is known, too. */
 const textOf = (kind: Kind) => `with input as materialized (
     select * from jsonb_to_recordset($1::jsonb) as
-      i(t text, h bigint, r bigint, e bigint, n bigint, s bigint, u bool, z bool, p jsonb, w text, f bigint))${fences[kind].locked}
-  update rsm.executions e
+      i(t text, h bigint, r bigint, e bigint, n bigint, s bigint, u bool, z bool, o text, p jsonb, w text, f bigint))${fences[kind].locked},
+  changed as (update rsm.executions e
   set rec = e.rec || i.p, epoch = coalesce(i.n, e.epoch), rev = e.rev + 1, xid = pg_current_xact_id()
   from input i ${fences[kind].join}
   where e.task_id = i.t and e.host_id = i.h and e.rev = i.r
     and (i.e is null or e.epoch = i.e) and (i.s is null or e.out_seq = i.s)
     and not (i.u and e.task_id = any (array(select task_id from rsm.held)))
-  returning e.task_id, e.host_id, case when i.z
-    then e.host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more`
+  returning e.task_id, e.host_id, i.z, i.o, e.status),
+  counted as (${countText(`select task_id, m.status, m.count from changed
+    cross join lateral (values (o, -1), (status, 1)) as m(status, count) where o <> changed.status`)})
+  select task_id, host_id, case when z
+    then host_id in (select * from rsm.hosts_waiting(array(select h from input where z))) else false end as has_more from changed`
 
 /** Whether the member owns the task, which it keeps until the end of the transaction. */
 export async function holdsTask(ask: Ask, { name, epoch }: Member, taskId: string): Promise<boolean> {

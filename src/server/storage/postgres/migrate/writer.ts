@@ -14,6 +14,7 @@ import { packSamples } from '../history/pack.ts'
 import { pieceBytes } from '../outputs/append.ts'
 import { makeTable, tableOf as outputTableOf } from '../outputs/days.ts'
 import { type HostPatch, parts } from '../presence/host-patch.ts'
+import { countText } from '../schema/running.ts'
 import { putText, putValues } from '../store/changes.ts'
 import { isNumbered, tableOf } from '../store/tables.ts'
 import { type AuditRow, auditRows } from './audit-rows.ts'
@@ -110,10 +111,11 @@ async function writeRecords(ask: Ask, group: readonly Items['records'][]): Promi
     await ask(`insert into ${putText(tableOf(noun))}`, putValues(tableOf(noun), records))
 }
 
-const executionsText = `insert into rsm.executions(
-    task_id, host_id, position, over_ssh, rec, out_seq, stdout_bytes, stderr_bytes, frames)
-  select * from jsonb_to_recordset($1::jsonb) as e(
-    t text, h bigint, p int, s bool, r jsonb, q bigint, o bigint, x bigint, n bigint)`
+const executionsText = `with new as (
+    insert into rsm.executions(task_id, host_id, position, over_ssh, rec, out_seq, stdout_bytes, stderr_bytes, frames)
+    select * from jsonb_to_recordset($1::jsonb) as e(
+      t text, h bigint, p int, s bool, r jsonb, q bigint, o bigint, x bigint, n bigint) returning task_id, status)
+  ${countText('select task_id, status, 1 from new')}`
 
 async function writeExecutions(ask: Ask, group: readonly Items['executions'][]): Promise<void> {
   const rows = group.map(({ execution, progress }) => ({

@@ -8,6 +8,11 @@ const linked = (hosts: string, fields: string) => `linked as materialized (
       cross join lateral (
         select from rsm.links l where l.host_id = i.h and l.epoch = i.e and l.server is not null for share) l)`
 
+/** Adds rows of `changes`, each a task_id, status and count, to rsm.execution_counts. */
+export const countText = (changes: string) => `insert into rsm.execution_counts as c(task_id, status, count)
+    select task_id, status, sum(count) from (${changes}) as moved(task_id, status, count) group by 1, 2 order by 1, 2
+    on conflict (task_id, status, slot) do update set count = c.count + excluded.count`
+
 /** Servers, links and the last known status of hosts. */
 export const servers: readonly string[] = [
   // Numbers of servers, owners of tasks and links; never reused: a write under a lower one is fenced.
@@ -124,6 +129,11 @@ export const executions: readonly string[] = [
   `create index executions_open on rsm.executions (host_id, status, due_at, task_id) where status in ('PENDING', 'RUNNING')`,
   `create index executions_waiting on rsm.executions (host_id)
     where status = 'PENDING' and due_at is not null and not over_ssh`,
+  // Executions of a task in a status: the sum over its slots. The statement that changes executions also changes their counts, last and in the
+  // order of the key, so that each lock is held only for the commit. Connections have slots because they would wait for each other's commits.
+  `create table rsm.execution_counts(
+    task_id text collate "C" not null, status text collate "C" not null, slot int not null default pg_backend_pid() % 8,
+    count bigint not null, primary key (task_id, status, slot)) with (fillfactor = 50)`,
   // Tasks of which nothing starts until a person has confirmed that the store was restored.
   'create table rsm.held(task_id text collate "C" primary key)',
   // Cancels under way: nothing of these tasks starts; a server that finds one abandoned finishes it.
@@ -155,7 +165,11 @@ export const executions: readonly string[] = [
         order by task_id, host_id)
       select x.place from found f cross join lateral (
         select x.ctid as place from rsm.executions x where x.ctid = f.place and x.rev = f.rev for update) x);
-    return query update rsm.executions e
+    return query with counted as (
+        ${countText(`select x.task_id, m.status, m.count from rsm.executions x
+          cross join (values ('PENDING', -1), ('RUNNING', 1)) as m(status, count)
+          where x.ctid = any (chosen) and x.status = 'PENDING'`)})
+      update rsm.executions e
       set rec = e.rec || (offers->e.host_id::text->'p'), epoch = (offers->e.host_id::text->>'e')::bigint,
         attempt = this_attempt, rev = e.rev + 1, xid = pg_current_xact_id()
       where e.ctid = any (chosen) returning e.*;
