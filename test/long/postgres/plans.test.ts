@@ -81,6 +81,7 @@ const lists: readonly (readonly [string, Query<'tasks'>])[] = [
   ['those of a script', { where: { equals: { scriptId: 7 } } }],
   ['those of a user', { where: { equals: { createdBy: 'user3' } } }],
   ['those of a host', { where: { has: { hostSet: [7] } } }],
+  ['those of a host between other hosts of each task', { where: { has: { hostSet: [900] } } }],
   ['those of a host in a status', { where: { equals: { status: 'FAILED' }, has: { hostSet: [7] } } }],
 ]
 
