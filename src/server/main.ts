@@ -4,7 +4,7 @@ import { endUpgrade } from '../disk/upgrade-traces.ts'
 import { createFirstUser } from './access/passwords.ts'
 import { type Base, openBase, urlOf } from './app/base.ts'
 import { createListeners, type Listeners } from './app/listeners.ts'
-import { refuseOpenHttp, type ServerOptions } from './app/options.ts'
+import { refuseAdvertised, refuseOpenHttp, type ServerOptions } from './app/options.ts'
 import { startWork, type Work } from './app/work.ts'
 import { fillHostSets } from './services/tasks.ts'
 import { openFileStore } from './storage/files/open.ts'
@@ -49,6 +49,7 @@ interface Parts {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
+  refuseAdvertised(options)
   const base = await openBase(options, await engineOf(options))
   const work = await startWork(base, options).catch(async (error: unknown) => {
     await base.close()

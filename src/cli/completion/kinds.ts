@@ -60,7 +60,7 @@ const namedBy = {
 
 /** Text that nobody but the person knows. */
 const free = `
---limit --limit-rate --action --after --agent-id --allow-run-as --at --batch-size --category --code --concurrency --count --cron --data --deadline --description --email
+--limit --limit-rate --action --advertise --after --agent-id --allow-run-as --at --batch-size --category --code --concurrency --count --cron --data --deadline --description --email
 --enroll-token --escape --every --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jitter --jump
 --max-executions --max-failures --max-file-size --max-output-bytes --max-size --max-upload-bytes --max-uses --metrics-interval --missed-within --mode --name --object --owner --param --pause --points --port --public-url --queue
 --recording-retention --run-as --search --secret-param --sha256 --server-name --shell --since --speed --ssh --ssh-port --ssh-user --store --tail --task-retention

@@ -73,7 +73,7 @@ export default class ServerInstall extends LocalCommand {
       selfSigned: isOn('RSM_TLS_SELF_SIGNED'),
       hsts: isOn('RSM_HSTS'),
     }
-    const { refuseOpenHttp } = await import('../../server/app/options.ts')
+    const { refuseAdvertised, refuseOpenHttp } = await import('../../server/app/options.ts')
     const { placeOf } = await import('../../server/storage/postgres/place.ts')
     placeOf({
       store: all.get('RSM_STORE'),
@@ -82,7 +82,9 @@ export default class ServerInstall extends LocalCommand {
       serverName: all.get('RSM_SERVER_NAME'),
       ...ifGiven(all.get('RSM_KEYS'), (keysDir) => ({ keysDir })),
     })
-    refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
+    const insecureHttp = isOn('RSM_INSECURE_HTTP')
+    refuseOpenHttp({ host, tls, insecureHttp })
+    refuseAdvertised({ advertise: all.get('RSM_ADVERTISE'), insecureHttp })
     const dataDir = dataDirOf(service, all)
     const systemd = findSystemd(false)
     const first = this.#first(service, all)

@@ -58,6 +58,10 @@ export default class ServerStart extends LocalCommand {
         helpValue: 'NAME',
         description: 'name of this server among those of --store; each has its own',
       }),
+      advertise: string({
+        helpValue: 'HOST:PORT|URL',
+        description: 'address for other servers of --store (default: listening)',
+      }),
       'heartbeat-interval': integer({
         default: 30,
         min: 1,
@@ -174,6 +178,7 @@ export default class ServerStart extends LocalCommand {
       storePasswordFile: flags['store-password-file'],
       insecureStore: flags['insecure-store'],
       serverName: flags['server-name'],
+      advertise: flags.advertise,
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       warnAfter: parseTimer('--warn-after', flags['warn-after']),

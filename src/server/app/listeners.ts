@@ -16,7 +16,7 @@ import { createServices } from '../services/services.ts'
 import { readinessOf, standingOf } from '../storage/servers/membership.ts'
 import { listServers } from '../storage/servers/servers.ts'
 import { type Base, urlOf } from './base.ts'
-import { explainListen, type ServerOptions } from './options.ts'
+import { endpointOf, explainListen, type ServerOptions } from './options.ts'
 import type { Work } from './work.ts'
 
 /** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
@@ -53,6 +53,7 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
     member: work.membership.member,
     holdsLease: work.holdsLease,
     links: data.links,
+    relay: work.relay,
     credentials: work.credentials,
     wsIdleTimeout: options.wsIdleTimeout,
     accepting: () => accepting,
@@ -67,6 +68,7 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
       data,
       member: work.membership.member,
       address: () => address,
+      unreached: (name) => work.relay?.fault(name) ?? null,
       load: () => ({
         links: webSockets.load().open,
         tasks: work.context.engine.load().then(({ tasks }) => tasks),
@@ -92,9 +94,12 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
     },
   )
   const unused = trackUnusedConnections(app.server)
+  const serving = serveCertificate(base.tls, listener, log, () => void register())
+  const register = async () =>
+    address && work.relay?.listensAt(endpointOf(options, address, serving.fingerprint))
 
   return {
-    serving: serveCertificate(base.tls, listener, log),
+    serving,
     inject: (request) => app.inject(request),
     async open() {
       webSockets.attach(app.server)
@@ -105,7 +110,7 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
         })
       const { port } = app.server.address() as AddressInfo
       address = urlOf(base, isUnspecified(options.host) ? hostname() : options.host, port)
-      data.shared?.listensAt(address)
+      await register()
       const parts = {
         ...work.context,
         ...data,

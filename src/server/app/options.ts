@@ -1,9 +1,10 @@
-import { isLoopback } from '../../core/endpoint.ts'
+import { isInTheClear, isLoopback, normalUrl } from '../../core/endpoint.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogLevel } from '../../core/protocol/control.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { PasswordCost } from '../access/passwords.ts'
 import type { RecordingBound } from '../terminals/recording.ts'
+import type { Endpoint } from '../terminals/relay/dial.ts'
 import { type TlsOptions, wantsTls } from '../tls/tls.ts'
 import type { WebhookAllowance } from '../webhooks/judge.ts'
 
@@ -23,6 +24,8 @@ export interface ServerOptions {
   insecureStore?: boolean
   /** Of this server among those of `store`, each of which has another. */
   serverName?: string | undefined
+  /** How other servers of `store` reach this one, `HOST:PORT` or a URL; the address that it listens on by default. */
+  advertise?: string | undefined
   /** Where the signing and sealing keys are, and the pair of a self-signed certificate; `keys` in the data directory by default. */
   keysDir?: string
   /** Seconds. */
@@ -92,6 +95,36 @@ export function refuseOpenHttp({
       hint: 'add --tls-self-signed, or --tls-cert and --tls-key; put a TLS proxy in front and listen on 127.0.0.1; or accept it with --insecure-http',
     },
   )
+}
+
+/** Errors: `usage` for an address that is invalid, or at which the frames of terminals would go in the clear. */
+export function refuseAdvertised({
+  advertise,
+  insecureHttp,
+}: Pick<ServerOptions, 'advertise' | 'insecureHttp'>): void {
+  if (advertise === undefined) return
+  const isUrl = advertise.includes('://')
+  if (!isUrl && !/^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(advertise))
+    throw new RsmError('usage', `--advertise takes HOST:PORT or a URL, not ${advertise}`)
+  if (isUrl && isInTheClear(normalUrl(advertise)) && !insecureHttp)
+    throw new RsmError(
+      'usage',
+      `--advertise ${advertise} would send terminals between servers in the clear`,
+      {
+        hint: 'use an https:// URL; or accept it with --insecure-http',
+      },
+    )
+}
+
+/** How other servers reach this one: at `advertise`, which is `HOST:PORT` or the URL of a proxy with a certificate of its own. */
+export function endpointOf(
+  { advertise }: Pick<ServerOptions, 'advertise'>,
+  address: string,
+  pin: string | null,
+): Endpoint {
+  if (advertise === undefined) return { url: address, pin }
+  if (advertise.includes('://')) return { url: normalUrl(advertise), pin: null }
+  return { url: `${new URL(address).protocol}//${advertise}`, pin }
 }
 
 /** Why the address can not be listened on, and what to do. */

@@ -27,6 +27,7 @@ import { createBackups } from '../storage/backups.ts'
 import { lease, type Member } from '../storage/ports/cluster.ts'
 import { joinServers } from '../storage/servers/membership.ts'
 import { createEngine, type Engine } from '../tasks/engine.ts'
+import { ServerRelay } from '../terminals/relay/relay.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 import { createTerminals } from '../terminals/terminals.ts'
 import { createTickets } from '../terminals/tickets.ts'
@@ -79,8 +80,11 @@ export async function startWork(base: Base, options: ServerOptions) {
     maxFileSize,
     webhookEvents,
   })
+  const { shared, keys } = data
+  const relay = shared && new ServerRelay({ member, shared, keys, clock, log })
   const terminals = createTerminals({
     ...data,
+    relay,
     member,
     facts,
     clock,
@@ -142,6 +146,7 @@ export async function startWork(base: Base, options: ServerOptions) {
   })
   return {
     membership,
+    relay,
     /** A server that has its store to itself has no lease to lose. */
     holdsLease,
     deliveries,

@@ -169,7 +169,13 @@ export interface Serving {
   reload(): Promise<void>
 }
 
-export function serveCertificate(tls: Tls | null, listener: Listener, log: Log): Serving {
+/** Calls `renewed` when another certificate is in force. */
+export function serveCertificate(
+  tls: Tls | null,
+  listener: Listener,
+  log: Log,
+  renewed: () => void,
+): Serving {
   let current = tls?.certificate ?? null
   return {
     get fingerprint() {
@@ -181,10 +187,11 @@ export function serveCertificate(tls: Tls | null, listener: Listener, log: Log):
     async reload() {
       if (tls === null) return
       try {
-        const renewed = await tls.renewed()
-        listener.useCertificate(renewed)
-        current = renewed
-        const { fingerprint, expiresAt } = renewed
+        const certificate = await tls.renewed()
+        listener.useCertificate(certificate)
+        current = certificate
+        renewed()
+        const { fingerprint, expiresAt } = certificate
         log.info(
           { fingerprint, expiresAt: new Date(expiresAt).toISOString() },
           'this TLS certificate is in force now',

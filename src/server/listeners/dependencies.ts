@@ -10,6 +10,7 @@ import type { Hints } from '../storage/ports/hints.ts'
 import type { Heard } from '../storage/ports/presence.ts'
 import type { Store } from '../storage/ports/store.ts'
 import type { Engine } from '../tasks/engine.ts'
+import type { ServerRelay } from '../terminals/relay/relay.ts'
 import type { Terminals } from '../terminals/terminals.ts'
 import type { Tickets } from '../terminals/tickets.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
@@ -18,6 +19,8 @@ export interface WebSocketDependencies {
   /** The server whose sockets these are. */
   member: Member
   links: Links
+  /** Of the servers that share the store. */
+  relay?: ServerRelay | null
   credentials: Credentials
   engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>
   terminals: Terminals

@@ -4,8 +4,11 @@ import { TLSSocket } from 'node:tls'
 import { pingInterval } from '../../core/protocol/bounds.ts'
 import type { Clock } from '../../disk/clock.ts'
 import { bearer } from '../http/auth.ts'
+import { refuseUpgrade } from '../http/failures.ts'
 import type { Caller } from '../storage/ports/caller.ts'
 import type { Membership } from '../storage/servers/membership.ts'
+import { relayPath } from '../terminals/relay/dial.ts'
+import type { ServerRelay } from '../terminals/relay/relay.ts'
 import { type AgentListener, createAgentListener } from './agent-listener.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
 import { createTerminalListener, isTerminalPath } from './terminal-listener.ts'
@@ -18,6 +21,7 @@ export interface WebSockets extends Pick<AgentListener, 'load' | 'shed'> {
 }
 
 export function createWebSockets(deps: WebSocketDependencies): WebSockets {
+  const { relay } = deps
   const callerOf = async ({ headers }: IncomingMessage): Promise<Caller | undefined> => {
     const token = bearer(headers.authorization)
     return token === undefined ? undefined : deps.credentials(token)
@@ -39,7 +43,8 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
         if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)
         socket.on('error', () => socket.destroy())
-        if (isTerminalPath(request.url)) void clients.admit(request, socket, head)
+        if (relay && request.url === relayPath) acceptServer(relay, request, socket, head)
+        else if (isTerminalPath(request.url)) void clients.admit(request, socket, head)
         else agents.admit(request, socket, head)
       })
     },
@@ -47,8 +52,17 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
       clearInterval(ticking)
       // Before the links: no client need hear that its host is away.
       clients.close()
+      relay?.close()
       agents.close()
     },
+  }
+}
+
+function acceptServer(relay: ServerRelay, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  try {
+    relay.accept(request, socket, head)
+  } catch (error) {
+    refuseUpgrade(socket, error)
   }
 }
 

@@ -43,7 +43,7 @@ export async function adoptAll(state: TerminalsState): Promise<void> {
   for (const { id } of await store.find('terminals', 'status', 'OPEN')) {
     if (terminals.has(id)) continue
     try {
-      if (!(await relay.having(id))) await adopt(state, id)
+      if (!(await relay?.having(id))) await adopt(state, id)
     } catch (error) {
       log.warn({ err: error, sessionId: id }, 'an open terminal session could not be taken up')
     }

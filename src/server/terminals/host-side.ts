@@ -63,7 +63,7 @@ export function createHostSide(state: TerminalsState): HostSide {
         else if (own.host.link !== link && agents.get(link.hostId) === link) meet(own, link)
         return true
       }
-      const former = await state.relay.having(sessionId)
+      const former = await state.relay?.having(sessionId)
       const given = former && (await former.handOver(sessionId, link.hostId))
       const record = given ?? (await store.get('terminals', sessionId))
       const isOwn = record?.status === 'OPEN' && record.hostId === link.hostId

@@ -17,7 +17,8 @@ export interface TerminalsDependencies {
   links: Pick<Links, 'holder'>
   /** A session is owned as a task is: by the server that has it, and by nobody else while that lives. */
   ownership: Pick<Ownership, 'claim' | 'release' | 'owner' | 'holds'>
-  relay: Relay
+  /** Null if no other server shares the store. */
+  relay: Relay | null
   store: Store
   hints: Hints
   facts: LocalFacts

@@ -92,7 +92,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     terminal?.finish(end)
   }
   const own = createSite(state)
-  const stopServing = deps.relay.serve(deps.member, own)
+  const stopServing = deps.relay?.serve(deps.member, own)
   const sweep = startSweep(state, (deps.idleLimit ?? 3600) * 1000)
   const adoption = adoptRegularly(state)
 
@@ -102,16 +102,16 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     async open(terminal) {
       const { hostId } = terminal.record
       const holder = state.agents.has(hostId) ? null : await deps.links.holder(hostId)
-      const other = holder && (await deps.relay.at(holder.server))
+      const other = holder && (await deps.relay?.at(holder.server))
       return (other ?? own).open(terminal)
     },
     async site(sessionId) {
-      return terminals.has(sessionId) ? own : ((await deps.relay.having(sessionId)) ?? own)
+      return terminals.has(sessionId) ? own : ((await deps.relay?.having(sessionId)) ?? own)
     },
     load: () => ({ open: [...terminals.values()].filter(({ end }) => end === null).length }),
 
     async stop() {
-      stopServing()
+      stopServing?.()
       const stopping = new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
       for (const opening of state.openings.values()) opening.reject(stopping)
       await adoption.stop()

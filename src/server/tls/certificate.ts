@@ -77,15 +77,20 @@ export function pair(
         hint: 'give the two files that were issued together; the certificate of the server comes first in its file',
       },
     )
-  const spki = parsed.publicKey.export({ type: 'spki', format: 'der' })
   return {
     key,
     cert,
     certificatePin: showPin(readPin(parsed.fingerprint256)),
-    fingerprint: showPin({ of: 'key', sha256: createHash('sha256').update(spki).digest('base64') }),
+    fingerprint: keyPin(parsed),
     selfSigned: parsed.subject === parsed.issuer && parsed.verify(parsed.publicKey),
     expiresAt: Date.parse(parsed.validTo),
   }
+}
+
+/** The pin of the key of a certificate, as `--tls-fingerprint` takes it. */
+export function keyPin({ publicKey }: X509Certificate): string {
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  return showPin({ of: 'key', sha256: createHash('sha256').update(spki).digest('base64') })
 }
 
 /** The files of `--tls-cert` and `--tls-key`. Errors: `usage`, naming the file. */

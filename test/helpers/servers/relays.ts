@@ -1,37 +1,116 @@
 import { randomBytes } from 'node:crypto'
-import type { ExecutionContext } from 'ava'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { systemClock } from '../../../src/disk/clock.ts'
 import { createLog, type Log } from '../../../src/disk/log.ts'
+import { refuseUpgrade } from '../../../src/server/http/failures.ts'
 import { createKeys, newSigningKey } from '../../../src/server/storage/keys/keys.ts'
-import type { Member } from '../../../src/server/storage/ports/cluster.ts'
-import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
-import { createRelay } from '../../../src/server/storage/postgres/relay/relay.ts'
+import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
+import {
+  type Member,
+  type Peer,
+  renewEvery,
+  type Shared,
+  type TerminalSite,
+} from '../../../src/server/storage/ports/cluster.ts'
+import { createStoreClock } from '../../../src/server/storage/postgres/clock.ts'
+import { openOwnership } from '../../../src/server/storage/postgres/ownership/ownership.ts'
+import { ServerRelay } from '../../../src/server/terminals/relay/relay.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Of all servers of a test. */
-export const sharedKeyFiles = [randomBytes(32), newSigningKey()] as const
-const sharedKeys = createKeys(...sharedKeyFiles)
+const sharedKeyFiles = [randomBytes(32), newSigningKey()] as const
+export const sharedKeys = createKeys(...sharedKeyFiles)
 /** For other processes. */
 export const sharedKeysAsText = sharedKeyFiles.map((bytes) => bytes.toString('base64')).join(' ')
 
-/** The relay of a server `name`; closed with the test. `faults`: what it tells its log of faults. */
-export function openRelay(t: ExecutionContext, url: string, name: string) {
-  const database = openDatabase(t, url, name)
+type Ending = { teardown: (end: () => Promise<void>) => void }
+type SharedPeers = Pick<Shared, 'peers' | 'neighbours' | 'listensAt'>
+
+/** The servers of a store, in memory. */
+export function memoryPeers() {
+  const living = new Map<number, Peer>()
+  const listeners = new Set<() => void>()
+  let epochs = 0
+  const lose = ({ epoch }: Member) => {
+    living.delete(epoch)
+    for (const listener of listeners) listener()
+  }
+  const of = (member: Member): SharedPeers => ({
+    async listensAt(_, endpoint) {
+      if (endpoint === null) living.delete(member.epoch)
+      else living.set(member.epoch, { ...member, endpoint })
+    },
+    peers: async () => [...living.values()],
+    neighbours: {
+      others: () => new Set([...living.keys()].filter((epoch) => epoch !== member.epoch)),
+      changed(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    },
+  })
+  return { living, of, lose, member: (name: string): Member => ({ name, epoch: ++epochs }) }
+}
+
+interface Listening {
+  /** Plain HTTP by default. */
+  server?: Server
+  /** Of its certificate. */
+  pin?: string | null
+  keys?: typeof sharedKeys
+  /** Where the others are told to find it, in place of the URL where it listens. */
+  through?: (url: string) => Promise<string>
+}
+
+/** The relay of a server, and where it listens; closed with the test. `faults`: what it tells its log of faults. */
+export async function listeningRelay(
+  t: Ending,
+  member: Member,
+  shared: SharedPeers,
+  { server = createServer(), pin = null, keys = sharedKeys, through = async (url) => url }: Listening = {},
+) {
   const faults: string[] = []
   const error: Log['error'] = (_: unknown, message?: string) => void faults.push(message ?? '')
   const log: Log = { ...createLog('ERROR'), error }
-  const relay = createRelay({ database, keys: sharedKeys, log })
-  t.teardown(() => relay.close())
-  return { database, relay, faults }
+  const relay = new ServerRelay({ member, shared, keys, clock: systemClock, log })
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    try {
+      relay.accept(request, socket, head)
+    } catch (fault) {
+      refuseUpgrade(socket, fault)
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `http${'setSecureContext' in server ? 's' : ''}://127.0.0.1:${port}`
+  t.teardown(async () => {
+    relay.close()
+    server.close()
+  })
+  const endpoint = { url: await through(url), pin }
+  await relay.listensAt(endpoint)
+  /** Resolves when the others can know. */
+  async function serve(site: TerminalSite): Promise<void> {
+    relay.serve(member, site)
+    await relay.listensAt(endpoint)
+  }
+  return { relay, member, url, faults, serve }
 }
 
-/** A life of a server, as `rsm.servers` has it. */
-export async function joined(database: Database, name: string): Promise<Member> {
-  const [row] = await database.ask<{ epoch: number }>(
-    'api',
-    `insert into rsm.servers(name, epoch, lease_until, joined_at, version)
-     values ($1, nextval('rsm.epochs'), rsm.now() + interval '1 hour', rsm.now(), '1')
-     on conflict (name) do update set epoch = excluded.epoch returning epoch`,
-    [name],
-  )
-  return { name, epoch: row?.epoch ?? 0 }
+/** The same of a server that lives in PostgreSQL. */
+export async function sharedRelay(t: Ending, url: string, name: string, keys = sharedKeys) {
+  const database = openDatabase(t, url, name)
+  const log = createLog('ERROR')
+  const clock = await createStoreClock(database, systemClock)
+  const ownership = await openOwnership({ database, hints: createLocalHints(), clock, log, version: '1' })
+  t.teardown(() => ownership.close())
+  const member = await ownership.join(name)
+  const renewing = setInterval(() => void ownership.renew(member).catch(() => undefined), renewEvery)
+  t.teardown(async () => clearInterval(renewing))
+  return { database, ...(await listeningRelay(t, member, ownership, { keys })) }
 }

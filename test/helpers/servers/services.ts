@@ -17,7 +17,6 @@ import { createFleet } from '../../../src/server/hosts/fleet.ts'
 import { type Context, createContext, type ForCallers } from '../../../src/server/services/context.ts'
 import { createServices } from '../../../src/server/services/services.ts'
 import { createReadersOfTasks } from '../../../src/server/services/tasks/readers-of-tasks.ts'
-import { createCluster } from '../../../src/server/storage/files/cluster.ts'
 import { openDirectoryFiles } from '../../../src/server/storage/files/directory-files.ts'
 import { createFileHistory } from '../../../src/server/storage/files/history/file-history.ts'
 import { createPresence } from '../../../src/server/storage/files/presence/memory-presence.ts'
@@ -141,7 +140,7 @@ export async function startInsides(
     member,
     links,
     ownership,
-    relay: createCluster(clock).relay,
+    relay: null,
     store,
     hints,
     facts,

@@ -12,6 +12,7 @@ import type { TerminalsDependencies } from '../../../src/server/terminals/state.
 import { createTerminals, type Terminals } from '../../../src/server/terminals/terminals.ts'
 import { noted } from '../agents/noted-link.ts'
 import { host, terminal, token, user } from '../servers/store-records.ts'
+import { createLocalRelay } from './local-relay.ts'
 import { notedClient } from './noted-client.ts'
 
 /** One of the servers of a data directory, as far as it has terminals. */
@@ -28,7 +29,7 @@ export interface SiteServer {
  */
 export async function openSites(
   t: ExecutionContext,
-  of: (name: string) => Promise<Partial<TerminalsDependencies>> = async () => ({}),
+  of: (member: Member) => Promise<Partial<TerminalsDependencies>> = async () => ({}),
 ) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-sites-'))
   const log = createLog('ERROR')
@@ -43,6 +44,7 @@ export async function openSites(
       throw error
     },
   })
+  const relay = createLocalRelay()
   const started = new Set<Terminals>()
   t.teardown(async () => {
     for (const terminals of started) await terminals.stop()
@@ -67,7 +69,7 @@ export async function openSites(
     const told: string[] = []
     facts.subscribe('terminal', ({ kind }) => told.push(kind))
     const member = await data.ownership.join(name)
-    const terminals = createTerminals({ ...data, member, facts, clock, log, ...(await of(name)) })
+    const terminals = createTerminals({ ...data, relay, member, facts, clock, log, ...(await of(member)) })
     await terminals.recover()
     started.add(terminals)
     return { terminals, member, told }
@@ -105,5 +107,5 @@ export async function openSites(
 
   const openSession = ({ terminals }: SiteServer) =>
     terminals.open({ record: terminal('s1', { startedAt: at }), caller: notedClient().caller })
-  return { data, start, link, openSession }
+  return { data, relay, start, link, openSession }
 }

@@ -60,8 +60,7 @@ test('F30 the name of a server that lives is refused, with where it runs and wha
   const [first, second] = [await server('a'), await server('a')]
   await delay(settled)
   const former = await first.join()
-  first.ownership.listensAt('https://one:8080')
-  await until('its address is told', async () => (await second.ownership.servers())[0]?.address !== null)
+  await first.ownership.listensAt('https://one:8080', null)
   const refused = await t.throwsAsync(second.join(), {
     code: 'conflict',
     message: 'A server named a is running on this store at https://one:8080',

@@ -270,7 +270,7 @@ test.serial(
       times.push(performance.now() - typedAt)
     }
     const [median = 0] = times.sort((one, other) => one - other).slice(10)
-    t.log(`a key and its echo through PostgreSQL take ${median.toFixed(1)} ms`)
+    t.log(`a key and its echo across servers take ${median.toFixed(1)} ms`)
     t.is(client.text, '01234567890123456789')
     await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 19)
     await b.kill()

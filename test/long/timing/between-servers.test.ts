@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import { hintingServers } from '../../helpers/servers/hinting-servers.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
-import { openRelay, sharedKeysAsText } from '../../helpers/servers/relays.ts'
+import { sharedKeysAsText, sharedRelay } from '../../helpers/servers/relays.ts'
 import { executingServer } from '../../helpers/servers/shared-executions.ts'
 import { execution, task } from '../../helpers/servers/store-records.ts'
 import { notedClient } from '../../helpers/terminals/noted-client.ts'
@@ -67,7 +67,7 @@ test('F28 what another server has changed is known within 3 s without hints', as
 
 test('P42 when the server of a session is killed its client is closed within 3 s', async (t) => {
   const url = await (await postgres).database()
-  const { relay } = openRelay(t, url, 'a')
+  const { relay } = await sharedRelay(t, url, 'a')
   const other = spawn(process.execPath, [program, url, sharedKeysAsText, 'serve'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -35,12 +35,12 @@ test('a client of one server reaches the agent that is linked to another', async
 })
 
 test('a session of an agent that is linked here is reached by a direct call', async (t) => {
-  const { data, start, link, openSession } = await openSites(t)
+  const { relay, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(b, 1)
   await openSession(b)
-  t.is<unknown, unknown>(await b.terminals.site('s1'), await data.relay.at(b.member))
-  t.is<unknown, unknown>(await a.terminals.site('s1'), await data.relay.at(b.member))
+  t.is<unknown, unknown>(await b.terminals.site('s1'), await relay.at(b.member))
+  t.is<unknown, unknown>(await a.terminals.site('s1'), await relay.at(b.member))
 })
 
 test('P42 a session moves with its agent to another server, and its client misses nothing', async (t) => {
@@ -107,13 +107,13 @@ test('P42 a session on its way to another server is not taken up again by the on
 })
 
 test('P42 a session that the server which had it lets go of, while it is asked for it, is not ended', async (t) => {
-  const { data, start, link, openSession } = await openSites(t)
+  const { relay, start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
   await link(a, 1)
   await openSession(a)
-  const having = data.relay.having.bind(data.relay)
-  data.relay.having = async (id) => {
-    data.relay.having = having
+  const having = relay.having.bind(relay)
+  relay.having = async (id) => {
+    relay.having = having
     const site = await having(id)
     return site && { ...site, handOver: async () => null }
   }
@@ -124,7 +124,7 @@ test('P42 a session that the server which had it lets go of, while it is asked f
 })
 
 test('a session that has ended elsewhere, and that nobody owns any more, stays as it ended', async (t) => {
-  const { data, start, link, openSession } = await openSites(t)
+  const { data, relay, start, link, openSession } = await openSites(t)
   const a = await start('a')
   await link(a, 1)
   await openSession(a)
@@ -132,7 +132,7 @@ test('a session that has ended elsewhere, and that nobody owns any more, stays a
   if (!record) throw new Error('it is open')
   const end = { status: 'CLOSED', reason: 'ended elsewhere', endedAt: record.startedAt } as const
   await data.store.transact((tx) => tx.put('terminals', { ...record, ...end }))
-  await (await data.relay.at(a.member))?.end('s1', 'ended here')
+  await (await relay.at(a.member))?.end('s1', 'ended here')
   t.like(await data.store.get('terminals', 's1'), end)
 })
 

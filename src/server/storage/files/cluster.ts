@@ -6,8 +6,6 @@ import {
   lease,
   type Member,
   type Ownership,
-  type Relay,
-  type TerminalSite,
 } from '../ports/cluster.ts'
 
 /** Milliseconds. */
@@ -39,7 +37,6 @@ export function createCluster(clock: Clock): MemoryCluster {
     shared: null,
     ownership,
     links: createLinks(clock, ownership),
-    relay: createRelay(),
     alone,
     inTurn: (work) => work(),
   }
@@ -170,28 +167,6 @@ function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
       const over = [...refusedUntil].filter(([, until]) => now >= until).map(([hostId]) => hostId)
       for (const hostId of over) refusedUntil.delete(hostId)
       return over
-    },
-  }
-}
-
-/** Between servers of one process: each calls the other's sessions. */
-function createRelay(): Relay {
-  const served = new Map<string, { member: Member; site: TerminalSite }>()
-  return {
-    serve(member, site) {
-      const own = { member, site }
-      served.set(member.name, own)
-      return () => {
-        if (served.get(member.name) === own) served.delete(member.name)
-      }
-    },
-    async at({ name, epoch }) {
-      const found = served.get(name)
-      return found?.member.epoch === epoch ? found.site : null
-    },
-    async having(sessionId) {
-      for (const { site } of served.values()) if (await site.has(sessionId)) return site
-      return null
     },
   }
 }

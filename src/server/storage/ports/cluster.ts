@@ -149,6 +149,12 @@ export interface ServerSeen {
   readonly tasks: number
 }
 
+/** A living server, as other servers reach it. */
+export interface Peer extends Member {
+  /** Sealed with the key of all servers (S04): who writes to the database leads no server astray. */
+  readonly endpoint: string
+}
+
 /** Connections of a pool, at most and in use, and calls that wait for one. */
 export interface PoolLoad {
   readonly size: number
@@ -175,8 +181,15 @@ export interface Shared {
   hearing(): Hearing
   /** All servers that have joined and not left, in the order of their names. Rejects with `unavailable`. */
   servers(): Promise<ServerSeen[]>
-  /** Tells the others how this one is reached. */
-  listensAt(address: string): void
+  /**
+   * Registers how this one is reached: `address` for people, `endpoint` for the other servers, null while it serves none.
+   * Registered again with each renewal of the lease.
+   */
+  listensAt(address: string, endpoint: string | null): Promise<void>
+  /** Living servers with an endpoint, this one among them. Rejects with `unavailable`. */
+  peers(): Promise<Peer[]>
+  /** Epochs of the other servers that lived a moment ago; `changed` answers the way to unsubscribe. */
+  readonly neighbours: { others(): ReadonlySet<number>; changed(listener: () => void): () => void }
 }
 
 /** The starts of servers on one store: agents remember how far it had come, and so notice when it is older than that. */
@@ -203,7 +216,6 @@ export interface Cluster {
   shared: Shared | null
   ownership: Ownership
   links: Links
-  relay: Relay
   /** Runs `work` unless another server of the store is running such work; then answers false. */
   alone(work: () => Promise<void>): Promise<boolean>
   /** Runs `work` once no other server of the store is running such work. */

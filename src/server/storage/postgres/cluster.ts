@@ -2,14 +2,12 @@ import type pg from 'pg'
 import type { Log } from '../../../disk/log.ts'
 import type { Cluster } from '../ports/cluster.ts'
 import type { Hints } from '../ports/hints.ts'
-import type { Keys } from '../ports/keys.ts'
 import type { StoreClock } from './clock.ts'
 import { shownAddress } from './connection/address.ts'
 import type { Database } from './connection/database.ts'
 import type { Channel } from './hints/channel.ts'
 import { createLinks } from './links/links.ts'
 import type { StoreOwnership } from './ownership/ownership.ts'
-import { createRelay } from './relay/relay.ts'
 
 /** First key of advisory locks that nothing else in this database uses, and the second keys. */
 const turnLocks = 7_263_003
@@ -21,7 +19,6 @@ interface Parts {
   readonly ownership: StoreOwnership
   readonly turns: Pick<Cluster, 'alone' | 'inTurn'>
   readonly hints: Hints
-  readonly keys: Keys
   readonly clock: StoreClock
   readonly log: Log
 }
@@ -30,7 +27,6 @@ interface Parts {
 export function createCluster(parts: Parts): Cluster & { close(): Promise<void> } {
   const { database, channel, ownership, turns } = parts
   const links = createLinks(parts)
-  const relay = createRelay(parts)
   return {
     ...turns,
     shared: {
@@ -41,17 +37,14 @@ export function createCluster(parts: Parts): Cluster & { close(): Promise<void> 
       load: () => database.load(),
       hearing: () => channel.hearing(),
       servers: () => ownership.servers(),
-      listensAt: (url) => ownership.listensAt(url),
+      listensAt: (address, endpoint) => ownership.listensAt(address, endpoint),
+      peers: () => ownership.peers(),
+      neighbours: ownership.neighbours,
     },
     ownership,
     links,
-    relay,
     async close() {
-      try {
-        await relay.close()
-      } finally {
-        links.close()
-      }
+      links.close()
     },
   }
 }

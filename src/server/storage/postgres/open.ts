@@ -160,7 +160,7 @@ async function openAll(opening: Opening): Promise<Data> {
   const audit = opened.add(await openAuditLog({ database, storeId: store.storeId, clock, log }))
   const agreed = opened.add(await openAgreed(path, { audit, clock, log }))
   const { turns, ...standing } = await openStanding(opening, ground, audit)
-  const { ownership, keys } = standing
+  const { ownership } = standing
   const presence = opened.add(
     await openPresence({
       database,
@@ -177,7 +177,7 @@ async function openAll(opening: Opening): Promise<Data> {
   opened.add(await openDaysAhead({ database, clock, log }))
   const outputs = opened.add(createPostgresOutputs(database, hints))
   const address = shownAddress(database.address)
-  const cluster = opened.add(createCluster({ database, channel, ownership, turns, hints, keys, clock, log }))
+  const cluster = opened.add(createCluster({ database, channel, ownership, turns, hints, clock, log }))
   return {
     ...cluster,
     clock,

@@ -8,6 +8,8 @@ interface Parts {
   member: Member
   /** How this one is reached; null before it listens. */
   address: () => string | null
+  /** Why this one could not reach another for its terminals; null if it could, or did not try. */
+  unreached: (name: string) => string | null
   load: () => { links: number; tasks: Promise<number> }
 }
 
@@ -33,7 +35,7 @@ function lapsed({ isLiving, leaseUntil }: ServerSeen, now: number): string[] {
 
 /** The servers of the store, this one among them, in the order of their names (contract §12). */
 export async function listServers(parts: Parts): Promise<Server[]> {
-  const { data, member, address, load } = parts
+  const { data, member, address, unreached, load } = parts
   const { shared, clock } = data
   if (shared === null) {
     const { links, tasks } = load()
@@ -57,7 +59,7 @@ export async function listServers(parts: Parts): Promise<Server[]> {
     return {
       ...rest,
       isThis,
-      faults: [...(isThis ? ownFaults(data) : []), ...lapsed(seen, clock.now())],
+      faults: [isThis ? ownFaults(data) : (unreached(seen.name) ?? []), lapsed(seen, clock.now())].flat(),
     }
   })
 }

@@ -3,7 +3,6 @@ import { createCluster } from '../../../../src/server/storage/files/cluster.ts'
 import { lease } from '../../../../src/server/storage/ports/cluster.ts'
 import { linksContract } from '../../../contracts/links.ts'
 import { ownershipContract } from '../../../contracts/ownership.ts'
-import { relayContract } from '../../../contracts/relay.ts'
 
 function timed() {
   let now = 0
@@ -13,10 +12,6 @@ function timed() {
 
 ownershipContract(test, async () => timed())
 linksContract(test, async () => timed())
-relayContract(test, async () => {
-  const { ownership, relay } = timed()
-  return { relay, join: (name) => ownership.join(name) }
-})
 
 test('F13 nobody lapses in a process that stood still', async (t) => {
   const { ownership, forward } = timed()

@@ -47,7 +47,7 @@ interface Former {
 const take = `insert into rsm.servers as s (name, epoch, lease_until, joined_at, version, address)
   values ($1, $2, rsm.now() + ${milliseconds('$3')}, rsm.now(), $4, $5)
   on conflict (name) do update set epoch = excluded.epoch, lease_until = excluded.lease_until,
-    joined_at = excluded.joined_at, version = excluded.version, address = excluded.address
+    joined_at = excluded.joined_at, version = excluded.version, address = excluded.address, endpoint = null
   where s.epoch < excluded.epoch and (s.lease_until <= rsm.now() or (not ${isLocked('s')}
     and clock_timestamp() - pg_postmaster_start_time() > ${milliseconds('$6')}))
   returning epoch`

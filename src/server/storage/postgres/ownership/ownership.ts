@@ -1,5 +1,12 @@
 import type { Log } from '../../../../disk/log.ts'
-import { lease, type Member, type Ownership, type ServerSeen } from '../../ports/cluster.ts'
+import {
+  lease,
+  type Member,
+  type Ownership,
+  type Peer,
+  type ServerSeen,
+  type Shared,
+} from '../../ports/cluster.ts'
 import type { Hints } from '../../ports/hints.ts'
 import { type StoreClock, storeTime } from '../clock.ts'
 import type { Ask, Database, Statement } from '../connection/database.ts'
@@ -20,7 +27,8 @@ export interface StoreOwnership extends Ownership {
   /** Why others may take this server for dead, though its lease runs; null where they see it. */
   readonly fault: string | null
   servers(): Promise<ServerSeen[]>
-  listensAt(address: string): void
+  listensAt: Shared['listensAt']
+  peers(): Promise<Peer[]>
   close(): Promise<void>
 }
 
@@ -53,8 +61,13 @@ const patience = 3_000
 
 const renewal = {
   name: 'servers.renew',
-  text: `update rsm.servers set lease_until = rsm.now() + ${milliseconds('$3')} from rsm.cluster
+  text: `update rsm.servers set lease_until = rsm.now() + ${milliseconds('$3')}, address = $4, endpoint = $5 from rsm.cluster
     where name = $1 and epoch = $2 returning ${storeTime} as time, schema, oldest_server`,
+}
+
+const peers = {
+  name: 'servers.peers',
+  text: 'select name, epoch, endpoint from rsm.servers where endpoint is not null and lease_until > rsm.now()',
 }
 
 const shown = {
@@ -83,10 +96,11 @@ export async function openOwnership({
 }: Parts): Promise<StoreOwnership> {
   const lives = new Map<number, Life>()
   let address: string | null = null
+  let endpoint: string | null = null
 
   async function renew(ask: Ask, { name, epoch }: Member): Promise<Present | undefined> {
     const asked = clock.monotonic()
-    const [row] = await ask<Present & { time: number }>(renewal, [name, epoch, lease])
+    const [row] = await ask<Present & { time: number }>(renewal, [name, epoch, lease, address, endpoint])
     if (row) clock.learn(row.time, asked, clock.monotonic())
     const life = lives.get(epoch)
     if (!row) lives.delete(epoch)
@@ -165,13 +179,16 @@ export async function openOwnership({
       }
     },
     servers: () => database.ask<ServerSeen>('api', shown),
-    listensAt(at) {
+    async listensAt(at, sealed) {
       address = at
-      const epochs = [...lives.keys()]
-      database
-        .ask('api', 'update rsm.servers set address = $1 where epoch = any($2)', [at, epochs])
-        .catch((error: unknown) => log.warn({ err: error }, 'the address of this server could not be told'))
+      endpoint = sealed
+      try {
+        for (const { member } of lives.values()) await renew(session.ask, member)
+      } catch (error) {
+        log.warn({ err: error }, 'the address of this server is not registered yet')
+      }
     },
+    peers: () => database.ask<Peer>('api', peers),
     async close() {
       await watch.close()
       await session.close()

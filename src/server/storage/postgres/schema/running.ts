@@ -19,14 +19,15 @@ export const servers: readonly string[] = [
   'create sequence rsm.epochs',
   // The time by which leases, tickets and signatures expire, whichever server asks. Tests replace it.
   'create function rsm.now() returns timestamptz language sql volatile as $$ select clock_timestamp() $$',
-  // One life of each name. `lease_until` alone decides which servers live: a server that sees another's advisory lock fall ends its lease.
+  // One life of each name. `endpoint`: how other servers reach it, sealed. `lease_until` alone decides which servers live: a server that sees another's advisory lock fall ends its lease.
   `create table rsm.servers (
     name text primary key,
     epoch bigint not null,
     lease_until timestamptz not null,
     joined_at timestamptz not null,
     version text not null,
-    address text
+    address text,
+    endpoint text
   ) with (fillfactor = 60)`,
   // `epoch` is that of the server's life. A write for a task locks its row FOR SHARE; a take-over changes the row.
   `create table rsm.task_owners (
@@ -92,18 +93,6 @@ export const servers: readonly string[] = [
     primary key (kind, key)
   ) with (fillfactor = 60)`,
   'create index short_lived_turn on rsm.short_lived (kind, turn)',
-
-  // Wire that serves the terminal sessions of a server, by the epoch of that server's life. A wire lives as long as the advisory lock of
-  // its number is held; other rows are of servers that were killed.
-  `create unlogged table rsm.relay_sites(
-    epoch bigint primary key,
-    server text not null,
-    wire bigint not null)`,
-  `create function rsm.relay_wires() returns setof bigint language sql volatile as $$
-    select (classid::bigint << 32) | objid::bigint from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted
-      and database = (select oid from pg_database where datname = current_database())
-  $$`,
 ]
 
 /**

@@ -1,0 +1,191 @@
+import { httpStatus, RsmError } from '../../../core/errors.ts'
+import { closeCodes } from '../../../core/protocol/close-codes.ts'
+import type { TerminalSite } from '../../storage/ports/cluster.ts'
+import type { Attachment, TerminalClient } from '../../storage/ports/terminal-client.ts'
+import type { Channel, ChannelEvents, Message, OpenChannel } from './channel.ts'
+
+/** Bytes in flight to the server of a session above which its client is held … */
+const high = 64 * 1024
+/** … and below which it is released. */
+const low = 16 * 1024
+/** Cost of a message beside its content: single characters pile up as well. */
+const overhead = 200
+/** Milliseconds in which outputs that a socket has taken are reported together. */
+const writtenDelay = 10
+/** Bytes in flight to one client, beyond the 256 KiB of output that a terminal sends ahead of it: it is never read. */
+const mostInFlight = 4 * 1024 * 1024
+/** Milliseconds after the end of a client's socket in which it may be reported that both sides closed it in order. */
+const partsWithin = 5_000
+
+/** What a client brings along to the server of the session. */
+export interface Attach extends Pick<TerminalClient, 'caller' | 'ip' | 'acknowledges'> {
+  readonly sessionId: string
+  readonly after: number | null
+  readonly watch: boolean
+}
+
+/** A client of this server, attached to a terminal of another. */
+export class NearClient implements ChannelEvents {
+  readonly #client: TerminalClient
+  readonly #channel: Channel
+  /** False for a client that acknowledges outputs: it need not report that its socket took them. */
+  readonly #reportsWritten: boolean
+  /** Reasons the client is held. */
+  readonly #holding = new Set<'way' | 'site'>()
+  #inFlight = 0
+  #isGone = false
+  #written = -1
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(client: TerminalClient, watch: boolean, open: OpenChannel) {
+    this.#client = client
+    this.#reportsWritten = watch || !client.acknowledges
+    this.#channel = open(this)
+  }
+
+  get attachment(): Attachment {
+    const channel = this.#channel
+    const send = (size: number, ...message: Message) => {
+      const bytes = size + overhead
+      this.#count(bytes)
+      channel.send(message, () => this.#count(-bytes))
+    }
+    return {
+      input: (data, frameId, place) =>
+        send(data.length + frameId.length, 'input', data, frameId, ...(place ? [place] : [])),
+      resize: (cols, rows) => send(0, 'resize', cols, rows),
+      acknowledge: (sequence) => send(0, 'acknowledge', sequence),
+      leave: () => channel.send(['leave']),
+      gone: () => {
+        clearTimeout(this.#timer)
+        this.#isGone = true
+        channel.send(['gone'])
+      },
+      parted: () => channel.send(['parted']),
+    }
+  }
+
+  heard([method, ...args]: Message): void {
+    if (method === 'hold' || method === 'release') return this.#hold('site', method === 'hold')
+    if (method === 'output') return this.#output(...(args as [number, Buffer]))
+    const called = (['tell', 'send', 'close'] as const).find((one) => one === method)
+    if (called) (this.#client[called] as (...given: unknown[]) => void)(...args)
+  }
+
+  /** Closes the client, which comes back with `after`. */
+  closed(): void {
+    if (!this.#isGone)
+      this.#client.close(closeCodes.shuttingDown, 'the way to the server of the session was lost')
+  }
+
+  #output(sequence: number, json: Buffer): void {
+    this.#client.output(sequence, json, () => {
+      this.#written = sequence
+      if (!this.#reportsWritten || this.#isGone || this.#timer) return
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined
+        this.#channel.send(['written', this.#written])
+      }, writtenDelay)
+    })
+  }
+
+  #count(bytes: number): void {
+    this.#inFlight += bytes
+    this.#hold('way', this.#inFlight > (this.#holding.has('way') ? low : high))
+  }
+
+  #hold(why: 'way' | 'site', isHeld: boolean): void {
+    const was = this.#holding.size > 0
+    if (isHeld) this.#holding.add(why)
+    else this.#holding.delete(why)
+    const is = this.#holding.size > 0
+    if (is && !was) this.#client.hold()
+    else if (was && !is) this.#client.release()
+  }
+}
+
+/** A client of another server, as a terminal of this one sees it. */
+export class FarClient implements TerminalClient, ChannelEvents {
+  readonly caller: TerminalClient['caller']
+  readonly ip: string | null
+  readonly acknowledges: boolean
+  readonly #channel: Channel
+  /** Outputs that are not known to have been taken by the client's socket. */
+  #unwritten: { sequence: number; written: () => void }[] = []
+  #attachment: Attachment | null = null
+  #isClosed = false
+  #leaving: NodeJS.Timeout | undefined
+
+  constructor({ caller, ip, acknowledges }: Attach, open: OpenChannel) {
+    this.caller = caller
+    this.ip = ip
+    this.acknowledges = acknowledges
+    this.#channel = open(this)
+  }
+
+  /** Refusals reach the client as those of a terminal of its own server do. */
+  attach(site: TerminalSite, { sessionId, after, watch }: Attach): void {
+    try {
+      this.#attachment = site.attach(sessionId, this, { after, watch })
+    } catch (error) {
+      const message = error instanceof RsmError ? error.message : 'the session cannot be attached'
+      this.send('ERROR', { code: httpStatus(error), message, refId: null })
+      this.close(closeCodes.overloaded, 'the session cannot be attached')
+    }
+  }
+
+  output(sequence: number, json: Uint8Array, written: () => void): void {
+    if (!this.#mayTake()) return
+    this.#unwritten.push({ sequence, written })
+    this.#channel.output(sequence, json)
+  }
+
+  tell: TerminalClient['tell'] = (notice) => this.#pass('tell', notice)
+  send: TerminalClient['send'] = (type, payload) => this.#pass('send', type, payload)
+  hold = (): void => this.#pass('hold')
+  release = (): void => this.#pass('release')
+
+  close(code: number, reason: string): void {
+    this.#pass('close', code, reason)
+    this.#isClosed = true
+  }
+
+  heard([method, ...args]: Message): void {
+    if (method === 'written' || method === 'acknowledge') this.#took(args[0] as number)
+    if (method === 'gone') return this.#gone()
+    if (method === 'parted') this.#channel.close()
+    const called = (['input', 'resize', 'acknowledge', 'leave', 'parted'] as const).find(
+      (one) => one === method,
+    )
+    if (called) (this.#attachment?.[called] as ((...given: unknown[]) => void) | undefined)?.(...args)
+  }
+
+  closed(): void {
+    if (this.#leaving === undefined) this.#attachment?.gone()
+    clearTimeout(this.#leaving)
+  }
+
+  #gone(): void {
+    this.#leaving ??= setTimeout(() => this.#channel.close(), partsWithin).unref()
+    this.#attachment?.gone()
+  }
+
+  /** Its socket has taken all up to here: what was shown was written before. */
+  #took(sequence: number): void {
+    const next = this.#unwritten.findIndex((output) => output.sequence > sequence)
+    const taken = this.#unwritten.splice(0, next < 0 ? this.#unwritten.length : next)
+    for (const { written } of taken) written()
+  }
+
+  #pass(...message: Message): void {
+    if (this.#mayTake()) this.#channel.send(message)
+  }
+
+  #mayTake(): boolean {
+    if (this.#isClosed) return false
+    if (this.#channel.buffered <= mostInFlight) return true
+    this.#isClosed = true
+    this.#channel.send(['close', closeCodes.overloaded, 'the client does not read'])
+    return false
+  }
+}

@@ -1,0 +1,105 @@
+import { WebSocket } from 'ws'
+import { deadAfter, pingInterval } from '../../../core/protocol/bounds.ts'
+import type { Log } from '../../../disk/log.ts'
+
+/** Bytes of one message; longer ones are invalid. */
+export const longestMessage = 16 * 1024 * 1024
+const sequenceBytes = 8
+/** Milliseconds for the other side to close as well. */
+const closeTime = 2_000
+
+/** The name of a method and its arguments. */
+export type Message = readonly [method: string, ...args: unknown[]]
+
+export interface ChannelEvents {
+  heard(message: Message): void
+  /** Called once. */
+  closed(): void
+}
+
+/** Opens a channel whose messages go to `events`. */
+export type OpenChannel = (events: ChannelEvents) => Channel
+
+/** JSON has no infinity, and turns it into null: a caller without an end of its token or session. */
+const revive = (key: string, value: unknown) =>
+  value === null && (key === 'expiresAt' || key === 'idleAt') ? Number.POSITIVE_INFINITY : value
+
+export const parse = (text: string): unknown => JSON.parse(text, revive)
+
+/** Messages between two servers over one WebSocket, in order. Those sent before it is open wait for that. */
+export class Channel {
+  readonly #socket: WebSocket
+  readonly #waiting: (() => void)[] = []
+  readonly #pinging: NodeJS.Timeout
+  #lastHeard = performance.now()
+
+  constructor(socket: WebSocket, events: ChannelEvents, log: Log) {
+    this.#socket = socket
+    this.#pinging = setInterval(() => this.#ping(), pingInterval).unref()
+    socket.on('open', () => {
+      for (const send of this.#waiting.splice(0)) send()
+    })
+    socket.on('message', (data: Buffer, isBinary) => {
+      this.#lastHeard = performance.now()
+      try {
+        events.heard(isBinary ? outputOf(data) : (parse(data.toString('utf8')) as Message))
+      } catch (error) {
+        log.error({ err: error }, 'another server sent an invalid message')
+        this.end()
+      }
+    })
+    socket.on('pong', () => {
+      this.#lastHeard = performance.now()
+    })
+    // Its end follows.
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      clearInterval(this.#pinging)
+      events.closed()
+    })
+  }
+
+  /** Bytes that the connection has not taken. */
+  get buffered(): number {
+    return this.#socket.bufferedAmount
+  }
+
+  /** `taken` is called once the connection has it. */
+  send(message: Message, taken?: () => void): void {
+    this.#send(JSON.stringify(message), taken)
+  }
+
+  /** `json` is the text of an output, in UTF-8, which is not encoded again. */
+  output(sequence: number, json: Uint8Array): void {
+    const head = Buffer.allocUnsafe(sequenceBytes)
+    head.writeBigInt64BE(BigInt(sequence))
+    this.#send(Buffer.concat([head, json]))
+  }
+
+  /** Closes it once all is sent; a server that is gone does not answer. */
+  close(): void {
+    this.#socket.close()
+    setTimeout(() => this.#socket.terminate(), closeTime).unref()
+  }
+
+  end(): void {
+    this.#socket.terminate()
+  }
+
+  #send(data: string | Buffer, taken?: () => void): void {
+    const send = () => this.#socket.send(data, (error) => void (error || taken?.()))
+    if (this.#socket.readyState === WebSocket.CONNECTING) this.#waiting.push(send)
+    else send()
+  }
+
+  #ping(): void {
+    if (performance.now() - this.#lastHeard > deadAfter) this.end()
+    else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
+  }
+}
+
+const outputOf = (data: Buffer): Message => [
+  'output',
+  Number(data.readBigInt64BE(0)),
+  data.subarray(sequenceBytes),
+]
