@@ -11,8 +11,7 @@ let root: string | undefined
 /** Above this file, which lies at another depth in each bundle. */
 function packageRoot(): string {
   let directory: string = import.meta.dirname
-  while (!existsSync(join(directory, 'oclif.manifest.json')) && directory !== '/')
-    directory = dirname(directory)
+  while (!existsSync(join(directory, 'package.json')) && directory !== '/') directory = dirname(directory)
   return directory
 }
 
