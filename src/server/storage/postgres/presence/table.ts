@@ -29,19 +29,22 @@ const list = parts.join(', ')
 const newer = (part: Part, order: string) =>
   `${part} = case when p.${order} > excluded.${order} then p.${part} else coalesce(excluded.${part}, p.${part}) end`
 
-/** The lock makes turns ascend in the order of the commits, so that a reader misses none behind its cursor. */
+/**
+ * The lock makes turns ascend in the order of the commits, so that a reader misses none behind its cursor. Each part of the statement
+ * reads `next`, so that it takes the lock before it locks rows: two servers would deadlock otherwise.
+ */
 const write = {
   name: 'presence.write',
   text: `with locked as materialized (select pg_advisory_xact_lock(${writeLock})),
     next as materialized (select nextval('rsm.presence_turns') as turn from locked),
-    removed as (delete from rsm.presence where host_id = any($1::bigint[])),
-    removed_metrics as (delete from rsm.presence_metrics where host_id = any($1::bigint[])),
+    removed as (delete from rsm.presence using next where host_id = any($1::bigint[])),
+    removed_metrics as (delete from rsm.presence_metrics using next where host_id = any($1::bigint[])),
     heard as (
       insert into rsm.presence_heard (turn, server_epoch, at, ids)
       select turn, $2::bigint, $3::bigint, ids from next, unnest($4::text[]) ids),
     reports as (
       insert into rsm.presence_metrics as p (host_id, at, metrics)
-      select * from unnest($5::bigint[], $6::bigint[], $7::text[]) u(host_id, at, metrics)
+      select u.* from next, unnest($5::bigint[], $6::bigint[], $7::text[]) u(host_id, at, metrics)
       order by host_id on conflict (host_id) do update set at = excluded.at, metrics = excluded.metrics where p.at <= excluded.at)
     insert into rsm.presence as p (turn, host_id, heard_at, link_epoch, ${list})
     select turn, u.* from next, unnest($8::bigint[], $9::bigint[], $10::bigint[], ${parts.map((_, at) => `$${at + 11}::text[]`).join(', ')})
