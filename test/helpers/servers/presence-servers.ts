@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava'
 import { renewEvery } from '../../../src/server/storage/ports/cluster.ts'
 import type { PresenceView } from '../../../src/server/storage/ports/presence.ts'
+import type { Database } from '../../../src/server/storage/postgres/connection/database.ts'
 import { type Channel, openChannel } from '../../../src/server/storage/postgres/hints/channel.ts'
 import { createHints } from '../../../src/server/storage/postgres/hints/hints.ts'
 import { createLinks } from '../../../src/server/storage/postgres/links/links.ts'
@@ -16,6 +17,18 @@ const losing = (channel: Channel, isLost: (kind: string) => boolean): Channel =>
   hear: (kind, listener) => channel.hear(kind, isLost(kind) ? () => undefined : listener),
 })
 
+/** Waits for `asking` before each statement that has a name. */
+const waiting = (database: Database, asking: (name: string) => Promise<void>): Database => ({
+  ...database,
+  get fault() {
+    return database.fault
+  },
+  async ask(pool, statement, values) {
+    if (typeof statement !== 'string') await asking(statement.name)
+    return database.ask(pool, statement, values)
+  },
+})
+
 export type PresenceServer = Awaited<ReturnType<typeof presenceServer>>
 
 /** As much of a server of a shared store as knows hosts and their links. */
@@ -23,7 +36,11 @@ export async function presenceServer(
   t: ExecutionContext,
   store: SharedStore,
   name: string,
-  { heartbeatInterval = 30, isLost = (_kind: string): boolean => false } = {},
+  {
+    heartbeatInterval = 30,
+    isLost = (_kind: string): boolean => false,
+    asking = async (_name: string): Promise<void> => undefined,
+  } = {},
 ) {
   const network = await startCutLink(t, store.url.replace('postgres:', 'http:'))
   const parts = await store.server(name, network.url)
@@ -33,6 +50,7 @@ export async function presenceServer(
   const { neighbours } = ownership
   const presence = await openPresence({
     ...parts,
+    database: waiting(parts.database, asking),
     channel: losing(channel, isLost),
     hints,
     neighbours,

@@ -1,3 +1,4 @@
+import type { BoundedMap } from '../../../../core/bounded-map.ts'
 import type { AgentStatus, HostStatus } from '../../../../core/hosts/host.ts'
 import type { Measure } from '../../../../core/hosts/host-status.ts'
 import type { BeatFacts } from '../../../../core/protocol/http/host-agent.ts'
@@ -49,6 +50,8 @@ export interface Fleet {
   readonly links: Map<number, LinkState>
   /** Hosts whose last heartbeat came to another server. */
   readonly remote: Set<number>
+  /** Hosts removed most recently: a server that lags may still write a row of one. Ids are never reused. */
+  readonly removed: BoundedMap<number, true>
 }
 
 export function patchOf({ hosts, links, options }: Fleet, hostId: number, of: Iterable<Part>) {

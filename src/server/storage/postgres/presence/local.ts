@@ -25,7 +25,7 @@ interface Pending {
 
 /** `soon`: hears that a host changed. */
 export function createLocal(fleet: Fleet, database: Database, soon: () => void): Local {
-  const { hosts, links, remote, neighbours } = fleet
+  const { hosts, links, remote, removed, neighbours } = fleet
   const { clock } = fleet.options
   const nothing = (): Pending => ({
     changed: new Map(),
@@ -37,6 +37,7 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
   let pending = nothing()
 
   function changed(hostId: number, of: readonly Part[]): void {
+    if (removed.has(hostId)) return
     pending.changed.set(hostId, new Set([...(pending.changed.get(hostId) ?? []), ...of]))
     soon()
   }
@@ -71,7 +72,7 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
         return batch.changed.size > 0
       } catch (error) {
         for (const [hostId, of] of batch.changed) changed(hostId, [...of])
-        // A later list would give all of them one time.
+        // A later list would give all of these hosts the same time.
         for (const hostId of batch.heard) changed(hostId, ['beat'])
         for (const hostId of batch.reported) pending.reported.add(hostId)
         for (const hostId of batch.removed) pending.removed.add(hostId)
@@ -137,6 +138,7 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
       pending.heard.delete(hostId)
       pending.reported.delete(hostId)
       pending.removed.add(hostId)
+      removed.set(hostId, true)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { BoundedMap } from '../../../../core/bounded-map.ts'
 import type { Metrics } from '../../../../core/hosts/host.ts'
 import { measuresNamed } from '../../../../core/hosts/host-status.ts'
 import { Mutex } from '../../../../core/mutex.ts'
@@ -31,6 +32,8 @@ const gatherTime = 100
 /** Milliseconds without a read after which this server counts as cut off. */
 const readPatience = 10_000
 const forgetEvery = 60_000
+/** Removed hosts whose late rows are ignored. */
+const mostRemoved = 10_000
 /** Kind of the hint that changes were written. */
 const written = 'presence'
 
@@ -61,7 +64,14 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     changed: (hostId) => remote.isTaking || local.changed(hostId, ['standing', 'beat']),
     isCutOff: () => database.fault !== null || clock.monotonic() - readAt > readPatience,
   })
-  const fleet: Fleet = { options, neighbours, hosts, links: new Map(), remote: new Set() }
+  const fleet: Fleet = {
+    options,
+    neighbours,
+    hosts,
+    links: new Map(),
+    remote: new Set(),
+    removed: new BoundedMap(mostRemoved),
+  }
   const local = createLocal(fleet, database, () => {
     if (clock.monotonic() - writtenAt < syncEvery) return
     early ??= setTimeout(() => {
@@ -69,7 +79,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
       mutex.run(write).catch(failed)
     }, gatherTime).unref()
   })
-  const remote = createRemote(fleet, hints, (hostId) => local.unwritten(hostId))
+  const remote = createRemote(fleet, hints, local)
 
   async function write(): Promise<void> {
     if (!(await local.write())) return
@@ -102,7 +112,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     await forgetHeard(database, clock.now() - keepHeard)
   }
 
-  const failed = (error: unknown) => log.debug({ err: error }, 'what is known of hosts could not be shared')
+  const failed = (error: unknown) => log.debug({ err: error }, 'could not share presence with other servers')
   channel.hear(written, () => {
     if (mutex.queueLength === 0) mutex.run(() => read()).catch(failed)
   })

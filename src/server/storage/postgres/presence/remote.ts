@@ -4,6 +4,7 @@ import { isoTime } from '../../../../disk/clock.ts'
 import type { Hints } from '../../ports/hints.ts'
 import { isHealthy, type KnownHost, noteReach } from '../../presence/known-host.ts'
 import { type Fleet, type HostPatch, type LinkState, type Part, showLink } from './host-patch.ts'
+import type { Local } from './local.ts'
 import type { HostRow } from './table.ts'
 
 /** Applies what servers wrote of hosts. */
@@ -18,13 +19,12 @@ export interface Remote {
   close(): void
 }
 
-/** `unwritten`: parts of a host that this server has not written yet. */
 export function createRemote(
   fleet: Fleet,
   hints: Pick<Hints, 'publish' | 'subscribe'>,
-  unwritten: (hostId: number) => ReadonlySet<Part> | undefined,
+  local: Pick<Local, 'unwritten' | 'forget'>,
 ): Remote {
-  const { hosts, links, remote, neighbours } = fleet
+  const { hosts, links, remote, removed, neighbours } = fleet
   const { clock, heartbeatInterval } = fleet.options
   let isStarting = true
   let isTaking = false
@@ -115,12 +115,6 @@ export function createRemote(
     if (!wasHealthy || known.agentStatus !== 'HEALTHY' || !known.connected) judge(hostId, false)
   }
 
-  function forget(hostId: number): void {
-    hosts.forget(hostId)
-    links.delete(hostId)
-    remote.delete(hostId)
-  }
-
   let others = neighbours.others()
   const ends = [
     neighbours.changed(() => {
@@ -132,7 +126,8 @@ export function createRemote(
       if ([...former].some((epoch) => !others.has(epoch))) hosts.awaitReturn()
     }),
     hints.subscribe('host', null, ({ id, change }) => {
-      if (change === 'removed') taking(() => forget(id))
+      // Each server deletes the rows of the host, because its own last write may follow the delete of another server.
+      if (change === 'removed') taking(() => local.forget(id))
     }),
   ]
 
@@ -141,7 +136,8 @@ export function createRemote(
       return isTaking
     },
     row({ hostId, patch }) {
-      const newer = unwritten(hostId)
+      if (removed.has(hostId)) return
+      const newer = local.unwritten(hostId)
       const taken = newer ? Object.entries(patch).filter(([part]) => !newer.has(part as Part)) : null
       taking(() => take(hostId, taken ? Object.fromEntries(taken) : patch))
     },

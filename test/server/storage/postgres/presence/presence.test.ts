@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import type { ExecutionContext } from 'ava'
 import { lease } from '../../../../../src/server/storage/ports/cluster.ts'
 import {
@@ -73,6 +74,35 @@ test('F28 a server to which no hint comes sees links that open, move and close',
   t.like(await a.view(1), { connected: true })
   a.presence.connected(1, false, undefined, moved)
   await shows(b, 1, { connected: false, reachable: false })
+})
+
+test('a server that learns late that a host was removed leaves no row of it', async (t) => {
+  const store = await opened(t)
+  const a = await presenceServer(t, store, 'a')
+  let isHeld = false
+  let isWaiting = false
+  const released = new EventEmitter()
+  const b = await presenceServer(t, store, 'b', {
+    async asking(name) {
+      if (!isHeld || name !== 'presence.write') return
+      isWaiting = true
+      await once(released, 'released')
+    },
+  })
+  const rows = async () => (await store.ask('api', 'select from rsm.presence')).length
+  a.presence.registered(1)
+  await shows(b, 1, { status: 'ONLINE' })
+  isHeld = true
+  b.presence.duplicate(1, true)
+  await until('b is about to write', () => isWaiting)
+  a.presence.forget(1)
+  await until('a has deleted the row', async () => (await rows()) === 0)
+  isHeld = false
+  released.emit('released')
+  await until('b has written', async () => (await rows()) === 1)
+  a.hints.publish('host', { id: 1, change: 'removed' })
+  await until('b has deleted the row', async () => (await rows()) === 0)
+  for (const { view } of [a, b]) t.like(await view(1), { status: 'OFFLINE', statusReason: 'never heard' })
 })
 
 test('what a server that died has written of a host is known to those that start', async (t) => {
