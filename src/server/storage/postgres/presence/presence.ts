@@ -91,11 +91,13 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     const asked = clock.monotonic()
     const former = cursors
     const next = { ...former }
+    // Lists are read first, because a heartbeat of a list that is later than the row of a changed one would hide the change.
+    const lists = await readHeard(database, former.heard, server)
     for await (const row of readRows(database, former.rows)) {
       remote.row(row)
       next.rows = row.turn
     }
-    for (const { turn, at, ids } of await readHeard(database, former.heard, server)) {
+    for (const { turn, at, ids } of lists) {
       remote.heard(decodeIds(ids), at)
       next.heard = turn
       await setImmediate()

@@ -76,6 +76,42 @@ test('F28 a server to which no hint comes sees links that open, move and close',
   await shows(b, 1, { connected: false, reachable: false })
 })
 
+test('a change of a host stays although a server reads a later heartbeat at the same time', async (t) => {
+  const store = await opened(t)
+  const a = await presenceServer(t, store, 'a')
+  const list = async () => {
+    const rows = await store.ask<{ turn: number }>('api', 'select max(turn) as turn from rsm.presence_heard')
+    return rows[0]?.turn ?? 0
+  }
+  let between: (() => Promise<void>) | null = null
+  // A read is two statements.
+  let statements = 0
+  const b = await presenceServer(t, store, 'b', {
+    async asking(name) {
+      if (!['presence.rows-after', 'presence.heard-after'].includes(name)) return
+      if (++statements % 2 === 1 || between === null) return
+      const work = between
+      between = null
+      await work()
+    },
+  })
+  a.presence.registered(1)
+  await shows(b, 1, { status: 'ONLINE' })
+  between = async () => {
+    const before = await list()
+    a.presence.heartbeat(1, { status: 'UNHEALTHY' })
+    await until('the change is written', async () => {
+      const [row] = await store.ask<{ beat: string }>('api', 'select beat from rsm.presence')
+      return row?.beat.includes('UNHEALTHY') === true
+    })
+    a.presence.heartbeat(1, { status: 'UNHEALTHY' })
+    await until('the heartbeat after it is written', async () => (await list()) > before)
+  }
+  await until('a read is interrupted', () => between === null)
+  await shows(b, 1, { status: 'WARNING' })
+  t.like(await b.view(1), { agentStatus: 'UNHEALTHY' })
+})
+
 test('a server that learns late that a host was removed leaves no row of it', async (t) => {
   const store = await opened(t)
   const a = await presenceServer(t, store, 'a')
