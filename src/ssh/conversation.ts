@@ -118,7 +118,7 @@ export async function install(by: Installation): Promise<Ended> {
     else if (stream === 'stdout' && answers.has('result')) result += `${line}\n`
     else by.heard(stream, line)
     // sudo asks again: some systems lock accounts after repeated failures.
-    if (stream === 'stderr' && line.startsWith('Sorry, try again')) stdin.end()
+    if (by.sudo === 'password' && stream === 'stderr' && line.startsWith('Sorry, try again')) stdin.end()
     changed.emit('change')
   }
 
@@ -178,7 +178,8 @@ export async function install(by: Installation): Promise<Ended> {
   lines(stdout, (line) => heard('stdout', line))
   lines(stderr, (line) => heard('stderr', line))
   void closed.then((exit) => {
-    ended = { exit, step, result }
+    // After an abort the end is ours: the reason of the signal says more.
+    if (!signal.aborted) ended = { exit, step, result }
     stop.abort()
   })
   try {

@@ -1,0 +1,60 @@
+import { PassThrough } from 'node:stream'
+import test from 'ava'
+import { GivenUp, install, type Patience } from '../../src/ssh/conversation.ts'
+
+const long = 60_000
+const patience: Patience = { start: long, look: long, piece: long, place: long, install: long }
+
+/** A host that reached the question for its executable, which takes until `answer`; `stop` is a cancel from outside. */
+function asking() {
+  const [stdout, stderr, stop] = [new PassThrough(), new PassThrough(), new AbortController()]
+  let answer = () => {}
+  let close = () => {}
+  const closed = new Promise<number | null>((resolve) => {
+    close = () => resolve(null)
+  })
+  let asked = () => {}
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  const end = install({
+    open(line) {
+      const mark = /--over-ssh (\w+)/.exec(line)?.[1]
+      stdout.write(`${mark} shell\n${mark} host x64 - -\n`)
+      return { stdin: new PassThrough().resume(), stdout, stderr, closed, close }
+    },
+    sudo: 'none',
+    sudoPassword: undefined,
+    options: [],
+    patience,
+    signal: stop.signal,
+    heard: () => {},
+    executableFor: () =>
+      new Promise((resolve) => {
+        answer = () => resolve({ sha256: 'sum', size: 0, open: () => PassThrough.from([]) })
+        asked()
+      }),
+    joinString: async () => 'rsm-join:',
+  })
+  return { stdout, stop, closed, isAsked, end, answer: () => answer() }
+}
+
+test('a cancel is the end of an installation, also where its connection closes first', async (t) => {
+  const { stop, closed, isAsked, end, answer } = asking()
+  await isAsked
+  const cancel = new Error('cancelled')
+  stop.abort(cancel)
+  await closed
+  answer()
+  t.is(await t.throwsAsync(end), cancel)
+})
+
+test('a host that says too much is given up for that, also where its connection closes first', async (t) => {
+  const { stdout, closed, isAsked, end, answer } = asking()
+  await isAsked
+  stdout.write('x\n'.repeat(20_000))
+  await closed
+  answer()
+  const error = await t.throwsAsync(end, { instanceOf: GivenUp })
+  t.is(error.message, 'the host says more than an installer does')
+})
