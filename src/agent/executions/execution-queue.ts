@@ -87,9 +87,12 @@ export class ExecutionQueue {
 }
 
 /** Keeps the order of a queued execution. It holds secrets, so it goes as soon as the execution starts. */
-async function keepOrder(directory: string, order: Order): Promise<void> {
-  await writeFileDurably(join(directory, orderFile), JSON.stringify(order), 0o600)
+export async function keepOrder(directory: string, order: Order): Promise<void> {
+  await writeFileDurably(join(directory, orderFile), JSON.stringify({ ...noScript, ...order }), 0o600)
 }
+
+/** Fields that an older agent needs in each order, because an upgrade that fails puts that agent back. */
+const noScript = { script: '', params: {}, scriptType: 'BASH' } as const
 
 /** Removes the kept order of an execution that has begun. */
 export function dropOrder({ taskId, directory }: Execution, errors: ThrottledErrors): void {

@@ -1,9 +1,10 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { keptOrder } from '../../../src/agent/executions/execution-queue.ts'
+import { keepOrder, keptOrder } from '../../../src/agent/executions/execution-queue.ts'
 import { Journal } from '../../../src/agent/executions/journal.ts'
 import { startAgent } from '../../../src/agent/main.ts'
+import type { Order } from '../../../src/core/protocol/orders.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 const mark = { run: 'run-1', sequence: 7 }
@@ -150,3 +151,16 @@ for (const [kind, kept] of [
     writeFileSync(join(directory, 'request.json'), JSON.stringify(order))
     t.like(await keptOrder(directory), { ...order, kind })
   })
+
+test('an order for files is kept with the fields of a script, without which an older agent cannot start it', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const order = {
+    kind: 'FETCH',
+    taskId: 'one',
+    timeout: 0,
+    fetch: { path: '/x', kind: 'FILE', maxSize: 1 },
+  } as const
+  await keepOrder(directory, order as unknown as Order)
+  const kept = JSON.parse(readFileSync(join(directory, 'request.json'), 'utf8'))
+  t.deepEqual(kept, { ...order, script: '', params: {}, scriptType: 'BASH' })
+})
