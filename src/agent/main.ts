@@ -80,7 +80,11 @@ function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
       if (wasAway) link.retryNow()
     },
     missed: (reason) => status.unheard(reason),
-    configured: ({ logLevel }) => setLevel(logLevel),
+    configured(config) {
+      setLevel(config.logLevel)
+      // The count of a heartbeat is 0 during a store outage; this list is exact (contract §12).
+      if (config.pendingTasks.length > 0) link.open()
+    },
     revoked: enrollAgain,
   })
 }

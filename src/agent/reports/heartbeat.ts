@@ -24,6 +24,8 @@ function bounded({ heartbeatInterval, metricsInterval }: Intervals): Intervals {
   return { heartbeatInterval: within(heartbeatInterval), metricsInterval: within(metricsInterval) }
 }
 
+/** Heartbeats between two polls of the configuration that its version did not call for (base protocol). */
+const pollEvery = 10
 /** Milliseconds after which the facts of the host are gathered again without a new link. */
 const factsEvery = 3_600_000
 
@@ -198,7 +200,8 @@ export class Heartbeat {
   }
 
   async #follow({ configVersion }: AgentAck): Promise<void> {
-    if (configVersion === this.#configVersion) return
+    const isDue = this.#beats % pollEvery === 1
+    if (configVersion === this.#configVersion && !isDue) return
     const config = await this.#options.api.config(this.#options.agentId)
     this.#configVersion = config.configVersion
     if (this.#isStopped) return

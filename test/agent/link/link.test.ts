@@ -140,6 +140,17 @@ test('on demand the link stands only while there is something to do', async (t) 
   t.is(server.text('asked'), 'ran\n')
 })
 
+test('on demand an agent also finds work that the answers to its heartbeats do not count', async (t) => {
+  const { server, agent } = await linkedAgent(t, { onDemand: true, clock: hasty })
+  server.intervals = { heartbeatInterval: 1, metricsInterval: 60 }
+  server.configVersion = 2
+  await server.until(() => server.heartbeats.length > 3, 'heartbeats')
+  t.false(agent.linked())
+  server.countsPending = false
+  server.pendingTasks = [{ taskId: 'asked', type: 'EXECUTE_SCRIPT' }]
+  await server.until(() => server.hellos.length > 0, 'the agent is linked')
+})
+
 /** Time that passes twenty times as fast. */
 const fast: Clock = {
   ...systemClock,

@@ -56,6 +56,8 @@ export class FakeServer {
   clockSkew = 0
   intervals = { heartbeatInterval: 30, metricsInterval: 60 }
   pendingTasks: AgentConfig['pendingTasks'] = []
+  /** False: answers to heartbeats count no pending tasks, as those of a server without its store. */
+  countsPending = true
   configVersion = 1
   logLevel: AgentConfig['logLevel'] = 'INFO'
   /** The status that a WebSocket is refused with, as a proxy does that passes none on. */
@@ -289,7 +291,8 @@ export class FakeServer {
 
   #reply(path: string, body: unknown): Reply {
     const serverTime = new Date(Date.now() + this.clockSkew).toISOString()
-    const ack = { serverTime, configVersion: this.configVersion, pendingTasks: this.pendingTasks.length }
+    const pendingTasks = this.countsPending ? this.pendingTasks.length : 0
+    const ack = { serverTime, configVersion: this.configVersion, pendingTasks }
     if (path === '/api/agent/register') {
       const { serverKey, keyId } = this.#key
       return {
