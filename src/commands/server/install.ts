@@ -84,7 +84,7 @@ export default class ServerInstall extends LocalCommand {
     })
     const insecureHttp = isOn('RSM_INSECURE_HTTP')
     refuseOpenHttp({ host, tls, insecureHttp })
-    refuseAdvertised({ advertise: all.get('RSM_ADVERTISE'), insecureHttp })
+    refuseAdvertised({ advertise: all.get('RSM_ADVERTISE'), tls, insecureHttp })
     const dataDir = dataDirOf(service, all)
     const systemd = findSystemd(false)
     const first = this.#first(service, all)

@@ -97,24 +97,31 @@ export function refuseOpenHttp({
   )
 }
 
-/** Errors: `usage` for an address that is invalid, or at which the frames of terminals would go in the clear. */
+/** Errors: `usage` for an invalid address, or one to which terminals would be sent in the clear. */
 export function refuseAdvertised({
   advertise,
+  tls = {},
   insecureHttp,
-}: Pick<ServerOptions, 'advertise' | 'insecureHttp'>): void {
+}: Pick<ServerOptions, 'advertise' | 'tls' | 'insecureHttp'>): void {
   if (advertise === undefined) return
   const isUrl = advertise.includes('://')
-  if (!isUrl && !/^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}$/i.test(advertise))
-    throw new RsmError('usage', `--advertise takes HOST:PORT or a URL, not ${advertise}`)
-  if (isUrl && isInTheClear(normalUrl(advertise)) && !insecureHttp)
+  const url = isUrl ? normalUrl(advertise) : `http${wantsTls(tls) ? 's' : ''}://${advertise}`
+  if (!isUrl && !(hostAndPort.test(advertise) && URL.canParse(url))) {
+    // A password must not end up in logs.
+    const shown = advertise.includes('@') ? '...' : advertise
+    throw new RsmError('usage', `--advertise takes HOST:PORT or a URL, not ${shown}`)
+  }
+  if (isInTheClear(url) && !insecureHttp)
     throw new RsmError(
       'usage',
       `--advertise ${advertise} would send terminals between servers in the clear`,
       {
-        hint: 'use an https:// URL; or accept it with --insecure-http',
+        hint: 'use an https:// URL, or --tls-self-signed with HOST:PORT; or accept it with --insecure-http',
       },
     )
 }
+
+const hostAndPort = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}$/i
 
 /** How other servers reach this one: at `advertise`, which is `HOST:PORT` or the URL of a proxy with a certificate of its own. */
 export function endpointOf(
