@@ -26,6 +26,14 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
     const token = bearer(headers.authorization)
     return token === undefined ? undefined : deps.credentials(token)
   }
+  async function acceptServer(relay: ServerRelay, request: IncomingMessage, socket: Duplex, head: Buffer) {
+    try {
+      relay.accept(request, socket, head)
+    } catch (error) {
+      await deps.refused(request, undefined, error).catch(() => undefined)
+      refuseUpgrade(socket, error)
+    }
+  }
   const agents = createAgentListener(deps, callerOf)
   const clients = createTerminalListener({ ...deps, callerOf })
   const ticking = setInterval(
@@ -43,7 +51,7 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
         if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)
         socket.on('error', () => socket.destroy())
-        if (relay && request.url === relayPath) acceptServer(relay, request, socket, head)
+        if (relay && request.url === relayPath) void acceptServer(relay, request, socket, head)
         else if (isTerminalPath(request.url)) void clients.admit(request, socket, head)
         else agents.admit(request, socket, head)
       })
@@ -55,14 +63,6 @@ export function createWebSockets(deps: WebSocketDependencies): WebSockets {
       relay?.close()
       agents.close()
     },
-  }
-}
-
-function acceptServer(relay: ServerRelay, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  try {
-    relay.accept(request, socket, head)
-  } catch (error) {
-    refuseUpgrade(socket, error)
   }
 }
 

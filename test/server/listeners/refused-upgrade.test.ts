@@ -1,11 +1,17 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import type { WebSocketDependencies } from '../../../src/server/listeners/dependencies.ts'
+import { createWebSockets } from '../../../src/server/listeners/web-sockets.ts'
+import { createLocalFacts } from '../../../src/server/storage/local-facts.ts'
+import { createLocalHints } from '../../../src/server/storage/local-hints.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 /** Asks for a WebSocket without a token that is good, and keeps its side open whatever comes. */
-async function refused(t: ExecutionContext, { url }: TestServer, path: string) {
+async function refused(t: ExecutionContext, { url }: Pick<TestServer, 'url'>, path: string) {
   const { port, hostname } = new URL(url)
   const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
   t.teardown(() => socket.destroy())
@@ -44,4 +50,31 @@ test('a server stops though who was refused at a WebSocket does not close', asyn
   const sockets = await Promise.all(paths.map((path) => refused(t, server, path)))
   await server.stop()
   for (const socket of sockets) t.false(socket.destroyed)
+})
+
+test('a refused WebSocket of a server is audited', async (t) => {
+  const noted: unknown[] = []
+  const webSockets = createWebSockets({
+    relay: {
+      accept() {
+        throw new RsmError('unauthenticated', 'not a server of this store')
+      },
+      close: () => undefined,
+    },
+    hints: createLocalHints(),
+    facts: createLocalFacts(),
+    wsIdleTimeout: 300,
+    refused: async ({ url }: { url?: string }, caller: unknown, error: unknown) =>
+      void noted.push([url, caller, (error as Error).message]),
+  } as unknown as WebSocketDependencies)
+  const server = createServer()
+  webSockets.attach(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    webSockets.close()
+    server.close()
+  })
+  await refused(t, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, '/ws/server')
+  t.deepEqual(noted, [['/ws/server', undefined, 'not a server of this store']])
 })
