@@ -23,15 +23,17 @@ interface Pending {
   reject(error: Error): void
 }
 
-/** Calls of the site of another server. `lost` hears of a call without an answer, and of the end; it answers the error for callers. */
+/** Calls of the site of another server. `fault` makes the error for calls without an answer; `ended` is called when the channel closes. */
 export class Calls implements ChannelEvents {
   readonly #pending = new Map<number, Pending>()
-  readonly #lost: () => RsmError
+  readonly #fault: () => RsmError
+  readonly #ended: () => void
   readonly #channel: Channel
   #last = 0
 
-  constructor(open: OpenChannel, lost: () => RsmError) {
-    this.#lost = lost
+  constructor(open: OpenChannel, fault: () => RsmError, ended: () => void) {
+    this.#fault = fault
+    this.#ended = ended
     this.#channel = open(this)
   }
 
@@ -45,14 +47,15 @@ export class Calls implements ChannelEvents {
   }
 
   closed(): void {
-    const fault = this.#lost()
+    this.#ended()
+    const fault = this.#fault()
     for (const id of this.#pending.keys()) this.#take(id)?.reject(fault)
   }
 
   call(method: string, args: unknown[]): Promise<unknown> {
     const id = ++this.#last
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#take(id)?.reject(this.#lost()), longestCall)
+      const timer = setTimeout(() => this.#take(id)?.reject(this.#fault()), longestCall)
       this.#pending.set(id, { timer, resolve, reject })
       this.#channel.send([method, id, ...args])
     })

@@ -160,12 +160,12 @@ export class ServerRelay implements Relay {
     const { epoch } = peer
     const present = this.#calls.get(epoch)
     if (present) return present
-    const calls: Calls = new Calls(this.#dialing(peer, null), () => {
-      if (this.#calls.get(epoch) === calls) this.#calls.delete(epoch)
-      const { message = 'The server of the session cannot be reached just now' } =
-        this.#faults.get(epoch) ?? {}
-      return new RsmError('unavailable', message, { retryAfter: 1 })
-    })
+    const unavailable = 'The server of the session cannot be reached just now'
+    const calls = new Calls(
+      this.#dialing(peer, null),
+      () => new RsmError('unavailable', this.#faults.get(epoch)?.message ?? unavailable, { retryAfter: 1 }),
+      () => this.#calls.delete(epoch),
+    )
     this.#calls.set(epoch, calls)
     return calls
   }
