@@ -351,3 +351,17 @@ test('a server that stops lets no other in', async (t) => {
   far.relay.close()
   await t.throwsAsync(near.relay.having('s1'), { code: 'unavailable' })
 })
+
+test('a server that has stopped connects to no other, and blames none', async (t) => {
+  const { near, found } = await two(t, {})
+  const there = await found()
+  near.relay.close()
+  await until('the calls are over', async () => {
+    const error = await t.throwsAsync(there.has('s1'), { code: 'unavailable' })
+    return error?.message === 'The server is shutting down'
+  })
+  const stopping = { code: 'unavailable', message: 'The server is shutting down' }
+  await t.throwsAsync(near.relay.having('s1'), stopping)
+  t.throws(() => there.attach('s1', notedClient().client, attach), stopping)
+  t.is(near.relay.fault('b'), null)
+})

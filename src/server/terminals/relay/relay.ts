@@ -52,6 +52,7 @@ export class ServerRelay implements Relay {
   readonly #stopWatching: () => void
   #site: TerminalSite | null = null
   #endpoint: Endpoint | null = null
+  #isClosed = false
 
   constructor(parts: RelayParts) {
     this.#parts = parts
@@ -102,7 +103,7 @@ export class ServerRelay implements Relay {
   accept(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { from, attach } = this.#admit(request.headers.authorization)
     const site = this.#site
-    if (!site) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 1 })
+    if (!site || this.#isClosed) throw shuttingDown()
     this.#sockets.handleUpgrade(request, socket, head, (ws) => {
       const open = this.#opening(from, ws)
       if (attach) return new FarClient(attach, open).attach(site, attach)
@@ -116,6 +117,7 @@ export class ServerRelay implements Relay {
 
   /** Closes the clients of other servers here, and those of this one elsewhere, with 1001. */
   close(): void {
+    this.#isClosed = true
     this.#stopWatching()
     this.#sockets.close()
     for (const channels of this.#channels.values()) for (const channel of channels) channel.close()
@@ -142,7 +144,7 @@ export class ServerRelay implements Relay {
   }
 
   #siteOf(peer: OpenedPeer): TerminalSite {
-    const call = (method: string, args: unknown[]) => this.#callsOf(peer).call(method, args)
+    const call = async (method: string, args: unknown[]) => this.#callsOf(peer).call(method, args)
     const called = Object.fromEntries(
       methods.map((method) => [method, (...args: unknown[]) => call(method, args)]),
     ) as unknown as Omit<TerminalSite, 'attach'>
@@ -182,13 +184,14 @@ export class ServerRelay implements Relay {
   }
 
   #dialing(peer: OpenedPeer, attach: Attach | null): OpenChannel {
+    if (this.#isClosed) throw shuttingDown()
     const { member, keys, clock, log } = this.#parts
     const ticket: Ticket = { from: member.epoch, until: clock.now() + ticketLife, attach }
     const ws = dial(peer, keys.seal(JSON.stringify(ticket), ticketFor(peer.epoch)))
     const { name, epoch, url } = peer
     const unreached = (error: Error) => {
-      // It has died meanwhile.
-      if (!this.#channels.has(epoch)) return
+      // It has died meanwhile, or this server ends the attempt itself.
+      if (this.#isClosed || !this.#channels.has(epoch)) return
       const reason = (firstError(error) as Error).message
       const message = `Server ${member.name} cannot reach server ${name} at ${url}: ${reason}; ${name} may need --advertise with another address`
       if (this.#faults.get(epoch)?.message !== message) log.warn({ server: name }, message)
@@ -228,6 +231,9 @@ export class ServerRelay implements Relay {
     throw new RsmError('unauthenticated', 'This is for the servers of this store')
   }
 }
+
+/** Error after `close`: a channel opened then would have nothing that closes it. */
+const shuttingDown = () => new RsmError('unavailable', 'The server is shutting down', { retryAfter: 1 })
 
 const notFound = new Error('not there')
 
