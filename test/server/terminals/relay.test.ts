@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { WebSocket } from 'ws'
 import { createLog } from '../../../src/disk/log.ts'
@@ -234,24 +236,45 @@ test('a server whose lease is over is not waited for, and its clients and those 
   t.is(await near.relay.having('s1'), null)
 })
 
-test('a socket that closes in order parts, and one that does not is forgotten', async (t) => {
+/** A site that notes how its client leaves, an attachment to it, and the connections between the servers. */
+async function leaving(t: ExecutionContext) {
   const told: string[] = []
-  const { found } = await two(t, {
+  const server = createHttpServer()
+  const connections = () =>
+    new Promise<number>((resolve) => server.getConnections((_, count) => resolve(count)))
+  const site: Partial<TerminalSite> = {
     attach: () => ({
       ...idleAttachment,
       gone: () => void told.push('gone'),
       parted: () => void told.push('parted'),
     }),
-  })
+  }
+  const { found } = await two(t, site, { server })
   const there = await found()
   const { client, heard } = notedClient()
   const attachment = there.attach('s1', client, attach)
+  await until('it is connected, beside the calls', async () => (await connections()) === 2)
+  return { told, heard, there, attachment, connections }
+}
+
+test('a client whose socket closes in order parts, and its WebSocket closes', async (t) => {
+  const { told, heard, attachment, connections } = await leaving(t)
   attachment.gone()
   attachment.parted()
-  await until('it has parted', () => told.length === 2)
+  await until('its WebSocket is closed', async () => (await connections()) === 1)
   t.deepEqual(told, ['gone', 'parted'])
-  await there.has('s1')
   t.deepEqual(heard, [], 'a client that is gone hears nothing more')
+})
+
+test('the WebSocket of a client whose socket does not close in order closes as well, a few seconds later', async (t) => {
+  const { told, heard, there, attachment, connections } = await leaving(t)
+  attachment.gone()
+  await until('the terminal hears of it', () => told.length === 1)
+  await there.has('s1')
+  t.is(await connections(), 2, 'it may still part')
+  await until('its WebSocket is closed', async () => (await connections()) === 1)
+  t.deepEqual(told, ['gone'])
+  t.deepEqual(heard, [])
 })
 
 test('what cannot be reached is named, with the way out, until it is reached', async (t) => {
@@ -364,4 +387,47 @@ test('a server that has stopped connects to no other, and blames none', async (t
   await t.throwsAsync(near.relay.having('s1'), stopping)
   t.throws(() => there.attach('s1', notedClient().client, attach), stopping)
   t.is(near.relay.fault('b'), null)
+})
+
+test('a server that takes connections and does not answer is given up', async (t) => {
+  const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => void silent.close())
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const { near, far } = await two(t, {}, { through: async () => url })
+  await t.throwsAsync(near.relay.having('s1'), { code: 'unavailable', message: /timed out/ })
+  await far.relay.listensAt({ url: url.replace('http', 'https'), pin: 'sha256//x' })
+  await t.throwsAsync(near.relay.having('s1'), { code: 'unavailable', message: /no TLS in time|timed out/ })
+})
+
+test('P43 a server that does not read has its client closed, and no more than a bound is kept for it', async (t) => {
+  const links: Awaited<ReturnType<typeof startCutLink>>[] = []
+  const through = async (url: string) => {
+    links.push(await startCutLink(t, url))
+    return links[0]?.url ?? ''
+  }
+  const terminals: TerminalClient[] = []
+  const { found } = await two(
+    t,
+    {
+      attach(_, client) {
+        terminals.push(client)
+        return idleAttachment
+      },
+    },
+    { through },
+  )
+  const { client, heard } = notedClient()
+  ;(await found()).attach('s1', client, attach)
+  await until('it is attached', () => terminals.length === 1)
+  links[0]?.freeze({ standing: true })
+  const message = 'x'.repeat(1024 * 1024)
+  for (let n = 0; n < 50; n++) {
+    terminals[0]?.tell({ sessionId: 's1', kind: 'watched', message })
+    await setImmediate()
+  }
+  links[0]?.thaw()
+  await until('it is closed', () => heard.some((one) => one.startsWith('closed')))
+  t.is(heard.at(-1), 'closed 1013 the client does not read')
+  t.true(heard.length < 50, `${heard.length} messages were kept`)
 })
