@@ -15,7 +15,7 @@ import type { Neighbours } from '../ownership/ownership.ts'
 import type { Fleet } from './host-patch.ts'
 import { createLocal } from './local.ts'
 import { createRemote } from './remote.ts'
-import { forgetHeard, readHeard, readListeningSince, readReports, readRows } from './table.ts'
+import { forgetHeard, readHeard, readLinks, readListeningSince, readReports, readRows } from './table.ts'
 
 interface PresenceOptions extends JudgingOptions {
   database: Database
@@ -25,9 +25,9 @@ interface PresenceOptions extends JudgingOptions {
   log: Log
 }
 
-/** Milliseconds between two writes of changes, and between two reads. */
+/** Milliseconds between two writes of what was heard, and between two reads. */
 const syncEvery = 1_000
-/** Milliseconds for which changes are gathered after a second without any. */
+/** Milliseconds for which changes are gathered before they are written. */
 const gatherTime = 100
 /** Milliseconds without a read after which this server counts as cut off. */
 const readPatience = 10_000
@@ -51,7 +51,6 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   const hints = options.hints.local
   const startedAt = clock.monotonic()
   const keepHeard = Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000)
-  let writtenAt = Number.NEGATIVE_INFINITY
   let forgotAt = startedAt
   let readAt = startedAt
   let cursors = { rows: 0, heard: 0 }
@@ -73,7 +72,6 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     removed: new BoundedMap(mostRemoved),
   }
   const local = createLocal(fleet, database, () => {
-    if (clock.monotonic() - writtenAt < syncEvery) return
     early ??= setTimeout(() => {
       early = null
       mutex.run(write).catch(failed)
@@ -83,7 +81,6 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 
   async function write(): Promise<void> {
     if (!(await local.write())) return
-    writtenAt = clock.monotonic()
     channel.send([`${written} `]).catch(() => undefined)
   }
 
@@ -123,6 +120,9 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
     cursors = { rows: 0, heard: 0 }
   })
   await mutex.run(() => read(-1))
+  // Links that other servers have not written yet.
+  for (const { host_id: hostId, ...link } of await readLinks(database))
+    remote.row({ hostId, patch: { link: { ...link, isUp: true, lostAt: null, fault: null } } })
   remote.begin(await readListeningSince(database))
   const sync = async () => {
     await write().catch(failed)

@@ -11,7 +11,7 @@ import type { HostRow } from './table.ts'
 export interface Remote {
   /** Whether a change of a host comes from a row, which needs no other one. */
   readonly isTaking: boolean
-  row(row: HostRow): void
+  row(row: Pick<HostRow, 'hostId' | 'patch'>): void
   /** Hosts that another server heard after `at`, in milliseconds since 1970. */
   heard(hostIds: readonly number[], at: number): void
   /** Everything is read that was written before this server started. `listeningSince`: the start of the oldest other server. */

@@ -131,6 +131,20 @@ export async function readListeningSince(database: Database): Promise<number | n
   return row?.since ?? null
 }
 
+interface Link {
+  readonly host_id: number
+  readonly epoch: number
+  /** Epoch of the server that has it. */
+  readonly server: number
+}
+
+/** All links that are ready. */
+export const readLinks = (database: Database): Promise<Link[]> =>
+  database.ask(
+    'api',
+    'select host_id, epoch, server_epoch as server from rsm.links where ready and server_epoch is not null',
+  )
+
 const metricsOf = {
   name: 'presence.metrics-of',
   text: 'select host_id as "hostId", at, metrics from rsm.presence_metrics where host_id = any($1)',
