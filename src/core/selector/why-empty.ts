@@ -1,3 +1,4 @@
+import { shortened } from '../text/pieces.ts'
 import type { Directory } from './directory.ts'
 import type { Group } from './group.ts'
 import type { Selector, Term } from './parse.ts'
@@ -6,6 +7,11 @@ import { resolveInSlices, type Sliced } from './resolve.ts'
 /** Each step is a resolution of its own: of a longer selector it is not worth its cost. */
 const mostTerms = 16
 const mostWords = 3
+/** Characters of a selector that the answer repeats. */
+const longestShown = 100
+
+const countTerms = (terms: readonly Term[]): number =>
+  terms.reduce((count, term) => count + (term.kind === 'selector' ? term.selector.terms.length : 1), 0)
 
 function groupText(group: Group): string {
   switch (group.by) {
@@ -33,7 +39,7 @@ function words(all: readonly string[]): string {
 
 function textOf(term: Term): string {
   if (term.kind === 'names') return words(term.names)
-  if (term.kind === 'selector') return term.selector.text
+  if (term.kind === 'selector') return shortened(term.selector.text, longestShown)
   return words(term.kind === 'wildcards' ? term.masks : term.groups.map(groupText))
 }
 
@@ -48,7 +54,7 @@ function emptiness(term: Term, directory: Directory): string {
 
 /** Why a selector of which everything exists names no host, as words that go after that; null where it is not known. */
 export function* whyEmpty({ text, terms }: Selector, directory: Directory): Sliced<string | null> {
-  if (terms.length > mostTerms) return null
+  if (countTerms(terms) > mostTerms) return null
   const counts: number[] = []
   for (const at of terms.keys()) {
     const first = { text, terms: terms.slice(0, at + 1) }

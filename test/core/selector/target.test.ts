@@ -117,3 +117,12 @@ for (const [target, why] of [
     t.deepEqual(namesOf(target), [])
     t.is(atOnce(whyEmpty(parseTarget(target, 'target'), directory)), why)
   })
+
+for (const [title, part] of [
+  ['terms', `web1${'!web1'.repeat(16)}`],
+  ['names', `zz[${Array(200).fill('1').join(',')}]*&web1`],
+] as const)
+  test(`targets: an empty one with many ${title} in a part costs and says little`, (t) => {
+    const why = atOnce(whyEmpty(parseTarget({ hosts: [part] }, 'target'), directory))
+    t.true(why === null || why.length < 150, why ?? '')
+  })
