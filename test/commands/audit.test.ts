@@ -109,3 +109,13 @@ test('S11 the head that a server writes to its own log at its stop tells that th
   t.is(cut.exit, 6)
   t.regex(cut.stderr, /the log ends at entry 3, the head noted has 4: its end was cut off/)
 })
+
+test('audit list says of a task on all hosts which are left out', async (t) => {
+  const server = await startTestServer(t)
+  await server.enroll('web1')
+  const target = { all: true, exclude: ['@*'] }
+  await server.api('POST', '/api/tasks', { script: { content: 'true' }, target })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: server.token })
+  const listed = await runRsm(['audit', 'list', '--action', 'task.create'], env)
+  t.regex(listed.stdout, / FAILED +true, on all hosts, except @\*, /, listed.stderr)
+})

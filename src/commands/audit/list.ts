@@ -24,7 +24,7 @@ const telling: readonly (readonly [key: string, before: string])[] = [
   ['selector', 'on '],
   ['hosts', 'on '],
   ['clusters', 'on cluster '],
-  ['all', 'all hosts '],
+  ['all', ''],
   ['tags', 'tagged '],
   ['exclude', 'except '],
   ['runAs', 'as '],
@@ -46,6 +46,7 @@ function whatOf({ detail, outcome }: AuditEntry): string {
     const value = detail[key] ?? null
     // The first line of a copy has its path.
     if (value === null || value === '' || (key === 'path' && 'firstLine' in detail)) return []
+    if (key === 'all') return value === true ? ['on all hosts'] : []
     return [before + (Array.isArray(value) ? value.join(', ') : String(value))]
   })
   const { hostCount = null, message = null } = detail
