@@ -86,10 +86,7 @@ function NamedSaid({ id, selector, named }: NamedSaidProps) {
     <div id={id} role="status">
       {selector.trim() !== '' && named === undefined && <p class="hint">Looking …</p>}
       {named !== undefined && 'fault' in named && <p class="fault">{named.fault}</p>}
-      {named !== undefined && 'hosts' in named && named.count === 0 && (
-        <p class="fault">This selector matches no host.</p>
-      )}
-      {named !== undefined && 'hosts' in named && named.count > 0 && <HostSet {...named} />}
+      {named !== undefined && 'hosts' in named && <HostSet {...named} />}
     </div>
   )
 }
