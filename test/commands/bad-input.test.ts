@@ -21,6 +21,7 @@ const targets: Case[] = [
   ['exec -w web[1 ls', 2, /a bracket is not closed/],
   ['exec -w web[1-9999999] ls', 2, /more than 100,000 names/],
   [`exec -w ${'x'.repeat(70_000)} ls`, 2, /a host name has at most 253 characters/],
+  [`exec -g ${'x'.repeat(129)} ls`, 2, /^rsm: --cluster must have at most 128 characters\n/],
   ['exec -w nosuch ls', 5, /no such host: nosuch/],
   ['exec -w web1 -x web1 ls', 5, /^rsm: nothing to run on: without web1 none is left of 1 host\n/],
   ['exec -w zz* ls', 5, /^rsm: nothing to run on: nothing is like zz\*\n/],
@@ -29,6 +30,7 @@ const targets: Case[] = [
   ['exec -t role ls', 2, /--tag takes KEY=VALUE, not role/],
   ["hosts show ''", 2, /must not be blank/],
   ['hosts wait web[1-2', 2, /a bracket is not closed/],
+  ['hosts wait zz*', 5, /^rsm: the target matches no host: nothing is like zz\*\n/],
   ['hosts wait --new @web', 2, /no groups/],
   ['terminal nobody@web1', 2, /the user does not go before the host.*\n.*rsm terminal web1 --run-as nobody/],
 ]

@@ -59,6 +59,7 @@ export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap
 const optionOf: Readonly<Record<string, string>> = {
   timezone: 'tz',
   tags: 'tag',
+  clusters: 'cluster',
   events: 'event',
   rights: 'right',
   path: 'to',
@@ -86,12 +87,17 @@ function fieldWord(field: string, flags: readonly string[]): string {
   return words[field] ?? (spaced === last ? field : spaced)
 }
 
+/** Index of a part in its list, which means nothing on a command line. */
+const partIndex = /\[\d+\]$/
+
 /** Faults of a body in the words of a command line, where a selector is what was typed. `rsm api` takes the fields themselves. */
 function plainFaults({ message, fields }: RsmError, id: string, flags: readonly string[]): string {
   if (id === 'api') return message.replace(/^Validation failed: /, '')
-  const known = new Set(fields.map(({ field }) => field))
+  const known = new Set(fields.map(({ field }) => field.replace(partIndex, '')))
   return message
     .replace(/^Validation failed: /, '')
+    .replace(/(^|; )(target\.\w+)\[\d+\](?=: must )/g, '$1$2')
+    .replace(/(^|; )matches no host(?=[:;]|$)/g, '$1the target matches no host')
     .replace(/(^|; )(?:(?:target\.)?selector|target\.\w+\[\d+\]): /g, '$1')
     .replace(
       /(^|; )([\w.-]+):( must| takes| leads| names|)(?= )/g,

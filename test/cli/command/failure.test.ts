@@ -31,13 +31,21 @@ for (const [field, message, shown] of [
   ['newPassword', 'must have at least 8 characters', 'new password must have at least 8 characters'],
   ['url', 'leads to 192.0.2.1', 'URL leads to 192.0.2.1'],
   ['selector', 'a bracket is not closed', 'a bracket is not closed'],
+  ['target.exclude[1]', 'a bracket is not closed', 'a bracket is not closed'],
+  ['target.clusters[0]', 'must have at most 128 characters', '--cluster must have at most 128 characters'],
+  ['target.tags[12]', 'must have at most 512 characters', '--tag must have at most 512 characters'],
 ] as const)
   test(`the field ${field} is named as a command line has it`, (t) => {
-    const flags = ['cron', 'tz', 'every', 'verify-interval', 'url']
+    const flags = ['cron', 'tz', 'every', 'verify-interval', 'url', 'cluster', 'tag', 'exclude']
     const found = failureOf(invalid([{ field, message }]), 'schedules:add', flags)
     t.is(found.message, shown)
     t.is(found.errors[0]?.field, field)
   })
+
+test('an empty target is told as a sentence', (t) => {
+  const { message } = failureOf(new RsmError('not_found', 'matches no host: nothing is like zz*'))
+  t.is(message, 'the target matches no host: nothing is like zz*')
+})
 
 test('a server that has no such task is asked for those that it has', (t) => {
   t.is(failureOf(new RsmError('not_found', 'no such task: TASK')).hint, 'rsm tasks list')
