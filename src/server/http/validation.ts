@@ -118,6 +118,12 @@ function message(error: ErrorObject): string {
         : `must have at least ${String(params['limit'])} characters`
     case 'maxLength':
       return `must have at most ${String(params['limit'])} characters`
+    case 'minItems':
+      return params['limit'] === 1
+        ? 'must not be empty'
+        : `must have at least ${String(params['limit'])} entries`
+    case 'maxItems':
+      return `must have at most ${String(params['limit'])} entries`
     case 'format':
       if (parent?.format === 'not-blank') return 'must not be blank'
       if (parent?.format === 'ip') return 'must be an IPv4 or IPv6 address'
