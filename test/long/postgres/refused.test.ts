@@ -191,10 +191,6 @@ test.serial(
       t.is(ran.exit, 6, ran.stderr)
       t.regex(ran.stderr, said)
     }
-    await expect(
-      backup,
-      /the store of this server is postgres:.*it is backed up with the tools of PostgreSQL\n.*pg_basebackup/,
-    )
     await expect(['compact'], /the store of this server is postgres:.*\n.*autovacuum/)
     await expect(['doctor'], /whose store is postgres:/)
     await expect(
