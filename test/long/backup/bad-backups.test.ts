@@ -134,6 +134,13 @@ test('a file that was changed, left out, added or moved is named, though gzip an
     [files.toSpliced(at + 1, 0, file('records/000002', 'x')), /is damaged: records\/000002 is not what/],
     [files.slice(1), /is not a backup of rsm: it begins with clock\.json/],
     [changed(files, 'end.json', { files: 1 }), /its end does not fit/],
+    [
+      resummed(
+        files.filter(({ header }) => header.name !== 'identity/000001'),
+        [],
+      ),
+      /does not say which store it holds/,
+    ],
     [changed(files, 'rsm-backup.json', { storeId: 'another' }), /rsm-backup\.json is not what was written/],
     [changed(files, 'rsm-backup.json', { sequence: 7 }), /rsm-backup\.json is not what was written/],
   ]
@@ -169,11 +176,22 @@ test('no file of a backup leaves the directory, and none is anything but a file'
     const { message } = await refused(t, home, await packed(files.toSpliced(1, 0, file(name, 'x'))))
     t.regex(message, /which is not a file of a server$/, name)
   }
-  for (const id of ['../outside', '/outside', 'x'.repeat(65)]) {
-    const log = file('output/000001', `${JSON.stringify({ id, bytes: 1 })}\nx`)
+  const outside = '../outside'
+  const items: [string, object][] = [
+    ...[outside, '/outside', 'x'.repeat(65)].map((id): [string, object] => ['output', { id, bytes: 1 }]),
+    ['output', { taskId: 'x', id: outside, bytes: 1 }],
+    ['output', { id: outside }],
+    ['results', { taskId: outside, id: 'x' }],
+    ['versions', { id: `../${outside}`, version: 1 }],
+    ['versions', { id: 1, version: `../${outside}` }],
+    ['files', { id: 'x', bytes: 1, isComplete: true, content: `../../${outside}` }],
+  ]
+  for (const [kind, item] of items) {
+    const part = file(`${kind}/000001`, `${JSON.stringify(item)}\nx`)
     t.regex(
-      (await refused(t, home, await packed(resummed(files, [log])))).message,
+      (await refused(t, home, await packed(resummed(files, [part])))).message,
       /which is not an id of a server$/,
+      JSON.stringify(item),
     )
   }
   const link: File = {

@@ -46,10 +46,13 @@ export function asRestored(backup: Pick<Reader, BackupKind>, header: BackupHeade
   let head: AuditHead = beforeFirst
 
   async function* identity(): AsyncGenerator<Items['identity']> {
+    let isKnown = false
     for await (const item of backup.identity()) {
-      if (item.storeId !== storeId) throw broken('is damaged: its store is another one')
+      isKnown = item.storeId === storeId
+      if (!isKnown) throw broken('is damaged: its store is another one')
       yield item
     }
+    if (!isKnown) throw broken('is damaged: it does not say which store it holds')
   }
 
   async function* records(): AsyncGenerator<Items['records']> {

@@ -1,12 +1,44 @@
 import { RsmError } from '../../../core/errors.ts'
 import { newline } from '../migrate/bytes.ts'
 import type { Items, Kind } from '../migrate/kinds.ts'
+import { longestPart } from './format.ts'
 
 /** Bytes of one entry of the tar, about. */
 const partBytes = 1024 * 1024
 
-const nameOf = (item: object): unknown =>
-  'taskId' in item ? item.taskId : 'bytes' in item && 'id' in item && item.id
+/** An item as JSON has it. */
+type Parsed = Readonly<Record<string, unknown>>
+
+/** Ids of tasks, sessions and files, which become names of files. */
+const isName = (value: unknown): boolean => typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
+const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
+const isDigest = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+
+/** Fields that become parts of paths, and how to recognise one that stays in its directory. */
+const pathFields: Partial<Record<Kind, Readonly<Record<string, (value: unknown) => boolean>>>> = {
+  results: { taskId: isName },
+  versions: { id: isNumber, version: isNumber },
+  output: { id: isName },
+  recordings: { id: isName },
+  files: { id: isName, content: (value) => value === null || isDigest(value) },
+}
+
+/** Kinds whose items are followed by bytes. */
+const blobKinds: ReadonlySet<Kind> = new Set(['output', 'recordings', 'files'])
+
+/** Errors: `invalid` for an item that would leave its directory or whose bytes cannot be counted. */
+function checkItem(kind: Kind, item: Parsed): void {
+  for (const [field, isSafe] of Object.entries(pathFields[kind] ?? {})) {
+    const value = item[field]
+    if (!isSafe(value))
+      throw new RsmError(
+        'invalid',
+        `the backup holds ${JSON.stringify(value)}, which is not an id of a server`,
+      )
+  }
+  if (blobKinds.has(kind) && !(Number.isSafeInteger(item.bytes) && Number(item.bytes) >= 0))
+    throw new RsmError('invalid', `the backup is damaged: an item of ${kind} has no size`)
+}
 
 const bytesIn = (item: object): number => ('bytes' in item && typeof item.bytes === 'number' ? item.bytes : 0)
 
@@ -56,6 +88,7 @@ export async function* decoded<K extends Kind>(
 ): AsyncGenerator<Items[K]> {
   let left = 0
   let begun: Uint8Array[] = []
+  let begunBytes = 0
   const isBytes = kind === 'audit'
   for await (const part of parts)
     for (let at = 0; at < part.length; ) {
@@ -67,17 +100,17 @@ export async function* decoded<K extends Kind>(
         continue
       }
       const end = part.indexOf(newline, at)
-      begun.push(part.subarray(at, end < 0 ? part.length : end))
+      const piece = part.subarray(at, end < 0 ? part.length : end)
+      begun.push(piece)
+      begunBytes += piece.length
+      if (begunBytes > longestPart)
+        throw new RsmError('invalid', `the backup is damaged: an item of ${kind} is too long`)
       at = end < 0 ? part.length : end + 1
       if (end < 0) continue
       const item = JSON.parse(Buffer.concat(begun).toString('utf8')) as Exclude<Items[K], Uint8Array>
       begun = []
-      const name = nameOf(item)
-      if (name !== false && !/^[\w-]{1,64}$/.test(String(name)))
-        throw new RsmError(
-          'invalid',
-          `the backup holds ${JSON.stringify(name)}, which is not an id of a server`,
-        )
+      begunBytes = 0
+      checkItem(kind, item as unknown as Parsed)
       left = bytesIn(item)
       yield item
     }
