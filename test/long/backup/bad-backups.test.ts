@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -222,6 +222,20 @@ test('a directory that holds anything, and one of a server that runs, is left al
   mkdirSync(join(home, 'empty'))
   await into(join(home, 'empty'))
   t.true(existsSync(join(home, 'empty', 'store', 'store.json')))
+})
+
+test('a backup with the keys of another store breaks off', async (t) => {
+  const { server, home } = await made(t)
+  const keys = join(home, 'keys')
+  await cp(join(server.dataDir, 'keys'), keys, { recursive: true })
+  await writeFile(join(keys, 'seal.key'), randomBytes(32))
+  const options = { withOutput: true, passphrase: 'a passphrase for tests' }
+  const { stream } = await backupAlone(server.dataDir, keys, options)
+  await t.throwsAsync(buffer(stream), {
+    code: 'conflict',
+    message: /keys\/seal\.key is damaged, or is the key of another store$/,
+  })
+  t.true((await buffer((await backupAlone(server.dataDir, undefined, options)).stream)).length > 0)
 })
 
 test('what is no backup is called so', async (t) => {

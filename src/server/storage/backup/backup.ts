@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
-import type { Damage, OnDamage, Reader } from '../migrate/kinds.ts'
+import { keyFault, keyNames } from '../keys/key-files.ts'
+import type { Damage, Items, OnDamage, Reader } from '../migrate/kinds.ts'
 import type { Backup, BackupMade, BackupOptions } from '../ports/keep.ts'
+import type { KeyRecord } from '../records/run.ts'
 import {
   type BackupEnd,
   backupFormat,
@@ -57,9 +59,27 @@ async function readKeys(directory: string): Promise<KeyFiles> {
   return keys
 }
 
+/** Passes records on. Errors: `conflict` for keys of another store. */
+async function* withOwnKeys(
+  records: AsyncIterable<Items['records']>,
+  keys: KeyFiles,
+  directory: string,
+): AsyncGenerator<Items['records']> {
+  for await (const item of records) {
+    const { id, keyId } = item.record as KeyRecord
+    const name = item.noun === 'keys' ? keyNames.find((name) => name === id) : undefined
+    const fault = name === undefined ? null : keyFault(name, keys[name] ?? null, keyId, true)
+    if (fault !== null)
+      throw new RsmError('conflict', `${join(directory, id)} ${fault}`, {
+        hint: 'name the keys of this store with --keys, or leave --with-keys out',
+      })
+    yield item
+  }
+}
+
 async function* partsOf(
   { directory }: Source,
-  { reader }: HeldStore,
+  reader: Reader,
   sealed: string | null,
   withOutput: boolean,
 ): AsyncGenerator<Part> {
@@ -84,7 +104,15 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
     if (damage.length < mostDamaged) damage.push(`${of}: ${fault}`)
   })
   const { storeId, sequence } = held
-  const sealed = keys && (await sealKeys(keys, passphrase ?? '', storeId))
+  const reader = keys
+    ? { ...held.reader, records: () => withOwnKeys(held.reader.records(), keys, keysDirectory) }
+    : held.reader
+  const sealed =
+    keys &&
+    (await sealKeys(keys, passphrase ?? '', storeId).catch(async (error: unknown) => {
+      await held.release()
+      throw error
+    }))
   let settle: (result: BackupEnd | Error) => void = () => undefined
   const ended = new Promise<BackupMade>((resolve, reject) => {
     settle = (result) => {
@@ -109,7 +137,7 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
       hasOutput: withOutput,
       hasKeys: sealed !== null,
     },
-    parts: partsOf(source, held, sealed, withOutput),
+    parts: partsOf(source, reader, sealed, withOutput),
     damaged: () => damage,
     ended: (result) => settle(result),
   })
