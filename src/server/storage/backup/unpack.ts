@@ -157,7 +157,10 @@ export async function unpackBackup<T>(
     checkNouns(header)
     value = await use(header, next)
   } catch (error) {
-    if (error instanceof Error && 'errno' in error) throw error
+    if (error instanceof Error && 'errno' in error) {
+      await parts.return(undefined as never)
+      throw error
+    }
     // Altered bytes may have caused it: then the sums say so.
     await rest()
     throw error instanceof RsmError ? error : broken('is damaged', error)
