@@ -59,19 +59,25 @@ export function packBackup(
   async function fill(): Promise<void> {
     const mtime = new Date(header.createdAt)
     const sums = new Sums()
-    const add = async (part: Part) => {
-      await write(pack, part, mtime)
+    const add = (part: Part): Promise<void> => {
+      const written = write(pack, part, mtime)
+      // Prevents an unhandled rejection if reading the next part fails first.
+      written.catch(() => undefined)
       sums.add(part.name, part.bytes)
+      return written
     }
     const addSums = async () => {
       const [name, text] = sums.next()
       await write(pack, { name, bytes: Buffer.from(text) }, mtime)
     }
-    await add({ name: headerName, bytes: jsonOf(header) })
+    // The next part is read while this one is compressed.
+    let written = add({ name: headerName, bytes: jsonOf(header) })
     for await (const part of parts) {
-      await add(part)
+      await written
       if (sums.pending === filesPerSums) await addSums()
+      written = add(part)
     }
+    await written
     if (sums.pending > 0) await addSums()
     end = { ...sums.end(), damaged: damaged() }
     await write(pack, { name: endName, bytes: jsonOf(end) }, mtime)
