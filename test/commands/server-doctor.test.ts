@@ -1,4 +1,4 @@
-import { chmod, chown, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -7,6 +7,7 @@ import { judgeClock, judgeNode } from '../../src/server/storage/files/checks/pro
 import { encodeLine } from '../../src/server/storage/files/store/line.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { upload } from '../helpers/clients/files.ts'
 import { finished, startTask } from '../helpers/clients/tasks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
@@ -16,23 +17,30 @@ interface Told {
   well: string[]
 }
 
-/** A stopped server with something of everything, and its doctor. */
-async function patient(t: ExecutionContext) {
+/** A stopped server with `count` tasks, sessions, files and former script versions, and its doctor. */
+async function patient(t: ExecutionContext, count = 1) {
   const server = await startTestServer(t)
   const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
   agent.serve(() => ({ output: 'hello\n' }))
   agent.serveTerminals()
-  const taskId = await startTask(server, [identity.hostId])
-  await finished(server, taskId)
-  const { sessionId } = await server.data('POST', '/api/terminals', {
-    hostId: identity.hostId,
-    cols: 80,
-    rows: 24,
-  })
-  await server.data('DELETE', `/api/terminals/${sessionId}`)
   const { id } = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
-  await server.data('PATCH', `/api/scripts/${id}`, { content: 'false' })
+  const [taskIds, sessionIds, fileIds]: [string[], string[], string[]] = [[], [], []]
+  for (let n = 1; n <= count; n++) {
+    const taskId = await startTask(server, [identity.hostId])
+    await finished(server, taskId)
+    taskIds.push(taskId)
+    const { sessionId } = await server.data('POST', '/api/terminals', {
+      hostId: identity.hostId,
+      cols: 80,
+      rows: 24,
+    })
+    await server.data('DELETE', `/api/terminals/${sessionId}`)
+    sessionIds.push(sessionId)
+    fileIds.push((await upload(server, `file ${n}`)).fileId)
+    await server.data('PATCH', `/api/scripts/${id}`, { content: `exit ${n}` })
+  }
+  const [taskId = '', sessionId = ''] = [taskIds[0], sessionIds[0]]
   await agent.cut()
   await server.stop()
   const env = cleanEnv(temporaryDirectory(t))
@@ -46,7 +54,8 @@ async function patient(t: ExecutionContext) {
     const told = JSON.parse(ran.stdout) as Told
     return { ...told, exit: ran.exit, codes: told.findings.map(({ code }) => code) }
   }
-  return { server, at, doctor, env, taskId, sessionId, scriptId: Number(id) }
+  const ids = { taskId, taskIds, sessionId, sessionIds, fileIds, scriptId: Number(id) }
+  return { server, at, doctor, env, ...ids }
 }
 
 type Patient = Awaited<ReturnType<typeof patient>>
@@ -221,6 +230,48 @@ for (const [name, [hurt, code, says, severity = 'error']] of Object.entries(dama
     t.is(told.exit, severity === 'error' ? 1 : 0)
     t.deepEqual((await readdir(sick.at(), { recursive: true })).sort(), before.sort())
   })
+
+test('rsm server doctor names each file that it cannot read, and continues with the next one', async (t) => {
+  const { at, doctor, taskIds, sessionIds, fileIds, scriptId } = await patient(t, 2)
+  const [[task = '', otherTask = ''], [session, otherSession], [file = '', otherFile = '']] = [
+    taskIds,
+    sessionIds,
+    fileIds,
+  ]
+  const script = String(scriptId)
+  const unreadable = [
+    ['output', at('tasks', task, 'output.log')],
+    ['results', at('tasks', task, 'task.json')],
+    ['recording', at('terminals', `${session}.cast`)],
+    ['script-version', at('scripts', script, '1.json')],
+    ['file', at('files', file)],
+  ] as const
+  // Not even root can read a directory as a file.
+  for (const [, path] of unreadable) {
+    await rm(path)
+    await mkdir(path, { mode: 0o700 })
+  }
+  const missing = [
+    ['output', at('tasks', otherTask, 'output.log')],
+    ['recording', at('terminals', `${otherSession}.cast`)],
+    ['file', at('files', otherFile)],
+  ] as const
+  for (const [, path] of missing) await rm(path)
+  await writeFile(at('scripts', script, '2.json'), '')
+  const told = await doctor()
+  const kinds = new Set<string>(unreadable.map(([code]) => code))
+  const found = told.findings
+    .filter(({ code }) => kinds.has(code))
+    .map(({ code, severity, message }) => `${severity} ${code}: ${message}`)
+  const expected = [
+    ...unreadable.map(([code, path]) => [`error ${code}: `, `${path} cannot be read: EISDIR`]),
+    ...missing.map(([code, path]) => [`warning ${code}: `, ` is not there: ${path}`]),
+    ['error script-version: ', `${at('scripts', script, '2.json')} is not JSON`],
+  ] as const
+  for (const [start = '', part = ''] of expected)
+    t.is(found.filter((each) => each.startsWith(start) && each.includes(part)).length, 1, part)
+  t.is(found.length, expected.length, found.join('\n'))
+})
 
 test('rsm server doctor names who has the port, and a directory that is none', async (t) => {
   const { doctor, env } = await patient(t)

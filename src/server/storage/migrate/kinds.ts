@@ -14,7 +14,7 @@ export interface Blob {
   readonly bytes: number
 }
 
-/** A finding of a reader: data that is not what was written. */
+/** A finding of a reader: data that is not what was written, or that cannot be read. */
 export interface Damage {
   readonly code: Extract<FindingCode, 'output' | 'results' | 'recording' | 'script-version' | 'file'>
   /** As in `task 7`. */

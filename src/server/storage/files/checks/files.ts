@@ -36,56 +36,43 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
     counts.set(code, count)
     if (count <= most) findings.push(finding(code, 'error', message, advice))
   }
+  /** Paths, which are not also reported as missing. */
+  const unreadable = new Set<string>()
   const reader = createDirectoryReader({
     path,
     tables,
     storeId: '',
     damaged: ({ code, of, fault, path }) =>
       add(code, `${of}: ${fault}`, `put it back from a backup: ${path}`),
+    unreadable: ({ code, of, fault, path }) => {
+      unreadable.add(path)
+      add(code, `${of}: ${fault}`, `run this as root, or put it back from a backup: ${path}`)
+    },
   })
-  const gone = (code: Damage['code'], what: string, [first, ...others]: readonly string[]) => {
+  const gone = (code: Damage['code'], what: string, paths: readonly string[]) => {
+    const [first, ...others] = paths.filter((path) => !unreadable.has(path))
     if (first === undefined) return
     const more = others.length === 0 ? '' : ` and ${others.length} more`
     const todo = 'put it back from a backup with output; one that was made without output has none'
     findings.push(finding(code, 'warning', `${what} is not there: ${first}${more}`, todo))
   }
-  /** A file that cannot be read ends the reading of its kind. */
-  const readable = (code: Damage['code'], read: () => Promise<void>) =>
-    read().catch((error: Error) => add(code, error.message, 'run this as root'))
-  let outputs = new Set<string>()
-  await readable('output', async () => {
-    outputs = await idsIn(reader.output())
-  })
-  await readable('results', async () => {
-    const lost: string[] = []
-    for await (const item of reader.results())
-      if ('results' in item && !outputs.has(item.taskId) && item.results.some(hasOutput))
-        lost.push(join(path, 'tasks', item.taskId, 'output.log'))
-    gone('output', 'output of a task', lost)
-  })
-  await readable('recording', async () => {
-    const ids = await idsIn(reader.recordings())
-    const terminals = tables.slice('terminals') as TerminalRecord[]
-    const lost = terminals.filter(({ id, recordingBytes }) => recordingBytes > 0 && !ids.has(id))
-    gone(
-      'recording',
-      'a recording',
-      lost.map(({ id }) => join(path, 'terminals', `${id}.cast`)),
-    )
-  })
-  await readable('script-version', async () => {
-    for await (const _ of reader.versions());
-  })
-  await readable('file', async () => {
-    const ids = await idsIn(reader.files())
-    const files = tables.slice('files') as FileRecord[]
-    const lost = files.filter(({ id, isComplete }) => isComplete && !ids.has(id))
-    gone(
-      'file',
-      'a file',
-      lost.map(({ id }) => join(path, 'files', id)),
-    )
-  })
+  const outputs = await idsIn(reader.output())
+  const lostOutputs: string[] = []
+  for await (const item of reader.results())
+    if ('results' in item && !outputs.has(item.taskId) && item.results.some(hasOutput))
+      lostOutputs.push(join(path, 'tasks', item.taskId, 'output.log'))
+  gone('output', 'output of a task', lostOutputs)
+  const recordings = await idsIn(reader.recordings())
+  const lostRecordings = (tables.slice('terminals') as TerminalRecord[])
+    .filter(({ id, recordingBytes }) => recordingBytes > 0 && !recordings.has(id))
+    .map(({ id }) => join(path, 'terminals', `${id}.cast`))
+  gone('recording', 'a recording', lostRecordings)
+  for await (const _ of reader.versions());
+  const files = await idsIn(reader.files())
+  const lostFiles = (tables.slice('files') as FileRecord[])
+    .filter(({ id, isComplete }) => isComplete && !files.has(id))
+    .map(({ id }) => join(path, 'files', id))
+  gone('file', 'a file', lostFiles)
   for (const [code, count] of counts)
     if (count > most)
       findings.push(finding(code, 'error', `${count - most} more like that`, 'mend those above first'))

@@ -33,6 +33,11 @@ interface Source {
   readonly tables: TablesView
   readonly storeId: string
   readonly damaged: OnDamage
+  /**
+   * Only for a caller that checks files and drops the items: reports output, results, recordings, script versions and files that
+   * cannot be read, and continues with the next one. Without it, such an error ends the reading.
+   */
+  readonly unreadable?: OnDamage
 }
 
 interface Place extends Source {
@@ -59,6 +64,21 @@ async function* opened<T>(path: string, read: (file: FileHandle) => AsyncGenerat
     yield* read(file)
   } finally {
     await file.close()
+  }
+}
+
+/** The items of one file; its errors go to `unreadable`. */
+async function* reported<T>(
+  { unreadable }: Source,
+  file: Omit<Damage, 'fault'>,
+  read: () => AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  try {
+    yield* read()
+  } catch (error) {
+    if (!unreadable) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    unreadable({ ...file, fault: `${file.path} cannot be read: ${reason}` })
   }
 }
 
@@ -117,38 +137,49 @@ async function* executionsOf(place: Place): AsyncGenerator<Items['executions']> 
 
 const taskIdsOf = (tables: TablesView) => tables.slice('tasks').map(({ id }) => String(id))
 
-async function* resultsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['results']> {
+async function* resultsOf(place: Place): AsyncGenerator<Items['results']> {
+  const { path, tables, damaged } = place
   for (const taskId of taskIdsOf(tables)) {
-    const found = await readRemains(path, taskId)
-    if (found === null) continue
-    if (found === 'damaged') {
-      const file = join(path, 'tasks', taskId, 'task.json')
-      damaged({
-        code: 'results',
-        of: `task ${taskId}`,
-        fault: `the results of the task are damaged: ${file}`,
-        path: file,
-      })
-      yield { taskId, damaged: await readFile(file, 'latin1') }
-      continue
-    }
-    const { params: _, ...remains } = found
-    yield { taskId, ...remains, results: remains.results.map(resultOf) }
+    const file = {
+      code: 'results',
+      of: `task ${taskId}`,
+      path: join(path, 'tasks', taskId, 'task.json'),
+    } as const
+    yield* reported(place, file, async function* () {
+      const found = await readRemains(path, taskId)
+      if (found === null) return
+      if (found === 'damaged') {
+        damaged({ ...file, fault: `the results of the task are damaged: ${file.path}` })
+        yield { taskId, damaged: await readFile(file.path, 'latin1') }
+        return
+      }
+      const { params: _, ...remains } = found
+      yield { taskId, ...remains, results: remains.results.map(resultOf) }
+    })
   }
 }
 
-async function* versionsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['versions']> {
-  const versions = createScriptVersions(join(path, 'scripts'))
-  for (const { id } of tables.slice('scripts'))
-    for (const version of await versions.list(Number(id)))
-      try {
-        const script = await versions.read(Number(id), version)
-        if (script) yield script
-      } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error
-        const file = join(path, 'scripts', String(id), `${version}.json`)
-        damaged({ code: 'script-version', of: `script ${id}`, fault: `${file} is not JSON`, path: file })
+async function* versionsOf(place: Place): AsyncGenerator<Items['versions']> {
+  const { path, tables, damaged } = place
+  const directory = join(path, 'scripts')
+  const versions = createScriptVersions(directory)
+  for (const { id } of tables.slice('scripts')) {
+    const folder = { code: 'script-version', of: `script ${id}`, path: join(directory, String(id)) } as const
+    yield* reported(place, folder, async function* () {
+      for (const version of await versions.list(Number(id))) {
+        const file = { ...folder, path: join(folder.path, `${version}.json`) }
+        yield* reported(place, file, async function* () {
+          try {
+            const script = await versions.read(Number(id), version)
+            if (script) yield script
+          } catch (error) {
+            if (!(error instanceof SyntaxError)) throw error
+            damaged({ ...file, fault: `${file.path} is not JSON` })
+          }
+        })
       }
+    })
+  }
 }
 
 const logOf = (path: string, taskId: string) => join(path, 'tasks', taskId, 'output.log')
@@ -189,26 +220,27 @@ async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
   const { damaged } = place
   for (const id of taskIdsOf(place.tables)) {
     const path = logOf(place.path, id)
-    const fault = (offset: number): Damage => ({
-      code: 'output',
-      of: `task ${id}`,
-      fault: `the output is damaged: ${path}, byte ${offset}`,
-      path,
-    })
-    yield* opened(path, async function* (file) {
+    const log = { code: 'output', of: `task ${id}`, path } as const
+    const fault = (offset: number) => `the output is damaged: ${path}, byte ${offset}`
+    const read = async function* (file: FileHandle) {
       const bytes = await bytesOfLog(place, id, file)
       if (bytes === 0) return
       yield { id, bytes }
-      yield* watchLines(readFirst(file, bytes, path), isOutput, (offset) => damaged(fault(offset)))
-    })
+      yield* watchLines(readFirst(file, bytes, path), isOutput, (offset) =>
+        damaged({ ...log, fault: fault(offset) }),
+      )
+    }
+    yield* reported(place, log, () => opened(path, read))
   }
 }
 
-async function* recordingsOf({ path, tables, damaged }: Place): AsyncGenerator<Items['recordings']> {
+async function* recordingsOf(place: Place): AsyncGenerator<Items['recordings']> {
+  const { path, tables, damaged } = place
   for (const terminal of tables.slice('terminals')) {
     const id = String(terminal.id)
     const cast = join(path, 'terminals', `${id}${recordingSuffix}`)
-    yield* opened(cast, async function* (file) {
+    const recording = { code: 'recording', of: `terminal session ${id}`, path: cast } as const
+    const read = async function* (file: FileHandle) {
       const { size: bytes } = await file.stat()
       const fault = await verifyRecording(cast, bytes, bytes).then(
         () => null,
@@ -219,21 +251,24 @@ async function* recordingsOf({ path, tables, damaged }: Place): AsyncGenerator<I
       )
       if (fault === null) yield { id, bytes }
       else {
-        damaged({ code: 'recording', of: `terminal session ${id}`, fault, path: cast })
+        damaged({ ...recording, fault })
         yield { id, bytes, sums: await readFile(cast + sumsSuffix, 'latin1') }
       }
       yield* readFirst(file, bytes, cast)
-    })
+    }
+    yield* reported(place, recording, () => opened(cast, read))
   }
 }
 
 /** Sealed bytes have no digest that could be checked without the keys. */
-async function* filesOf({ path, tables, damaged }: Place): AsyncGenerator<Items['files']> {
+async function* filesOf(place: Place): AsyncGenerator<Items['files']> {
+  const { path, tables, damaged } = place
   for (const record of tables.slice('files')) {
     const { id, sha256, isComplete, sealedKey } = record as FileRecord
     const name = join(path, 'files', id)
+    const upload = { code: 'file', of: `file ${id}`, path: name } as const
     const content = isComplete && sealedKey === null ? sha256 : null
-    yield* opened(name, async function* (file) {
+    const read = async function* (file: FileHandle) {
       const { size: bytes } = await file.stat()
       yield { id, bytes, isComplete, content }
       const hash = createHash('sha256')
@@ -242,8 +277,9 @@ async function* filesOf({ path, tables, damaged }: Place): AsyncGenerator<Items[
         yield piece
       }
       if (content !== null && hash.digest('hex') !== content)
-        damaged({ code: 'file', of: `file ${id}`, fault: `the file is damaged: ${name}`, path: name })
-    })
+        damaged({ ...upload, fault: `the file is damaged: ${name}` })
+    }
+    yield* reported(place, upload, () => opened(name, read))
   }
 }
 
