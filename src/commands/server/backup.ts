@@ -113,6 +113,6 @@ export default class ServerBackup extends LocalCommand {
   }
 
   #warn(damaged: readonly string[]): void {
-    for (const sentence of damaged) this.notice(`warning: ${sentence}; the backup has it as it is`)
+    for (const sentence of damaged) this.notice(`warning: ${sentence}`)
   }
 }

@@ -216,7 +216,7 @@ test('a backup that is interrupted leaves no file', async (t) => {
   t.deepEqual(await readdir(home), ['passphrase'])
 })
 
-test('damaged output is in the backup as it is, and the command names it; a damaged store is refused, and rsm server compact mends it', async (t) => {
+test('damaged output is in the backup as it is, a damaged script version is not, and the command names them; a damaged store is refused, and rsm server compact mends it', async (t) => {
   const server = await startTestServer(t)
   const { at, rsm } = await place(t)
   const identity = await server.enroll('web1')
@@ -227,12 +227,27 @@ test('damaged output is in the backup as it is, and the command names it; a dama
   const path = join(server.dataDir, 'tasks', taskId, 'output.log')
   const log = await readFile(path, 'latin1')
   await writeFile(path, log.replace('hello', 'hallo'), 'latin1')
+  const { id } = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
+  await server.data('PATCH', `/api/scripts/${id}`, { content: 'false' })
+  const version = join('scripts', String(id), '1.json')
+  await writeFile(join(server.dataDir, version), '')
   const made = await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir)
   t.is(made.exit, 0)
-  t.regex(made.stderr, new RegExp(`warning: task ${taskId}: the output is damaged: .*output.log, byte 0`))
+  t.regex(
+    made.stderr,
+    new RegExp(
+      `warning: task ${taskId}: the output is damaged: .*output.log, byte 0; the backup has it as it is\n`,
+    ),
+  )
+  t.regex(made.stderr, new RegExp(`warning: script ${id}: .*1.json is not JSON; the backup is without it\n`))
   const back = await rsm('restore', at('b.tar.gz'), '--data-dir', at('restored'))
   t.is(back.exit, 0)
   t.regex(back.stderr, /it was damaged when the backup was made/)
+  t.is(
+    await readFile(at(join('restored', 'tasks', taskId, 'output.log')), 'latin1'),
+    log.replace('hello', 'hallo'),
+  )
+  t.false(existsSync(at(join('restored', version))))
   const journal = join(server.dataDir, 'store', 'journal-000000000001.jsonl')
   const text = await readFile(journal, 'latin1')
   await writeFile(journal, text.replace('web1', 'web2'), { encoding: 'latin1', flag: 'r+' })

@@ -100,8 +100,9 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
   const { withOutput, passphrase } = options
   const keys = passphrase === undefined ? null : await readKeys(keysDirectory)
   const damage: string[] = []
-  const held = await source.hold(({ of, fault }: Damage) => {
-    if (damage.length < mostDamaged) damage.push(`${of}: ${fault}`)
+  const held = await source.hold(({ of, fault, isLeftOut }: Damage) => {
+    const kept = isLeftOut ? 'the backup is without it' : 'the backup has it as it is'
+    if (damage.length < mostDamaged) damage.push(`${of}: ${fault}; ${kept}`)
   })
   const { storeId, sequence } = held
   const reader = keys

@@ -30,7 +30,7 @@ export interface BackupEnd {
   readonly bytes: number
   /** SHA-256 of all sums, hex. */
   readonly sums: string
-  /** The first 100 findings of damage; the data is in the backup as it was found. */
+  /** The first 100 findings of damage; each says whether the backup has the data as it was found or is without it. */
   readonly damaged: readonly string[]
 }
 

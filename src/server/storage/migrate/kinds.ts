@@ -22,6 +22,8 @@ export interface Damage {
   /** A sentence with the place. */
   readonly fault: string
   readonly path: string
+  /** True where the items lack the data; otherwise they have it as it was found. */
+  readonly isLeftOut?: boolean
 }
 
 /** Called once for each damaged file; the reader continues unless it throws. */

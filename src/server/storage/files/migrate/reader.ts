@@ -174,7 +174,7 @@ async function* versionsOf(place: Place): AsyncGenerator<Items['versions']> {
             if (script) yield script
           } catch (error) {
             if (!(error instanceof SyntaxError)) throw error
-            damaged({ ...file, fault: `${file.path} is not JSON` })
+            damaged({ ...file, fault: `${file.path} is not JSON`, isLeftOut: true })
           }
         })
       }
