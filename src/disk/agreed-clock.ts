@@ -9,7 +9,7 @@ import {
   confirmed,
   firstTime,
   isDoubted,
-  lookAgain,
+  observe,
   type Reading,
   writtenEvery,
 } from '../core/clock/agreed-time.ts'
@@ -30,7 +30,7 @@ export const sinceBoot = (): number => uptime() * 1000
 /** How old, in milliseconds, what was stamped at `from`, or between `from` and `to`, surely is. */
 export type Age = (from: number, to?: number) => number
 
-const lookEvery = 60_000
+const checkInterval = 60_000
 
 export interface AgreedClockOptions {
   path: string
@@ -49,7 +49,7 @@ export interface AgreedClockOptions {
 export class AgreedClock {
   #time: AgreedTime
   /** Minutes ahead that were told last; null: of a former process, to be told again. */
-  #told: number | null
+  #reported: number | null
   #written = Number.NEGATIVE_INFINITY
   readonly #writes = new Mutex()
   readonly #options: AgreedClockOptions
@@ -58,16 +58,16 @@ export class AgreedClock {
   private constructor(options: AgreedClockOptions, kept: AgreedTime | null, time: AgreedTime) {
     this.#options = options
     this.#time = time
-    this.#told = kept && isDoubted(kept) ? null : 0
-    this.#tell()
-    this.#timer = setInterval(() => this.#look(), lookEvery).unref()
+    this.#reported = kept && isDoubted(kept) ? null : 0
+    this.#report()
+    this.#timer = setInterval(() => this.#check(), checkInterval).unref()
   }
 
   static async open(options: AgreedClockOptions): Promise<AgreedClock> {
     const kept = readKept(options)
     const newest = kept ? null : await options.newest()
     const reading = readingOf(options.clocks)
-    const time = kept ? lookAgain(kept, reading, false) : firstTime(reading, newest)
+    const time = kept ? observe(kept, reading, false) : firstTime(reading, newest)
     const clock = new AgreedClock(options, kept, time)
     await clock.#write()
     return clock
@@ -83,37 +83,37 @@ export class AgreedClock {
 
   /** Looks at the clocks; what it answers holds for now. */
   age(): Age {
-    this.#look()
+    this.#check()
     const time = this.#time
     return (from, to) => ageOf(time, from, to)
   }
 
   /** Someone says that the clock is right. Durable when it resolves. */
   async confirm(): Promise<void> {
-    this.#look()
+    this.#check()
     this.#time = confirmed(this.#time)
-    this.#tell()
+    this.#report()
     await this.#write()
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    this.#look()
+    this.#check()
     await this.#write()
   }
 
-  #look(): void {
-    this.#time = lookAgain(this.#time, readingOf(this.#options.clocks), true)
-    this.#tell()
+  #check(): void {
+    this.#time = observe(this.#time, readingOf(this.#options.clocks), true)
+    this.#report()
     if (this.#time.last.up - this.#written >= writtenEvery) void this.#write()
   }
 
-  #tell(): void {
+  #report(): void {
     const { doubt } = this
     // To the minute: what is told once is not told again for a second's drift.
     const now = Math.round((doubt?.aheadSeconds ?? 0) / 60)
-    if (now === this.#told) return
-    this.#told = now
+    if (now === this.#reported) return
+    this.#reported = now
     this.#written = Number.NEGATIVE_INFINITY
     this.#options.changed(doubt)
   }

@@ -20,11 +20,11 @@ const terminal = {
 /** Pino's number of DEBUG; what matters more has a higher one. */
 const debug = 20
 
-const toldErrors = new WeakSet<Error>()
+const loggedErrors = new WeakSet<Error>()
 
 /** Notes of an error that a line of its own tells what is behind it: lines with it as `err` are at DEBUG from now on. */
-export function told<E extends Error>(error: E): E {
-  toldErrors.add(error)
+export function markLogged<E extends Error>(error: E): E {
+  loggedErrors.add(error)
   return error
 }
 
@@ -45,7 +45,7 @@ export function createLog(level: LogLevel): LeveledLog {
           const [fields, ...rest] = args
           const { err } = fields as { err?: Error }
           if (err === undefined || at <= debug) method.apply(this, args)
-          else if (toldErrors.has(err)) this.debug(...args)
+          else if (loggedErrors.has(err)) this.debug(...args)
           else method.apply(this, [{ ...(fields as object), err: withoutStack(err) }, ...rest])
         },
       },

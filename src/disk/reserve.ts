@@ -38,7 +38,7 @@ export interface Reserve {
 interface ReserveOptions {
   readonly log: (level: 'info' | 'error', message: string) => void
   /** Milliseconds between two looks at the disk. */
-  readonly lookEvery?: number | undefined
+  readonly checkInterval?: number | undefined
 }
 
 const fullDisk = (): Error => Object.assign(new Error('ENOSPC: only the reserve is left'), { code: 'ENOSPC' })
@@ -46,7 +46,7 @@ const fullDisk = (): Error => Object.assign(new Error('ENOSPC: only the reserve 
 /** Opens the reserve of a data directory; null where the disk is too small for one, or its size is unknown. */
 export async function openReserve(
   directory: string,
-  { log, lookEvery = 1000 }: ReserveOptions,
+  { log, checkInterval = 1000 }: ReserveOptions,
 ): Promise<Reserve | null> {
   const bytes = Math.min(mostBytes, Math.floor(((await roomOf(directory))?.size ?? 0) / 100))
   if (bytes < leastBytes) return null
@@ -83,7 +83,7 @@ export async function openReserve(
     log('error', 'the disk is full: the reserve is in use, new work is refused')
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const room = await roomOf(directory)
     if (room === null) return
     if (givenUp === null) {
@@ -97,14 +97,14 @@ export async function openReserve(
   }
 
   if ((await handle.stat()).size < bytes && !(await fill())) giveUp(fullDisk())
-  let looking: Promise<void> | null = null
+  let checking: Promise<void> | null = null
   const timer = setInterval(() => {
-    looking ??= look()
+    checking ??= check()
       .catch((error: unknown) => log('error', `the reserve of the disk failed: ${String(error)}`))
       .finally(() => {
-        looking = null
+        checking = null
       })
-  }, lookEvery).unref()
+  }, checkInterval).unref()
 
   return {
     get refusal() {
@@ -121,7 +121,7 @@ export async function openReserve(
     onRestored: (listener) => void listeners.push(listener),
     async close() {
       clearInterval(timer)
-      await looking
+      await checking
       if (givenUp !== null) givenUpNow--
       await handle.close()
     },

@@ -106,7 +106,7 @@ function lastWords(log: string): string {
 }
 
 /** Milliseconds between two looks at what has been started. */
-const lookEvery = 250
+const pollInterval = 250
 
 /**
  * Waits until `isUp` answers something. Errors: `unavailable` after `within` milliseconds, or as soon as the service has
@@ -133,7 +133,7 @@ export async function untilUp<T>(
         },
       )
     }
-    await delay(lookEvery)
+    await delay(pollInterval)
   }
 }
 

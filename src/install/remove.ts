@@ -123,18 +123,18 @@ export async function removeInstalled(
   const pid = await systemd?.ctl('show', '-p', 'MainPID', '--value', unit).catch(() => '')
   const own = Number(pid ?? 0)
   refuseRunning(service, found, own)
-  let held = own === 0 ? await holdData(service, found) : null
+  let dataLock = own === 0 ? await holdData(service, found) : null
   try {
     // Without a unit there is nothing to disable.
     await systemd?.ctl('disable', '--now', '--quiet', unit).catch((error: unknown) => {
       if (found.hasUnit) throw error
     })
-    held ??= await holdData(service, found)
+    dataLock ??= await holdData(service, found)
     for (const path of found.paths)
       if (path === found.dataDir) empty(path)
       else remove(path)
   } finally {
-    await held?.close()
+    await dataLock?.close()
   }
   const directories = [dirname(service.dropInFile), service.configDir, dirname(service.dataDir)]
   for (const path of found.paths.includes(found.dataDir) ? [found.dataDir, ...directories] : directories)

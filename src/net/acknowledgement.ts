@@ -6,16 +6,16 @@ const ackWithin = 50
 export class Acknowledgement {
   /** Null while there is no connection. */
   #send: ((sequence: number) => void) | null = null
-  #shown = -1
-  #told = -1
-  #untold = 0
+  #displayed = -1
+  #acknowledged = -1
+  #pending = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
   attach(send: (sequence: number) => void): void {
     this.#send = send
     // What was told over a connection that was lost may not have come.
-    this.#told = -1
-    this.#tell()
+    this.#acknowledged = -1
+    this.#acknowledge()
   }
 
   detach(): void {
@@ -24,19 +24,19 @@ export class Acknowledgement {
     this.#timer = undefined
   }
 
-  shown(sequence: number, characters: number): void {
-    this.#shown = sequence
-    this.#untold += characters
-    if (this.#untold >= ackEvery) this.#tell()
-    else if (this.#send !== null) this.#timer ??= setTimeout(() => this.#tell(), ackWithin)
+  displayed(sequence: number, characters: number): void {
+    this.#displayed = sequence
+    this.#pending += characters
+    if (this.#pending >= ackEvery) this.#acknowledge()
+    else if (this.#send !== null) this.#timer ??= setTimeout(() => this.#acknowledge(), ackWithin)
   }
 
-  #tell(): void {
+  #acknowledge(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    if (this.#send === null || this.#shown === this.#told) return
-    this.#told = this.#shown
-    this.#untold = 0
-    this.#send(this.#shown)
+    if (this.#send === null || this.#displayed === this.#acknowledged) return
+    this.#acknowledged = this.#displayed
+    this.#pending = 0
+    this.#send(this.#displayed)
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../core/protocol/terminal-messages.ts'
 import { Acknowledgement } from './acknowledgement.ts'
 import { Backoff, pause } from './backoff.ts'
-import { HeldInput, type InputSink, type Taken } from './held-input.ts'
+import { type InputSink, PendingInput, type Taken } from './held-input.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
@@ -20,7 +20,7 @@ export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
  */
 export type TerminalEnd =
   | { readonly kind: 'closed'; readonly closed: TerminalClosed }
-  | { readonly kind: 'left'; readonly told: boolean }
+  | { readonly kind: 'left'; readonly isReported: boolean }
   | { readonly kind: 'lost'; readonly error: RsmError; readonly isReplaced?: boolean }
 
 /** One WebSocket of a session. */
@@ -98,7 +98,7 @@ function meaningOf(code: number, reason: string, stood: boolean): TerminalEnd | 
 /** One client's hold on a terminal session: it survives cuts of the network, and ends once (contract §7). */
 export class Attachment {
   readonly #options: AttachmentOptions
-  #input: HeldInput
+  #input: PendingInput
   readonly #shown = new Acknowledgement()
   readonly #leaving = new AbortController()
   #leaveTimer: ReturnType<typeof setTimeout> | undefined
@@ -163,9 +163,9 @@ export class Attachment {
     this.#socket?.terminate()
   }
 
-  #newInput(): HeldInput {
+  #newInput(): PendingInput {
     const { drained, refused } = this.#options
-    return new HeldInput({ drained, lost: refused })
+    return new PendingInput({ drained, lost: refused })
   }
 
   #open(): Promise<TerminalSocket> {
@@ -173,7 +173,7 @@ export class Attachment {
   }
 
   #whileLeaving(error: unknown): TerminalEnd {
-    if (this.#leaving.signal.aborted) return { kind: 'left', told: false }
+    if (this.#leaving.signal.aborted) return { kind: 'left', isReported: false }
     throw error
   }
 
@@ -193,7 +193,7 @@ export class Attachment {
       } else if (performance.now() - failingSince >= window) return { kind: 'lost', error: end.error }
       await pause(backoff.next(), signal)
     }
-    return { kind: 'left', told: false }
+    return { kind: 'left', isReported: false }
   }
 
   async #again(): Promise<TerminalEnd | Cut> {
@@ -220,7 +220,7 @@ export class Attachment {
         }
         if (message.type === 'TERMINAL_CLOSED') {
           const isLeft = this.#leaving.signal.aborted
-          resolve(isLeft ? { kind: 'left', told: true } : { kind: 'closed', closed: message.payload })
+          resolve(isLeft ? { kind: 'left', isReported: true } : { kind: 'closed', closed: message.payload })
           return socket.close()
         }
         if (message.type !== 'ERROR' || this.#isAttached) return this.#receive(message)
@@ -255,7 +255,7 @@ export class Attachment {
         const { sequence, data } = message.payload
         if (this.#received !== undefined && sequence <= this.#received) return
         this.#received = sequence
-        this.#options.output(data, () => this.#shown.shown(sequence, data.length), sequence)
+        this.#options.output(data, () => this.#shown.displayed(sequence, data.length), sequence)
         return
       }
       case 'TERMINAL_RESIZE':

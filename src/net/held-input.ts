@@ -22,7 +22,7 @@ export interface InputSink {
   send(data: string, place: { by: string; position: number } | undefined, sent: () => void): void
 }
 
-export interface HeldInputOptions {
+export interface PendingInputOptions {
   /** There is room again. */
   readonly drained: () => void
   /** Input is missing, with a sentence for people. */
@@ -38,8 +38,8 @@ const newName = () =>
  * Input in order, from the client to the session (contract §7). What was sent is kept up to a bound, and goes again from
  * where the host has counted; where that is not possible, what follows the gap is dropped up to the next key.
  */
-export class HeldInput {
-  readonly #options: HeldInputOptions
+export class PendingInput {
+  readonly #options: PendingInputOptions
   #sink: InputSink | undefined
   /** Names one row of input without a gap. */
   #name = newName()
@@ -55,7 +55,7 @@ export class HeldInput {
   #typedAt = Number.NEGATIVE_INFINITY
   #isFull = false
 
-  constructor(options: HeldInputOptions) {
+  constructor(options: PendingInputOptions) {
     this.#options = options
   }
 
@@ -90,7 +90,7 @@ export class HeldInput {
       this.#send(sink, this.#text.slice(at - this.#from))
     }
     // Input that found no room while there was no connection.
-    if (this.#dropped > 0) this.#tell(this.#dropped, true)
+    if (this.#dropped > 0) this.#report(this.#dropped, true)
   }
 
   detach(): void {
@@ -123,7 +123,7 @@ export class HeldInput {
     this.#sent = 0
     this.#before = typed
     this.#isDropping = true
-    this.#tell(missing, at !== null)
+    this.#report(missing, at !== null)
   }
 
   #drop(data: string, taken: 'refused' | 'dropped'): Taken {
@@ -133,10 +133,10 @@ export class HeldInput {
 
   #endDropping(): void {
     this.#isDropping = false
-    if (this.#dropped > 0) this.#tell(this.#dropped, true)
+    if (this.#dropped > 0) this.#report(this.#dropped, true)
   }
 
-  #tell(characters: number, isAll: boolean): void {
+  #report(characters: number, isAll: boolean): void {
     this.#dropped = 0
     this.#options.lost(missingInput(characters, isAll))
   }

@@ -6,7 +6,7 @@ import { bareHost } from './proxy.ts'
 
 const answerTimeout = 60_000
 /** How often a silent answer is looked at: a process that was stopped for an hour has not waited for an hour. */
-const looks = 9
+const checks = 9
 
 /** Bytes of one request, at least and at first. */
 const smallestPart = 64 * 1024
@@ -117,14 +117,14 @@ function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () =>
   const { socket } = incoming
   let read = socket.bytesRead
   let missed = 0
-  const looking = setInterval(() => {
+  const checking = setInterval(() => {
     if (socket.bytesRead !== read || incoming.readableLength > 0 || incoming.complete) {
       read = socket.bytesRead
       missed = 0
-    } else if (++missed === looks) incoming.destroy(silent())
-  }, silence / looks)
-  looking.unref()
-  incoming.once('close', () => clearInterval(looking))
+    } else if (++missed === checks) incoming.destroy(silent())
+  }, silence / checks)
+  checking.unref()
+  incoming.once('close', () => clearInterval(checking))
 }
 
 /** Sends a body as it is read. An answer that comes before its end is to something that is wrong with it: the rest stays. */

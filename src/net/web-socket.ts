@@ -5,8 +5,8 @@ import type { Connection } from './connect.ts'
 const handshakeTimeout = 15_000
 
 /** Looks at a connection between two pings; after `mostSilentLooks` without a word from the other end it counts as lost. */
-const looks = 3
-const mostSilentLooks = 2 * looks
+const checks = 3
+const mostSilentChecks = 2 * checks
 
 interface Opening {
   readonly protocol: string
@@ -33,23 +33,23 @@ export function openWebSocket(connection: Connection, path: string, opening: Ope
  * would wait for many minutes; `lost` hears of that first.
  */
 export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, later = after): void {
-  let looked = 0
+  let checked = 0
   let silent = 0
   const heard = () => {
     silent = 0
   }
   // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
   const tick = () => {
-    if (silent === mostSilentLooks) {
+    if (silent === mostSilentChecks) {
       lost()
       return socket.terminate()
     }
-    if (looked % looks === 0) socket.ping()
-    looked++
+    if (checked % checks === 0) socket.ping()
+    checked++
     silent++
-    cancel = later(interval / looks, tick)
+    cancel = later(interval / checks, tick)
   }
-  let cancel = later(interval / looks, tick)
+  let cancel = later(interval / checks, tick)
   for (const event of ['message', 'ping', 'pong']) socket.on(event, heard)
   socket.once('close', () => cancel())
 }

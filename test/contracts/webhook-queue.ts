@@ -1,5 +1,5 @@
 import type { TestFn } from 'ava'
-import { ageOf, firstTime, lookAgain } from '../../src/core/clock/agreed-time.ts'
+import { ageOf, firstTime, observe } from '../../src/core/clock/agreed-time.ts'
 import type { Store } from '../../src/server/storage/ports/store.ts'
 import type { DeliveryRecord, WebhookRecord } from '../../src/server/storage/records/webhook.ts'
 import type { Outcome } from '../../src/server/webhooks/post.ts'
@@ -59,7 +59,7 @@ function queueOn(store: Store, from: () => string | null = () => null) {
     clock: { now: () => now, monotonic: () => up },
     agreed: {
       age() {
-        time = lookAgain(time, reading(), true)
+        time = observe(time, reading(), true)
         return (from, to) => ageOf(time, from, to)
       },
     },

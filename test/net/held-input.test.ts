@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava'
 import { TypedCounter } from '../../src/core/terminals/terminal.ts'
-import { HeldInput } from '../../src/net/held-input.ts'
+import { PendingInput } from '../../src/net/held-input.ts'
 
 test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {
   const sent: { data: string; done: () => void }[] = []
   let drained = 0
   const send = (data: string, _: unknown, done: () => void) => void sent.push({ data, done })
   const sink = { bufferedAmount: 0, send }
-  const input = new HeldInput({ drained: () => void drained++, lost: (sentence) => t.fail(sentence) })
+  const input = new PendingInput({ drained: () => void drained++, lost: (sentence) => t.fail(sentence) })
   input.attach(sink)
   t.is(input.push('small'), 'taken')
   const paste = `a${'😀'.repeat(100_000)}`
@@ -27,7 +27,7 @@ test('a large paste goes in frames that split no character, and what follows wai
 
 test('input that waited for a socket that is lost goes on with the next one', (t) => {
   let drained = 0
-  const input = new HeldInput({ drained: () => void drained++, lost: () => {} })
+  const input = new PendingInput({ drained: () => void drained++, lost: () => {} })
   input.attach({ bufferedAmount: 400_000, send: () => {} }, { by: '', count: 0 })
   t.is(input.push('x'), 'full')
   input.detach()
@@ -45,7 +45,11 @@ function startCounter(t: ExecutionContext) {
   const typed = new TypedCounter()
   const lost: string[] = []
   const seen = { text: '', lost, typed, tick: (milliseconds: number) => void (now += milliseconds) }
-  const input = new HeldInput({ drained: () => {}, lost: (sentence) => lost.push(sentence), now: () => now })
+  const input = new PendingInput({
+    drained: () => {},
+    lost: (sentence) => lost.push(sentence),
+    now: () => now,
+  })
   const connect = (deliver = Number.POSITIVE_INFINITY) => {
     let left = deliver
     const send = (data: string, place?: { by: string; position: number }) => {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../disk/files/failure.ts'
-import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import type { Temporaries } from '../../disk/files/replacement.ts'
 import {
   type FileReport,
@@ -69,16 +69,16 @@ export class CopyWorkspace implements Temporaries {
   }
 
   /** A new temporary file, noted before it is made. */
-  create(directory: HeldDirectory): { name: string; fd: number } {
+  create(directory: OpenDirectory): { name: string; fd: number } {
     return this.#unused(directory, (name) => directory.createFile(name))
   }
 
   /** A name for what is no file, noted, that nothing has. */
-  reserve(directory: HeldDirectory): string {
+  reserve(directory: OpenDirectory): string {
     return this.#unused(directory, (name) => (directory.lstat(name) === null ? 0 : null)).name
   }
 
-  #unused(directory: HeldDirectory, make: (name: string) => number | null): { name: string; fd: number } {
+  #unused(directory: OpenDirectory, make: (name: string) => number | null): { name: string; fd: number } {
     for (let n = 0; n < mostNames; n += 1) {
       const name = `.rsm-${this.taskId}-${this.#first + n}.part`
       this.#note(directory, name)
@@ -89,7 +89,7 @@ export class CopyWorkspace implements Temporaries {
     throw new Failure(`${directory.path} holds ${mostNames} files with names of this order`)
   }
 
-  #note(directory: HeldDirectory, name: string): void {
+  #note(directory: OpenDirectory, name: string): void {
     const { dev, ino } = directory.stat()
     const part = { path: directory.path, dev, ino, name }
     if (this.#noted.has(keyOf(part))) return
@@ -98,7 +98,7 @@ export class CopyWorkspace implements Temporaries {
   }
 
   /** Somebody else's file has that name, and is not to be removed with ours: of those none is there while one is begun. */
-  #forget(directory: HeldDirectory, name: string): void {
+  #forget(directory: OpenDirectory, name: string): void {
     const { dev, ino } = directory.stat()
     this.#noted.delete(keyOf({ dev, ino, name }))
     ftruncateSync(this.#parts, 0)
@@ -126,9 +126,9 @@ const keyOf = ({ dev, ino, name }: Omit<Part, 'path'>) => `${dev} ${ino} ${name}
 
 /** Where its directory is not what its path leads to any more, nobody knows where it is. */
 function removePart({ path, dev, ino, name }: Part): void {
-  let directory: HeldDirectory
+  let directory: OpenDirectory
   try {
-    directory = HeldDirectory.open(path)
+    directory = OpenDirectory.open(path)
   } catch {
     return
   }

@@ -3,7 +3,7 @@ import type { CopyOrder } from '../../core/protocol/messages.ts'
 import { Appender } from '../../disk/appender.ts'
 import { attributesFor, losesSetIds } from '../../disk/files/attributes.ts'
 import { Failure, refusedBy } from '../../disk/files/failure.ts'
-import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import { putTree } from '../../disk/files/put-tree.ts'
 import { formerOf, sha256In } from '../../disk/files/replacement.ts'
 import { type Placing, settle } from '../../disk/files/settle.ts'
@@ -19,7 +19,7 @@ export interface Copying extends Placing {
 export async function copyFile(copying: Copying): Promise<boolean> {
   const { path, file } = copying.copy
   if (path.endsWith('/')) throw new Failure(`${path} names a directory, and no file in it`, 126)
-  const directory = HeldDirectory.open(dirname(path))
+  const directory = OpenDirectory.open(dirname(path))
   try {
     const name = basename(path)
     const found = formerOf(directory, name)

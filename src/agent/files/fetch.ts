@@ -2,7 +2,7 @@ import { closeSync, fstatSync, type Stats } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { FetchOrder } from '../../core/protocol/messages.ts'
 import { Failure } from '../../disk/files/failure.ts'
-import { HeldDirectory, kindOf } from '../../disk/files/held-directory.ts'
+import { kindOf, OpenDirectory } from '../../disk/files/held-directory.ts'
 import { topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { bytesOf, hasChanged, sizeOf } from '../../disk/files/reading.ts'
 import { listed } from '../../disk/files/settle.ts'
@@ -20,7 +20,7 @@ async function* within(pieces: AsyncIterable<Buffer>, most: number, path: string
 type SendPieces = (pieces: AsyncIterable<Buffer>) => Promise<number>
 
 /** What is to be read, in the directory that it lies in. Throws `Failure` for a symlink that is not to be followed. */
-function found(directory: HeldDirectory, name: string, { path, follow = false }: FetchOrder): Stats {
+function found(directory: OpenDirectory, name: string, { path, follow = false }: FetchOrder): Stats {
   const stats = follow ? directory.statFollowed(name) : directory.lstat(name)
   if (stats === null) throw new Failure(`open ${path}: no such file or directory (ENOENT)`)
   if (!stats.isSymbolicLink()) return stats
@@ -71,8 +71,8 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
   return `${listed(changed)} changed while the tree was read; the copy has what was read`
 }
 
-function inDirectoryOf<T>(path: string, work: (directory: HeldDirectory, name: string) => T): T {
-  const directory = HeldDirectory.open(dirname(path))
+function inDirectoryOf<T>(path: string, work: (directory: OpenDirectory, name: string) => T): T {
+  const directory = OpenDirectory.open(dirname(path))
   try {
     return work(directory, basename(path) || '.')
   } finally {

@@ -160,8 +160,8 @@ export abstract class BaseCommand extends Command {
   /** Explains a refusal of something that this program, not its user, asked for. */
   protected async blamed(error: Error): Promise<Error> {
     // Other errors cannot come from an older server, and are not worth what this loads.
-    const isTold: ErrorCode[] = ['invalid', 'not_found', 'method_not_allowed']
-    if (!(error instanceof RsmError) || !isTold.includes(error.code)) return error
+    const isReported: ErrorCode[] = ['invalid', 'not_found', 'method_not_allowed']
+    if (!(error instanceof RsmError) || !isReported.includes(error.code)) return error
     const { blameOlderServer } = await import('./older-server.ts')
     return blameOlderServer(error, this.config.version, () => openClient(this.server()))
   }

@@ -9,7 +9,7 @@ import type { Fetch } from '../../core/protocol/http/files.ts'
 import { Appender } from '../../disk/appender.ts'
 import { attributesFor } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
-import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import { putTree } from '../../disk/files/put-tree.ts'
 import { formerOf, Replacement, type Temporaries } from '../../disk/files/replacement.ts'
 import { bareText } from '../../disk/files/settle.ts'
@@ -47,9 +47,9 @@ export async function receive(
     },
     cut: progress.cut,
   })
-  let directory: HeldDirectory | undefined
+  let directory: OpenDirectory | undefined
   try {
-    directory = HeldDirectory.open(dirname(path))
+    directory = OpenDirectory.open(dirname(path))
     let told: string | null = null
     if (kind === 'TREE') told = await unpack(path, directory, temporaries, bytes, mostEntries)
     else await putFile(path, directory, temporaries, bytes)
@@ -72,7 +72,7 @@ export async function receive(
  */
 async function unpack(
   path: string,
-  directory: HeldDirectory,
+  directory: OpenDirectory,
   temporaries: LocalTemporaries,
   bytes: AsyncIterable<Buffer>,
   mostEntries: number,
@@ -96,7 +96,7 @@ async function unpack(
 /** One file, which takes its place when all of it is there. */
 async function putFile(
   path: string,
-  directory: HeldDirectory,
+  directory: OpenDirectory,
   temporaries: LocalTemporaries,
   bytes: AsyncIterable<Buffer>,
 ): Promise<void> {
@@ -120,7 +120,7 @@ export class LocalTemporaries implements Temporaries {
   readonly taskId: string
   readonly #notice: (line: string) => void
   readonly #notes = new Set<string>()
-  #last: { directory: HeldDirectory; name: string } | undefined
+  #last: { directory: OpenDirectory; name: string } | undefined
   readonly #end = (signal: NodeJS.Signals) => {
     this.#sweep()
     process.exit(128 + constants.signals[signal])
@@ -141,7 +141,7 @@ export class LocalTemporaries implements Temporaries {
     this.#notes.add(sentence)
   }
 
-  create(directory: HeldDirectory): { name: string; fd: number } {
+  create(directory: OpenDirectory): { name: string; fd: number } {
     for (;;) {
       const name = this.reserve(directory)
       const fd = directory.createFile(name)
@@ -149,7 +149,7 @@ export class LocalTemporaries implements Temporaries {
     }
   }
 
-  reserve(directory: HeldDirectory): string {
+  reserve(directory: OpenDirectory): string {
     const name = `.rsm-${this.taskId}-${randomBytes(4).toString('hex')}.part`
     this.#last = { directory, name }
     return name

@@ -4,7 +4,7 @@ import { partsOf } from '../../client/upload.ts'
 import { RsmError } from '../../core/errors.ts'
 import { nameOf as textOf } from '../../disk/files/byte-names.ts'
 import { Failure } from '../../disk/files/failure.ts'
-import { HeldDirectory } from '../../disk/files/held-directory.ts'
+import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import { type TreeRoot, topName, treeOf } from '../../disk/files/pack-tree.ts'
 import { nameOf } from './copy-order.ts'
 import { explained, type LocalSource } from './source.ts'
@@ -22,8 +22,8 @@ function rootOf({ source, name }: Named): TreeRoot {
   const path = textOf(realpathSync.native(source, 'buffer'))
   try {
     return name === '' || name === topName
-      ? { directory: HeldDirectory.open(path), name: null, shown: name }
-      : { directory: HeldDirectory.open(dirname(path)), name: basename(path), shown: name }
+      ? { directory: OpenDirectory.open(path), name: null, shown: name }
+      : { directory: OpenDirectory.open(dirname(path)), name: basename(path), shown: name }
   } catch (error) {
     throw explained(error)
   }

@@ -53,13 +53,13 @@ export function sharedReason(reasons: readonly string[]): string {
   const silencesOf = reasons.map((reason) => [...reason.matchAll(silences)])
   let at = 0
   return first.replace(silences, (one) => {
-    const told = silencesOf
+    const durations = silencesOf
       .map((each) => each[at])
       .filter((each) => each !== undefined)
       .sort((a, b) => secondsOf(a) - secondsOf(b))
     at++
-    const [, words = '', least = '', unit = ''] = told[0] ?? []
-    const [, , most = '', largest = ''] = told.at(-1) ?? []
+    const [, words = '', least = '', unit = ''] = durations[0] ?? []
+    const [, , most = '', largest = ''] = durations.at(-1) ?? []
     if (least === most && unit === largest) return one
     return `${words} ${least}${unit === largest ? '' : ` ${unit}`} to ${most} ${largest}`
   })

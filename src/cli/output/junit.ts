@@ -57,11 +57,11 @@ const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0)
 /** How what followed on the script has ended; nothing where nothing did. */
 function gateProperties({ verify, rollback }: TaskResult): string[] {
   const exit = (exitCode: number | null) => (exitCode === null ? '' : `, exit ${exitCode}`)
-  const told: [string, string][] = []
-  if (verify) told.push(['verify', `${verify.status}${exit(verify.exitCode)}, attempts ${verify.attempts}`])
-  if (rollback) told.push(['rollback', `${rollback.status}${exit(rollback.exitCode)}`])
-  if (told.length === 0) return []
-  const properties = told.map(([name, value]) => `<property name="${name}" value="${value}"/>`)
+  const gates: [string, string][] = []
+  if (verify) gates.push(['verify', `${verify.status}${exit(verify.exitCode)}, attempts ${verify.attempts}`])
+  if (rollback) gates.push(['rollback', `${rollback.status}${exit(rollback.exitCode)}`])
+  if (gates.length === 0) return []
+  const properties = gates.map(([name, value]) => `<property name="${name}" value="${value}"/>`)
   return [`<properties>${properties.join('')}</properties>`]
 }
 
@@ -117,12 +117,12 @@ export class JunitOutput implements OutputFormat {
   #case(result: TaskResult, className: string, timeout: number): string {
     const verdict = verdictOf(result)
     const reason = reasonOf(result, timeout)
-    const told = `message="${xmlAttribute(reason)}"`
+    const message = `message="${xmlAttribute(reason)}"`
     const body = [
       ...gateProperties(result),
       ...(verdict === 'passed'
         ? []
-        : [`<${verdict} ${told}${verdict === 'skipped' ? '' : ` type="${result.status}"`}/>`]),
+        : [`<${verdict} ${message}${verdict === 'skipped' ? '' : ` type="${result.status}"`}/>`]),
       ...this.#output(result, 'stdout', 'system-out'),
       ...this.#output(result, 'stderr', 'system-err'),
     ]

@@ -11,9 +11,9 @@ export class LineAssembler {
   push(data: string): string[] {
     const text = this.#rest + data
     // A `\r` at the end may be the first half of `\r\n`.
-    const held = text.endsWith('\r') ? '\r' : ''
-    const lines = (held === '' ? text : text.slice(0, -1)).split(/\r\n|\n|\r/)
-    this.#rest = (lines.pop() ?? '') + held
+    const pending = text.endsWith('\r') ? '\r' : ''
+    const lines = (pending === '' ? text : text.slice(0, -1)).split(/\r\n|\n|\r/)
+    this.#rest = (lines.pop() ?? '') + pending
     while (this.#rest.length > longestLine) {
       lines.push(this.#rest.slice(0, longestLine))
       this.#rest = this.#rest.slice(longestLine)

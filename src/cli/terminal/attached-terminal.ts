@@ -110,7 +110,7 @@ export class AttachedTerminal {
       process.off('SIGWINCH', this.#resize)
       this.#keyboard?.stop()
       this.#display.end()
-      const isUntold = end === undefined || (end.kind === 'left' && !end.told)
+      const isUntold = end === undefined || (end.kind === 'left' && !end.isReported)
       if (!watch && isUntold) await this.#remove()
     }
     // Even a shell that ended by itself may have left a mouse or a full screen on: one that was killed, for one.

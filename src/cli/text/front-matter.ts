@@ -8,7 +8,7 @@ import {
 import { sanitizeLine, shellWord } from './sanitize.ts'
 
 /** How many faults a message names; the others are counted. */
-const maxTold = 5
+const maxReported = 5
 const exampleHint =
   'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
 
@@ -29,11 +29,11 @@ export function readFrontMatter(
 }
 
 export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
-  const told = faults
-    .slice(0, maxTold)
+  const reported = faults
+    .slice(0, maxReported)
     .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
-  if (faults.length > maxTold) told.push(`and ${faults.length - maxTold} more`)
-  return `${what}, ${told.join('; ')}`
+  if (faults.length > maxReported) reported.push(`and ${faults.length - maxReported} more`)
+  return `${what}, ${reported.join('; ')}`
 }
 
 /** What to type to run a stored script: `rsm scripts run deploy -w HOST -p VERSION=VALUE [-p KEEP=3]`. */

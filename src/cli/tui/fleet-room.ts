@@ -5,7 +5,7 @@ import { watchEvents } from '../../client/services/events.ts'
 import { newIdempotencyKey } from '../../client/services/requests.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import { FleetState, tasksShown } from './fleet-state.ts'
-import { type House, messageOf, orderTime, type Room, told } from './room.ts'
+import { type House, messageOf, orderTime, type Room, shortMessage } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
 import { doctorLines } from './view/overlay.ts'
 
@@ -62,7 +62,7 @@ export class FleetRoom implements Room {
       // Somebody who has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(taskId)
     } catch (error) {
-      this.view.say(told(error), true)
+      this.view.say(shortMessage(error), true)
     }
     this.#house.changed()
   }
@@ -73,7 +73,7 @@ export class FleetRoom implements Room {
     try {
       this.view.show(doctorLines(await this.#house.examine(columns, hostId, signal), columns))
     } catch (error) {
-      if (!signal.aborted) this.view.say(told(error), true)
+      if (!signal.aborted) this.view.say(shortMessage(error), true)
     }
     this.#house.changed()
   }

@@ -6,7 +6,7 @@ export const orderTime = 2_000
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-export const told = (error: unknown): string =>
+export const shortMessage = (error: unknown): string =>
   error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
 
 export interface View {

@@ -5,7 +5,7 @@ import { watchTask } from '../../client/watch.ts'
 import { mendable, type RsmError } from '../../core/errors.ts'
 import { TaskState } from '../task/task-state.ts'
 import { LogReader } from './log/reader.ts'
-import { type House, messageOf, orderTime, type Room, told } from './room.ts'
+import { type House, messageOf, orderTime, type Room, shortMessage } from './room.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
@@ -132,7 +132,7 @@ export class TaskRoom implements Room {
       this.#state.read(task)
       if (task.status === 'RUNNING') this.view.sayOfRun('the task is being cancelled')
     } catch (error) {
-      this.view.say(told(error), true)
+      this.view.say(shortMessage(error), true)
     }
     this.#house.changed()
   }
@@ -147,7 +147,7 @@ export class TaskRoom implements Room {
       // Whoever has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
-      this.view.say(told(error), true)
+      this.view.say(shortMessage(error), true)
     } finally {
       this.#house.changed()
     }

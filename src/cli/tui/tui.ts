@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { FleetRoom } from './fleet-room.ts'
-import { type House, type Room, told } from './room.ts'
+import { type House, type Room, shortMessage } from './room.ts'
 import type { Key, Mouse, Screen, ScreenListener } from './screen/screen.ts'
 import { TaskRoom } from './task-room.ts'
 
@@ -206,7 +206,7 @@ export class Tui implements House, ScreenListener {
       const message = await this.#options.runTerminal(hostId, this.#departing.signal)
       if (message !== null) say(message)
     } catch (error) {
-      if (error instanceof RsmError) say(told(error), true)
+      if (error instanceof RsmError) say(shortMessage(error), true)
       else this.#ending ??= () => this.#fail(error)
     }
     this.#isInTerminal = false

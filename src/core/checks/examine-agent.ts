@@ -1,9 +1,9 @@
 import { type AgentState, leastFreePercent } from '../hosts/agent-state.ts'
 import type { Setting } from '../protocol/http/host-agent.ts'
 import { type Examination, gather } from './examine-host.ts'
-import { finding, type Look } from './finding.ts'
+import { type CheckResult, finding } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
-import { lookAtClock, lookAtContainment, lookAtLimits, lookAtUser } from './setting-checks.ts'
+import { checkClock, checkContainment, checkLimits, checkUser } from './setting-checks.ts'
 
 /** Percent of the disk of its data directory that should be free. */
 const littleRoom = 10
@@ -11,7 +11,7 @@ const littleRoom = 10
 /** Other agents that are named. */
 const mostNamed = 3
 
-type Told =
+type Reported =
   | 'hostId'
   | 'url'
   | 'onDemand'
@@ -23,7 +23,7 @@ type Told =
   | 'terminalLack'
 
 /** What is seen of an agent on its own host. */
-export interface AgentFacts extends Setting, Pick<AgentState, Told> {
+export interface AgentFacts extends Setting, Pick<AgentState, Reported> {
   readonly pid: number
   readonly isStopped: boolean
   readonly dataDir: string
@@ -40,7 +40,7 @@ export function isReachable(facts: AgentFacts): boolean {
   return facts.linked || (facts.onDemand && heartbeats && facts.reason === null)
 }
 
-function lookAtProcess({ pid, isStopped }: AgentFacts): Look {
+function checkProcess({ pid, isStopped }: AgentFacts): CheckResult {
   if (!isStopped) return null
   return [
     finding(
@@ -53,7 +53,7 @@ function lookAtProcess({ pid, isStopped }: AgentFacts): Look {
 }
 
 /** One cause is told once: without a heartbeat there is no link either. */
-function lookAtWay(facts: AgentFacts): Look {
+function checkConnection(facts: AgentFacts): CheckResult {
   const { hostId, url, reason, heartbeatFault } = facts
   if (hostId === null) {
     const why = reason === null ? 'it asks its server to register it' : `it is not registered yet: ${reason}`
@@ -74,7 +74,7 @@ function lookAtWay(facts: AgentFacts): Look {
   return facts.onDemand ? 'it links when there is work' : null
 }
 
-function lookAtDisk({ dataDir, freePercent }: AgentFacts): Look {
+function checkDisk({ dataDir, freePercent }: AgentFacts): CheckResult {
   if (freePercent === null) return null
   const room = `${Math.floor(freePercent)} % free on the disk of ${dataDir}`
   if (freePercent >= littleRoom) return room
@@ -89,7 +89,7 @@ function lookAtDisk({ dataDir, freePercent }: AgentFacts): Look {
   ]
 }
 
-function lookAtOthers({ others }: AgentFacts): Look {
+function checkOthers({ others }: AgentFacts): CheckResult {
   if (others.length === 0) return null
   const named = others.slice(0, mostNamed).map(({ pid, user }) => `pid ${pid} of ${user}`)
   if (others.length > mostNamed) named.push(`${others.length - mostNamed} more`)
@@ -103,7 +103,7 @@ function lookAtOthers({ others }: AgentFacts): Look {
   ]
 }
 
-function lookAtTerminals({ hostId, terminalLack }: AgentFacts): Look {
+function checkTerminals({ hostId, terminalLack }: AgentFacts): CheckResult {
   if (hostId === null || terminalLack === null) return null
   return [
     finding(
@@ -118,14 +118,14 @@ function lookAtTerminals({ hostId, terminalLack }: AgentFacts): Look {
 /** What is the matter with an agent, seen from its own host. */
 export function examineAgent(facts: AgentFacts): Examination {
   return gather([
-    lookAtProcess(facts),
-    lookAtWay(facts),
-    lookAtDisk(facts),
-    lookAtClock(facts.clockOffsetSeconds),
-    lookAtOthers(facts),
-    lookAtUser(facts),
-    lookAtContainment(facts),
-    lookAtLimits(facts),
-    lookAtTerminals(facts),
+    checkProcess(facts),
+    checkConnection(facts),
+    checkDisk(facts),
+    checkClock(facts.clockOffsetSeconds),
+    checkOthers(facts),
+    checkUser(facts),
+    checkContainment(facts),
+    checkLimits(facts),
+    checkTerminals(facts),
   ])
 }

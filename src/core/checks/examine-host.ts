@@ -1,22 +1,22 @@
 import { highMeasures, type Measure, shownStatus } from '../hosts/host-status.ts'
 import {
+  type CheckResult,
   complains,
   type Finding,
   finding,
   type HostFacts,
   isHeard,
   isLate,
-  type Look,
   worstFirst,
 } from './finding.ts'
-import { lookAtHealth, lookAtHeartbeats, lookAtIdentity, lookAtLink, lookAtWork } from './presence-checks.ts'
+import { checkHealth, checkHeartbeats, checkIdentity, checkLink, checkWork } from './presence-checks.ts'
 import {
-  lookAtClock,
-  lookAtContainment,
-  lookAtLimits,
-  lookAtTerminals,
-  lookAtUser,
-  lookAtVersion,
+  checkClock,
+  checkContainment,
+  checkLimits,
+  checkTerminals,
+  checkUser,
+  checkVersion,
 } from './setting-checks.ts'
 import { span } from './words.ts'
 
@@ -33,23 +33,23 @@ export interface Examination {
   readonly well: readonly string[]
 }
 
-const looks: readonly ((facts: HostFacts) => Look)[] = [
-  lookAtHeartbeats,
-  lookAtIdentity,
-  lookAtLink,
-  lookAtHealth,
-  lookAtWork,
+const checks: readonly ((facts: HostFacts) => CheckResult)[] = [
+  checkHeartbeats,
+  checkIdentity,
+  checkLink,
+  checkHealth,
+  checkWork,
 ]
 
 /** Looks at what an agent said before it went away, if it has. */
-const settingLooks: readonly ((facts: HostFacts) => Look)[] = [
-  lookAtLoad,
-  ({ host }) => lookAtClock(host.agent?.clockOffsetSeconds ?? null),
-  lookAtVersion,
-  ({ host }) => host.agent && lookAtUser(host.agent),
-  ({ host }) => host.agent && lookAtContainment(host.agent),
-  ({ host }) => host.agent && lookAtLimits(host.agent),
-  lookAtTerminals,
+const settingChecks: readonly ((facts: HostFacts) => CheckResult)[] = [
+  checkLoad,
+  ({ host }) => checkClock(host.agent?.clockOffsetSeconds ?? null),
+  checkVersion,
+  ({ host }) => host.agent && checkUser(host.agent),
+  ({ host }) => host.agent && checkContainment(host.agent),
+  ({ host }) => host.agent && checkLimits(host.agent),
+  checkTerminals,
 ]
 
 /** What servers before this release do not tell of an agent is as what an agent has not said. */
@@ -70,8 +70,8 @@ export function examineHost(given: HostFacts): Examination {
   const facts = withUnsaid(given)
   const isAway = ['NO LINK', 'OFFLINE'].includes(shownStatus(facts.host))
   const found = gather([
-    ...looks.map((look) => look(facts)),
-    ...settingLooks.map((look) => (isAway ? complaintsOf(look(facts)) : look(facts))),
+    ...checks.map((check) => check(facts)),
+    ...settingChecks.map((check) => (isAway ? complaintsOf(check(facts)) : check(facts))),
   ])
   const { status, statusReason } = facts.host
   if (status === 'ONLINE' || complains(found.findings)) return found
@@ -86,16 +86,16 @@ function withUnsaid(facts: HostFacts): HostFacts {
 }
 
 /** Drops notes: they explain no fault. */
-const complaintsOf = (look: Look): Look =>
-  typeof look === 'string' || look === null ? null : look.filter(({ severity }) => severity !== 'note')
+const complaintsOf = (result: CheckResult): CheckResult =>
+  typeof result === 'string' || result === null ? null : result.filter(({ severity }) => severity !== 'note')
 
-export function gather(looked: readonly Look[]): Examination {
-  const findings = looked.flatMap((look) => (look === null || typeof look === 'string' ? [] : look))
-  return { findings: worstFirst(findings), well: looked.filter((look) => typeof look === 'string') }
+export function gather(results: readonly CheckResult[]): Examination {
+  const findings = results.flatMap((result) => (result === null || typeof result === 'string' ? [] : result))
+  return { findings: worstFirst(findings), well: results.filter((result) => typeof result === 'string') }
 }
 
 /** Cpu, memory and disks, by the last report; of a silent host there is nothing to tell. */
-function lookAtLoad(facts: HostFacts): Look {
+function checkLoad(facts: HostFacts): CheckResult {
   const { host, server } = facts
   const { metrics, agent } = host
   if (agent === null || !isHeard(facts)) return null

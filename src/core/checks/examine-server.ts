@@ -3,7 +3,7 @@ import { isInTheClear } from '../endpoint.ts'
 import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
 import { compareVersions } from '../release.ts'
 import { type Examination, gather } from './examine-host.ts'
-import { finding, type Look } from './finding.ts'
+import { type CheckResult, finding } from './finding.ts'
 import { clockTolerance } from './setting-checks.ts'
 import { clockWords, span } from './words.ts'
 
@@ -31,7 +31,7 @@ export interface ServerFacts {
   readonly now: number
 }
 
-function lookAtReadiness({ notReady }: ServerFacts): Look {
+function checkReadiness({ notReady }: ServerFacts): CheckResult {
   if (notReady === null) return 'takes work'
   return [
     finding(
@@ -43,7 +43,7 @@ function lookAtReadiness({ notReady }: ServerFacts): Look {
   ]
 }
 
-function lookAtRestore({ status }: ServerFacts): Look {
+function checkRestore({ status }: ServerFacts): CheckResult {
   if (!status?.restore) return null
   const { tasks, executions, reason } = status.restore
   if (executions === 0)
@@ -66,14 +66,14 @@ function lookAtRestore({ status }: ServerFacts): Look {
   ]
 }
 
-function lookAtJump({ status }: ServerFacts): Look {
+function checkClockJump({ status }: ServerFacts): CheckResult {
   // Absent from older servers.
   if (!status?.clock) return null
   const todo = 'set the clock right; where it is, on the machine of the server: `rsm server confirm-clock`'
   return [finding('clock-jumped', 'warning', doubtSentence(status.clock), todo)]
 }
 
-function lookAtVersion({ info, version }: ServerFacts): Look {
+function checkVersion({ info, version }: ServerFacts): CheckResult {
   const found = info && compareVersions(version, info.version)
   if (!info || !found) return null
   if (!found.isOlder && !found.isNewer) return `is ${info.version}, as this rsm`
@@ -88,7 +88,7 @@ function lookAtVersion({ info, version }: ServerFacts): Look {
   ]
 }
 
-function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
+function checkClock({ clockOffsetSeconds: offset }: ServerFacts): CheckResult {
   if (offset === null) return null
   if (Math.abs(offset) < clockTolerance) return 'its clock agrees with the one here'
   return [
@@ -101,7 +101,7 @@ function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
   ]
 }
 
-function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
+function checkSecrecy({ url, certificateEnds, now }: ServerFacts): CheckResult {
   if (isInTheClear(url))
     return [
       finding(
@@ -127,11 +127,11 @@ function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
 /** What is the matter between here and the server. */
 export function examineServer(facts: ServerFacts): Examination {
   return gather([
-    lookAtReadiness(facts),
-    lookAtRestore(facts),
-    lookAtJump(facts),
-    lookAtVersion(facts),
-    lookAtClock(facts),
-    lookAtSecrecy(facts),
+    checkReadiness(facts),
+    checkRestore(facts),
+    checkClockJump(facts),
+    checkVersion(facts),
+    checkClock(facts),
+    checkSecrecy(facts),
   ])
 }

@@ -70,7 +70,7 @@ export interface Finding {
 }
 
 /** What a look at one thing comes to: what is wrong with it, a few words where it is well, null where it can't be told. */
-export type Look = readonly Finding[] | string | null
+export type CheckResult = readonly Finding[] | string | null
 
 /** All that is looked at to say what is the matter with a host. */
 export interface HostFacts {

@@ -1,6 +1,6 @@
 import { duplicateReason, revokedReason, shownStatus } from '../hosts/host-status.ts'
 import { stoppedReason } from '../protocol/close-codes.ts'
-import { finding, type HostFacts, isHeard, isLate, type Look, secondsSilent } from './finding.ts'
+import { type CheckResult, finding, type HostFacts, isHeard, isLate, secondsSilent } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
 import { span } from './words.ts'
 
@@ -10,7 +10,7 @@ const startTime = 15
 const askThere = 'is HOST up? then on HOST: `rsm agent status`'
 
 /** The finding of an agent that said goodbye: silence and a missing link follow from it. */
-function stopped({ host }: HostFacts): Look {
+function stopped({ host }: HostFacts): CheckResult {
   const fault = host.agent?.linkFault
   if (fault?.startsWith(stoppedReason) !== true) return null
   return [
@@ -19,7 +19,7 @@ function stopped({ host }: HostFacts): Look {
 }
 
 /** Whether an agent has joined, is still allowed, and heartbeats. */
-export function lookAtHeartbeats(facts: HostFacts): Look {
+export function checkHeartbeats(facts: HostFacts): CheckResult {
   const { host, url, server } = facts
   if (host.agent === null)
     return [
@@ -63,7 +63,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
 }
 
 /** Whether there is a link over which a script can be sent. */
-export function lookAtLink(facts: HostFacts): Look {
+export function checkLink(facts: HostFacts): CheckResult {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || stopped(facts) !== null) return null
   // Who is not heard has told nothing of its link since: one cause is told once.
@@ -113,7 +113,7 @@ export function lookAtLink(facts: HostFacts): Look {
 }
 
 /** Whether the agent's identity is its own (contract §6). */
-export function lookAtIdentity(facts: HostFacts): Look {
+export function checkIdentity(facts: HostFacts): CheckResult {
   const { host } = facts
   if (host.agent === null) return null
   if (host.statusReason?.includes(duplicateReason) !== true)
@@ -156,7 +156,7 @@ const diskAdvice =
   'on HOST: `dmesg | tail -50` may say why; check the disk before you mount it read-write again'
 
 /** What the agent says of itself: its data directory's disk, and disks that have become read-only. */
-export function lookAtHealth(facts: HostFacts): Look {
+export function checkHealth(facts: HostFacts): CheckResult {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null || stopped(facts) !== null) return null
   if (agent.status === 'HEALTHY')
@@ -174,7 +174,7 @@ export function lookAtHealth(facts: HostFacts): Look {
 }
 
 /** Tasks that wait for it, where it can't be reached. */
-export function lookAtWork({ host, waiting }: HostFacts): Look {
+export function checkWork({ host, waiting }: HostFacts): CheckResult {
   if (waiting === null || waiting === 0 || host.agent?.connected === true) return null
   return [
     finding(

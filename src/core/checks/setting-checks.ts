@@ -1,7 +1,7 @@
 import type { HelloFacts } from '../protocol/http/host-agent.ts'
 import { compareVersions, skewAdvice, skewReason } from '../release.ts'
 import { limitNames, limitWords } from '../tasks/limits.ts'
-import { finding, type HostFacts, type Look } from './finding.ts'
+import { type CheckResult, finding, type HostFacts } from './finding.ts'
 import { clockWords } from './words.ts'
 
 /** Clocks that differ by less are told nothing of: heartbeats take their time. */
@@ -11,7 +11,7 @@ const asService =
   'run the agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (rsm agent install writes such a unit)'
 
 /** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
-export function lookAtClock(offset: number | null): Look {
+export function checkClock(offset: number | null): CheckResult {
   if (offset === null) return null
   if (Math.abs(offset) < clockTolerance) return 'the clock is right'
   return [
@@ -26,7 +26,7 @@ export function lookAtClock(offset: number | null): Look {
 }
 
 /** The release of the agent beside the server's. */
-export function lookAtVersion({ host, server }: HostFacts): Look {
+export function checkVersion({ host, server }: HostFacts): CheckResult {
   if (host.agent === null || server === null) return null
   const { agentVersion } = host.agent
   const found = compareVersions(agentVersion, server.version)
@@ -42,10 +42,10 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
 }
 
 /** As an agent says it; absent where a server is too old to tell it. */
-type Told = Partial<HelloFacts>
+type Reported = Partial<HelloFacts>
 
 /** Whether the end of a script reaches all that it started. */
-export function lookAtContainment({ containment = null }: Told): Look {
+export function checkContainment({ containment = null }: Reported): CheckResult {
   if (containment === null) return null
   if (containment !== 'process-group') return `scripts are held by a ${containment}`
   return [
@@ -59,15 +59,16 @@ export function lookAtContainment({ containment = null }: Told): Look {
 }
 
 /** Whether a script can do whatever it likes there. */
-export function isUnbounded({ runsAsRoot, sandbox }: Told): boolean {
+export function isUnbounded({ runsAsRoot, sandbox }: Reported): boolean {
   return runsAsRoot === true && sandbox === 'none'
 }
 
 /** Who scripts run as, and in what. */
-export function lookAtUser(told: Told): Look {
-  const { runAs = null, runsAsRoot = null, sandbox = null } = told
+export function checkUser(reported: Reported): CheckResult {
+  const { runAs = null, runsAsRoot = null, sandbox = null } = reported
   if (runAs === null || runsAsRoot === null || sandbox === null) return null
-  if (!isUnbounded(told)) return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
+  if (!isUnbounded(reported))
+    return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
   return [
     finding(
       'root',
@@ -79,7 +80,7 @@ export function lookAtUser(told: Told): Look {
 }
 
 /** Which limits of a task can be kept there. */
-export function lookAtLimits({ enforces = null }: Told): Look {
+export function checkLimits({ enforces = null }: Reported): CheckResult {
   if (enforces === null) return null
   const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
   if (missing.length === 0) return 'scripts can be limited'
@@ -89,7 +90,7 @@ export function lookAtLimits({ enforces = null }: Told): Look {
 }
 
 /** Whether `rsm terminal` works there. */
-export function lookAtTerminals({ host }: HostFacts): Look {
+export function checkTerminals({ host }: HostFacts): CheckResult {
   const terminal = host.agent?.terminal ?? null
   if (terminal === null) return null
   if (terminal) return 'terminals can be opened'

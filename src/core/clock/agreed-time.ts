@@ -94,7 +94,7 @@ export function agreesIn({ steps }: AgreedTime): number {
  * Takes up a new look at the clocks (contract §11 "Time"). `wasRunning`: the program has been running since the last one;
  * else there was a restart between the two, of it or of the machine.
  */
-export function lookAgain(time: AgreedTime, reading: Reading, wasRunning: boolean): AgreedTime {
+export function observe(time: AgreedTime, reading: Reading, wasRunning: boolean): AgreedTime {
   const { last } = time
   const isSameBoot = reading.bootId === last.bootId && reading.up >= last.up
   // Over a boot nobody knows how long the machine was off: all of that counts as a step.

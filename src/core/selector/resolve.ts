@@ -27,16 +27,16 @@ const maxFaults = 10
 const maxDepth = 16
 
 /** How many hosts one selector may look at, over all its groups and wildcards: some tenths of a second. */
-const maxLooks = 2_000_000
+const maxSteps = 2_000_000
 
 /** How many characters its wildcards may compare: some tenths of a second too. */
 const maxComparisons = 20_000_000
 
 /** How many hosts are looked at before others get their turn: some milliseconds. */
-export const sliceLooks = 20_000
+export const stepsPerSlice = 20_000
 
 /** A look at a host takes about as long as the comparison of so many characters. */
-const charactersOfALook = 20
+const charactersPerStep = 20
 
 /** Work that is done in slices: it gives way between two, telling how many hosts it has looked at in the last. */
 export type Sliced<T> = Generator<number, T>
@@ -51,7 +51,7 @@ class Resolution {
   readonly #strictness: Strictness
   readonly #faults: FieldFault[] = []
   #unlisted = 0
-  #looks = 0
+  #steps = 0
   #comparisons = 0
   /** Looked at in this slice; a comparison is a part of a look. */
   #slice = 0
@@ -95,10 +95,10 @@ class Resolution {
 
   /** Ends the slice where it is full. */
   *#giveWay(): Sliced<void> {
-    if (this.#slice < sliceLooks) return
-    const looked = this.#slice
+    if (this.#slice < stepsPerSlice) return
+    const stepped = this.#slice
     this.#slice = 0
-    yield looked
+    yield stepped
   }
 
   *#members(term: Term): Sliced<ReadonlySet<number>> {
@@ -106,9 +106,9 @@ class Resolution {
     const ids = new Set<number>()
     if (term.kind === 'names')
       for (const name of term.names) {
-        this.#look(1)
+        this.#step(1)
         this.#addHost(name, ids)
-        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+        if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
       }
     else if (term.kind === 'wildcards') for (const mask of term.masks) yield* this.#addMatching(mask, ids)
     else {
@@ -120,7 +120,7 @@ class Resolution {
           ids.add(id)
           members++
         }
-        this.#look(members)
+        this.#step(members)
         yield* this.#giveWay()
       }
     }
@@ -129,17 +129,17 @@ class Resolution {
 
   /** The whole fleet, made once however many terms name it. */
   #all(): ReadonlySet<number> {
-    this.#look(this.#directory.hosts.length)
+    this.#step(this.#directory.hosts.length)
     this.#everything ??= new Set(this.#directory.hosts.map((host) => host.id))
     return this.#everything
   }
 
   /** Keeps a long selector over a large fleet from stopping the server. */
-  #look(hosts: number): void {
-    this.#looks += hosts
+  #step(hosts: number): void {
+    this.#steps += hosts
     this.#slice += hosts
-    if (this.#looks > maxLooks) {
-      const message = `it looks at more than ${maxLooks.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
+    if (this.#steps > maxSteps) {
+      const message = `it looks at more than ${maxSteps.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
       throw invalid([{ field: this.#field, message }])
     }
   }
@@ -147,7 +147,7 @@ class Resolution {
   /** Many masks over long names: few hosts, and yet a long time. */
   readonly #compare = (characters: number): void => {
     this.#comparisons += characters
-    this.#slice += characters / charactersOfALook
+    this.#slice += characters / charactersPerStep
     if (this.#comparisons > maxComparisons) {
       const message = `its wildcards compare more than ${maxComparisons.toLocaleString('en-US')} characters: use fewer or shorter ones`
       throw invalid([{ field: this.#field, message }])
@@ -170,9 +170,9 @@ class Resolution {
   *#addMatching(mask: string, ids: Set<number>): Sliced<void> {
     const names = this.#directory.lowerCaseNames()
     for (const [index, host] of this.#directory.hosts.entries()) {
-      this.#look(1)
+      this.#step(1)
       if (matchesWildcard(mask, names[index] ?? '', this.#compare)) ids.add(host.id)
-      if (this.#slice >= sliceLooks) yield* this.#giveWay()
+      if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
     }
   }
 
@@ -198,7 +198,7 @@ class Resolution {
 
   #reachable(): Iterable<number> {
     const { hosts } = this.#directory
-    this.#look(hosts.length)
+    this.#step(hosts.length)
     // Of a server from before the word was reserved: its members are not those that it would now run on.
     if (this.#directory.cluster(reachableWord))
       return this.#missing(
@@ -212,11 +212,11 @@ class Resolution {
     const wild = hasWildcard(value)
     const ids: number[] = []
     for (const host of this.#directory.hosts) {
-      this.#look(1)
+      this.#step(1)
       const held = (by === 'status' ? (host.noLink ? 'NO_LINK' : host.status) : host[by])?.toLowerCase()
       if (held !== undefined && (wild ? matchesWildcard(value, held, this.#compare) : held === value))
         ids.push(host.id)
-      if (this.#slice >= sliceLooks) yield* this.#giveWay()
+      if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
     }
     // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
     if (ids.length > 0 || wild || by === 'status') return ids
@@ -232,9 +232,9 @@ class Resolution {
     if (exact !== true && hasWildcard(value)) {
       const ids: number[] = []
       for (const [held, carriers] of values ?? []) {
-        this.#look(1)
+        this.#step(1)
         if (matchesWildcard(value, held, this.#compare)) for (const id of carriers) ids.push(id)
-        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+        if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
       }
       return ids
     }
@@ -252,15 +252,15 @@ class Resolution {
     if (!exact && hasWildcard(name)) {
       const ids = new Set<number>()
       for (const known of this.#directory.clusterNames()) {
-        this.#look(1)
-        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+        this.#step(1)
+        if (this.#slice >= stepsPerSlice) yield* this.#giveWay()
         if (!matchesWildcard(name, known.toLowerCase(), this.#compare)) continue
         let members = 0
         for (const id of yield* this.#cluster(known.toLowerCase())) {
           ids.add(id)
           members++
         }
-        this.#look(members)
+        this.#step(members)
       }
       return ids
     }
@@ -302,7 +302,7 @@ class Resolution {
     const within = inCluster === undefined ? '' : ` (in the selector of cluster ${inCluster})`
     this.#faults.push({ field: this.#field, message: message() + within })
     // It has read every name.
-    this.#slice += sliceLooks
+    this.#slice += stepsPerSlice
     return []
   }
 }

@@ -6,7 +6,7 @@ import { extract, type Headers } from 'tar-stream'
 import { howRun } from './attributes.ts'
 import { bytesOfName } from './byte-names.ts'
 import { Failure } from './failure.ts'
-import type { HeldDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './held-directory.ts'
 import { bytesOf } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
 import { longestText } from './would.ts'
@@ -212,7 +212,7 @@ class PlainFiles {
   }
 
   /** Whether a file that is replaced is plain, and gets no ACL from its directory. False for the first one that is asked for. */
-  has(root: HeldDirectory, path: string): boolean {
+  has(root: OpenDirectory, path: string): boolean {
     this.#asked += 1
     if (this.#asked === 2) this.#plain = plainOf(root, this.#paths)
     return this.#plain.has(path) && this.#plain.has(dirname(path))
@@ -220,7 +220,7 @@ class PlainFiles {
 }
 
 /** Which of these files, and of the directories on the way to them, are plain. */
-function plainOf(root: HeldDirectory, paths: Iterable<string>): ReadonlySet<string> {
+function plainOf(root: OpenDirectory, paths: Iterable<string>): ReadonlySet<string> {
   const seen = new Map([['.', true]])
   // tar follows a symlink on the way to a name, so it gets no name behind one.
   const isThere = (path: string): boolean => {
@@ -241,7 +241,7 @@ function plainOf(root: HeldDirectory, paths: Iterable<string>): ReadonlySet<stri
   return new Set(names.filter((_, at) => /^[-d].{9} /.test(lines[at] ?? '')))
 }
 
-function isFileOrDirectory(root: HeldDirectory, path: string): boolean {
+function isFileOrDirectory(root: OpenDirectory, path: string): boolean {
   try {
     const found = root.lstat(path)
     return found?.isFile() === true || found?.isDirectory() === true

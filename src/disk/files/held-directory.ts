@@ -48,7 +48,7 @@ export function kindOf(stats: Stats): string {
  * A directory that is held open: a name in it is a name in this very directory, whatever its path leads to meanwhile. No
  * symlink in it is followed. Throws `Failure` with the path and the system's own words.
  */
-export class HeldDirectory {
+export class OpenDirectory {
   readonly path: string
   readonly fd: number
   isDirty = false
@@ -59,19 +59,19 @@ export class HeldDirectory {
   }
 
   /** By its whole path, as any program of this user would find it. */
-  static open(path: string): HeldDirectory {
+  static open(path: string): OpenDirectory {
     try {
-      return new HeldDirectory(path, openSync(systemPath(path), O_RDONLY | O_DIRECTORY))
+      return new OpenDirectory(path, openSync(systemPath(path), O_RDONLY | O_DIRECTORY))
     } catch (error) {
       throw refusedBy(error, path, 'open')
     }
   }
 
   /** A directory in this one. */
-  child(name: string, follow = false): HeldDirectory {
+  child(name: string, follow = false): OpenDirectory {
     const flags = O_RDONLY | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW)
     const fd = this.#do('open', name, (at) => openSync(at, flags))
-    return new HeldDirectory(this.pathOf(name), fd)
+    return new OpenDirectory(this.pathOf(name), fd)
   }
 
   pathOf(name: string): string {

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Headers, type Pack, pack } from 'tar-stream'
 import { Failure } from './failure.ts'
-import { type HeldDirectory, kindOf } from './held-directory.ts'
+import { kindOf, type OpenDirectory } from './held-directory.ts'
 import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
 import { withByteNames, withCut } from './tar-records.ts'
 
@@ -26,7 +26,7 @@ const filling = Buffer.alloc(65_536)
 /** The mode keeps the bits of the type, which no tar holds: tar-stream takes 0 for none, and would make 0644 of it. */
 const common = ({ mode, mtime }: Stats) => ({ mode, mtime })
 
-const directoryEntry = (directory: HeldDirectory, shown: string): Headers => ({
+const directoryEntry = (directory: OpenDirectory, shown: string): Headers => ({
   ...common(directory.stat()),
   name: shown,
   type: 'directory',
@@ -43,7 +43,7 @@ class Packer {
   }
 
   /** `above`: the directories on the way, by what the system calls them, as a link may lead back to one. */
-  async directory(directory: HeldDirectory, prefix: string, above: readonly string[]): Promise<void> {
+  async directory(directory: OpenDirectory, prefix: string, above: readonly string[]): Promise<void> {
     const before = fstatSync(directory.fd, { bigint: true })
     const own = `${before.dev} ${before.ino}`
     if (above.includes(own)) throw new Failure(`${directory.path} leads to a directory that it lies in`)
@@ -52,13 +52,13 @@ class Packer {
   }
 
   /** What is in a directory, at the top of the tree; `shown`: the name of the directory itself, or empty. */
-  async top(directory: HeldDirectory, shown: string): Promise<void> {
+  async top(directory: OpenDirectory, shown: string): Promise<void> {
     if (shown !== '') await this.#write(directoryEntry(directory, shown))
     await this.directory(directory, '', [])
   }
 
   async entry(
-    directory: HeldDirectory,
+    directory: OpenDirectory,
     name: string,
     shown: string,
     above: readonly string[],
@@ -88,7 +88,7 @@ class Packer {
   }
 
   /** A tar says the size first: a small file is read before it does, and a large one that has shrunk since is filled up. */
-  async #file(directory: HeldDirectory, name: string, shown: string): Promise<void> {
+  async #file(directory: OpenDirectory, name: string, shown: string): Promise<void> {
     const path = directory.pathOf(name)
     const fd = directory.openFile(name, this.#packing.follow)
     try {
@@ -142,7 +142,7 @@ export const topName = './'
  * itself where `shown` is `topName`.
  */
 export interface TreeRoot {
-  readonly directory: HeldDirectory
+  readonly directory: OpenDirectory
   readonly name: string | null
   readonly shown: string
 }

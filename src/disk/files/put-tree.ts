@@ -2,7 +2,7 @@ import { basename, dirname, join, normalize } from 'node:path'
 import { assertGivable, attributesFor, type DesiredAttributes, losesSetIds, modeBits } from './attributes.ts'
 import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
-import { HeldDirectory, kindOf } from './held-directory.ts'
+import { kindOf, OpenDirectory } from './held-directory.ts'
 import { whole } from './reading.ts'
 import { assertReplaceable, backupName, formerOf, isSameText, sha256In } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
@@ -18,14 +18,14 @@ const isAsked = ({ uid, gid }: DesiredAttributes) => uid !== null || gid !== nul
 
 interface Step {
   readonly name: string
-  readonly directory: HeldDirectory
+  readonly directory: OpenDirectory
 }
 
 /** Puts the entries of a tree below a directory, one after the other, each by its directory alone. */
 class TreeCopy {
   readonly #placing: Placing
   /** Null where it is not there yet, and nothing is to be written. */
-  readonly #root: HeldDirectory | null
+  readonly #root: OpenDirectory | null
   readonly #isNewRoot: boolean
   readonly #judged: Judged
   /** From the root to the directory of the last entry. */
@@ -36,7 +36,7 @@ class TreeCopy {
 
   constructor(
     placing: Placing,
-    { root, isNew }: { root: HeldDirectory | null; isNew: boolean },
+    { root, isNew }: { root: OpenDirectory | null; isNew: boolean },
     judged: Judged,
   ) {
     this.#placing = placing
@@ -69,7 +69,7 @@ class TreeCopy {
     step?.directory.close()
   }
 
-  get #here(): HeldDirectory | null {
+  get #here(): OpenDirectory | null {
     return this.#way.at(-1)?.directory ?? this.#root
   }
 
@@ -78,7 +78,7 @@ class TreeCopy {
   }
 
   /** The directory of these names, made where it is missing; null where it is, and nothing is to be written. */
-  #enter(names: readonly string[]): HeldDirectory | null {
+  #enter(names: readonly string[]): OpenDirectory | null {
     let common = 0
     while (common < this.#way.length && this.#way[common]?.name === names[common]) common += 1
     while (this.#way.length > common) this.#back()
@@ -102,7 +102,7 @@ class TreeCopy {
     return this.#here
   }
 
-  #make(parent: HeldDirectory, name: string, names: readonly string[], mode: number): void {
+  #make(parent: OpenDirectory, name: string, names: readonly string[], mode: number): void {
     const { workspace, desired } = this.#placing
     const isLate = (mode & ownersMode) !== ownersMode
     workspace.assertLeave()
@@ -141,7 +141,7 @@ class TreeCopy {
   }
 
   /** Of a directory that was there, only what is asked for is changed. */
-  #own(directory: HeldDirectory | null): void {
+  #own(directory: OpenDirectory | null): void {
     const { desired, copy, workspace, say } = this.#placing
     if (directory === null) return
     const { uid, gid } = directory.stat()
@@ -157,7 +157,7 @@ class TreeCopy {
     return undefined
   }
 
-  async #putFile(entry: TreeEntry, directory: HeldDirectory | null): Promise<void> {
+  async #putFile(entry: TreeEntry, directory: OpenDirectory | null): Promise<void> {
     const { names, size, mode, index } = entry
     const name = names.at(-1) ?? ''
     const found = directory === null ? null : formerOf(directory, name)
@@ -188,7 +188,7 @@ class TreeCopy {
     if (small === null) for await (const _ of entry.pieces);
   }
 
-  #putLink({ names, target }: TreeEntry, directory: HeldDirectory | null): void {
+  #putLink({ names, target }: TreeEntry, directory: OpenDirectory | null): void {
     const { copy, workspace, desired, say } = this.#placing
     const name = names.at(-1) ?? ''
     const path = this.#pathOf(names)
@@ -217,17 +217,17 @@ class TreeCopy {
 }
 
 /** The directory that a tree goes to. One that is missing is made, in a directory that is there. */
-function rootOf({ copy, workspace, desired }: Placing): { root: HeldDirectory | null; isNew: boolean } {
+function rootOf({ copy, workspace, desired }: Placing): { root: OpenDirectory | null; isNew: boolean } {
   const path = normalize(copy.path).replace(/(?<=.)\/$/, '')
   const isMeantAsDirectory = copy.path.endsWith('/')
-  if (path === '/') return { root: HeldDirectory.open(path), isNew: false }
-  const parent = HeldDirectory.open(dirname(path))
+  if (path === '/') return { root: OpenDirectory.open(path), isNew: false }
+  const parent = OpenDirectory.open(dirname(path))
   try {
     const name = basename(path)
     const found = parent.lstat(name)
     // As any program does where a / says that it is to be a directory.
     if (found?.isSymbolicLink() === true && isMeantAsDirectory)
-      return { root: HeldDirectory.open(path), isNew: false }
+      return { root: OpenDirectory.open(path), isNew: false }
     if (found !== null) {
       if (found.isDirectory()) return { root: parent.child(name), isNew: false }
       throw new Failure(`${path} is ${kindOf(found)}, and no directory`)

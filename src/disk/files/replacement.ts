@@ -5,7 +5,7 @@ import { Appender } from '../appender.ts'
 import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
-import { type HeldDirectory, kindOf } from './held-directory.ts'
+import { kindOf, type OpenDirectory } from './held-directory.ts'
 import { bytesOf } from './reading.ts'
 import { readSmall } from './would.ts'
 
@@ -27,22 +27,22 @@ export interface Temporaries {
   /** Tells people what they should know of something that is in its place all the same; each sentence once. */
   note(sentence: string): void
   /** A new temporary file. */
-  create(directory: HeldDirectory): { name: string; fd: number }
+  create(directory: OpenDirectory): { name: string; fd: number }
   /** A name for what is no file, that nothing has. */
-  reserve(directory: HeldDirectory): string
+  reserve(directory: OpenDirectory): string
 }
 
 /** A file that is being made beside the one whose place it takes. */
 export class Replacement {
   readonly #workspace: Temporaries
-  readonly #directory: HeldDirectory
+  readonly #directory: OpenDirectory
   readonly #name: string
   readonly #temporary: string
   readonly #fd: number
   readonly #text: Appender
   #isPlaced = false
 
-  constructor(workspace: Temporaries, directory: HeldDirectory, name: string) {
+  constructor(workspace: Temporaries, directory: OpenDirectory, name: string) {
     this.#workspace = workspace
     this.#directory = directory
     this.#name = name
@@ -131,7 +131,7 @@ export class Replacement {
 }
 
 /** What stands in the place that a file is to take; null where nothing does. Throws `Failure` for what is not replaced. */
-export function formerOf(directory: HeldDirectory, name: string): Stats | null {
+export function formerOf(directory: OpenDirectory, name: string): Stats | null {
   const found = directory.lstat(name)
   if (found === null || found.isFile() || found.isSymbolicLink()) return found
   throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which a file cannot replace`)
@@ -141,7 +141,7 @@ export function formerOf(directory: HeldDirectory, name: string): Stats | null {
  * Throws `Failure` if a file, or with `isLink` a symlink, cannot replace what is there; otherwise returns that. All of it
  * is certain before anything is written.
  */
-export function assertReplaceable(directory: HeldDirectory, name: string, isLink = false): Stats | null {
+export function assertReplaceable(directory: OpenDirectory, name: string, isLink = false): Stats | null {
   const former = formerOf(directory, name)
   if (former === null) return null
   const path = directory.pathOf(name)
@@ -164,7 +164,7 @@ export function assertReplaceable(directory: HeldDirectory, name: string, isLink
 }
 
 /** Throws `Failure` for a file that nothing may change. */
-export function assertMutable(directory: HeldDirectory, name: string): void {
+export function assertMutable(directory: OpenDirectory, name: string): void {
   const path = directory.pathOf(name)
   const code = directory.whyReadOnly(name)
   if (code === 'EPERM') throw new Failure(`${path} is immutable (EPERM); see chattr -i`, 1, code)
@@ -172,7 +172,7 @@ export function assertMutable(directory: HeldDirectory, name: string): void {
 }
 
 /** Makes something in a directory, or tries it; where that is refused, says how to do without. */
-export function addBeside<T>(directory: HeldDirectory, name: string, add: () => T): T {
+export function addBeside<T>(directory: OpenDirectory, name: string, add: () => T): T {
   try {
     return add()
   } catch (error) {
@@ -195,7 +195,7 @@ export function backupName(name: string, taskId: string): string {
 }
 
 /** Whether a file of at most 1 MiB holds these bytes; false where this user may not read it. */
-export function isSameText(directory: HeldDirectory, name: string, bytes: Buffer): boolean {
+export function isSameText(directory: OpenDirectory, name: string, bytes: Buffer): boolean {
   try {
     return readSmall(directory, name).equals(bytes)
   } catch (error) {
@@ -205,7 +205,7 @@ export function isSameText(directory: HeldDirectory, name: string, bytes: Buffer
 }
 
 /** Null where this user may not read it. */
-export async function sha256In(directory: HeldDirectory, name: string): Promise<string | null> {
+export async function sha256In(directory: OpenDirectory, name: string): Promise<string | null> {
   let fd: number
   try {
     fd = directory.openFile(name)

@@ -3,7 +3,7 @@ import type { CopyOrder } from '../../core/protocol/messages.ts'
 import { apply, assertGivable, type DesiredAttributes, fits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
-import type { HeldDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './held-directory.ts'
 import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
 import { type Comparison, sayWould } from './would.ts'
 
@@ -78,7 +78,7 @@ function judge({ directory, name, former, wanted, path }: Comparison, isInPlace:
 /** Owner and mode alone, of the very file that was compared. */
 function applyTo(
   { name, former, wanted, path }: Comparison,
-  directory: HeldDirectory,
+  directory: OpenDirectory,
   workspace: Temporaries,
 ): void {
   assertMutable(directory, name)

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { createTwoFilesPatch } from 'diff'
 import { type Attributes, fits, modeBits } from './attributes.ts'
-import type { HeldDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './held-directory.ts'
 import { whole } from './reading.ts'
 
 /** Bytes of either text that are compared line by line (contract §13). */
@@ -14,7 +14,7 @@ export interface Comparison {
   /** As people know it. */
   readonly path: string
   /** Null where it is not there yet, and nothing is to be written. */
-  readonly directory: HeldDirectory | null
+  readonly directory: OpenDirectory | null
   readonly name: string
   /** The regular file that would be replaced. */
   readonly former: Stats | null
@@ -49,7 +49,7 @@ function textOf(bytes: Buffer): string | null {
 }
 
 /** The present text of a file of at most 1 MiB, however large it has become. */
-export function readSmall(directory: HeldDirectory, name: string): Buffer {
+export function readSmall(directory: OpenDirectory, name: string): Buffer {
   const fd = directory.openFile(name)
   try {
     const bytes = Buffer.alloc(Math.min(longestText, fstatSync(fd).size))

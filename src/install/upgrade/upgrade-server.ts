@@ -10,7 +10,7 @@ import type { Operated } from './running-server.ts'
 
 /** How long a server may take until it is ready, milliseconds. */
 const readyWithin = 60_000
-const lookEvery = 250
+const pollInterval = 250
 
 export interface Upgrade {
   readonly dataDir: string
@@ -36,7 +36,7 @@ async function whyNotReady(
   void gone.then((why) => {
     end = why
   })
-  for (const until = Date.now() + readyWithin; Date.now() < until; await sleep(lookEvery)) {
+  for (const until = Date.now() + readyWithin; Date.now() < until; await sleep(pollInterval)) {
     const now = await status().catch(() => null)
     // An older one does not say whether it is: it answers once it listens.
     if (now !== null && now.pid !== former && now.ready !== false) return null

@@ -154,9 +154,9 @@ class Remembered<C extends Caller> {
   }
 
   /** Caches valid tokens only, so that a flood of invalid ones evicts none of them. */
-  async remember(token: string, looked: Promise<Known<C> | undefined>): Promise<C | undefined> {
+  async remember(token: string, lookup: Promise<Known<C> | undefined>): Promise<C | undefined> {
     const before = this.#changes
-    const found = await looked
+    const found = await lookup
     if (!found || this.#changes !== before) return found?.caller
     this.#forget(this.#idOf(found.caller))
     this.#known.set(token, found)

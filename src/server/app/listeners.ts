@@ -23,7 +23,7 @@ import type { Work } from './work.ts'
 const listenBacklog = 8192
 /** Milliseconds: streams and requests under way get so long to end before their sockets are closed. */
 const drainTime = 5000
-const idleLook = 50
+const idleCheckInterval = 50
 
 /** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
 export interface Listeners {
@@ -142,7 +142,7 @@ export function createListeners(base: Base, work: Work, options: ServerOptions):
       facts.publish('stopping', { reason: 'the server is shutting down' })
       const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
       // An answer that waited for the disk may have been written as if its connection would stay.
-      const idling = setInterval(() => app.server.closeIdleConnections(), idleLook)
+      const idling = setInterval(() => app.server.closeIdleConnections(), idleCheckInterval)
       const closed = app.close()
       unused.close()
       await closed

@@ -30,7 +30,7 @@ export function createAuditOutbox({
   const pending: AuditFacts[] = []
 
   /** Logs the entry, so that it is known even if the server ends before it is written. */
-  function keep(event: AuditEvent, error: unknown): void {
+  function retain(event: AuditEvent, error: unknown): void {
     const entry = bounded({ ...event, detail: { late: true, ...event.detail } })
     const reason = error instanceof Error ? error.message : String(error)
     log.warn({ entry, reason }, 'an audit entry could not be written; trying again')
@@ -52,7 +52,7 @@ export function createAuditOutbox({
       try {
         return await audit.append(event)
       } catch (error) {
-        keep(event, error)
+        retain(event, error)
         throw error
       }
     },

@@ -1,6 +1,6 @@
 import type { Change } from '../../core/protocol/http/events.ts'
 import { createListener, type EventListener, type ListenOptions, Ring } from './ring.ts'
-import { createMemberships, createTelling, type EventsDependencies, merge } from './telling.ts'
+import { createMemberships, createPublisher, type EventsDependencies, merge } from './telling.ts'
 
 /** What changes several times within this is told once, in milliseconds … */
 const shortestPause = 50
@@ -26,7 +26,7 @@ export function createEvents(deps: EventsDependencies): Events {
   const { store, fleet, hints, clock, log } = deps
   const ring = new Ring(ringLimits)
   const memberships = createMemberships(store, fleet)
-  const tell = createTelling(deps, memberships, ring)
+  const publish = createPublisher(deps, memberships, ring)
   const noted = {
     host: new Map<number, Change>(),
     cluster: new Map<number, Change>(),
@@ -50,7 +50,7 @@ export function createEvents(deps: EventsDependencies): Events {
         task: new Map(noted.task),
       }
       for (const changes of Object.values(noted)) changes.clear()
-      await tell(changed)
+      await publish(changed)
     } catch (error) {
       log.error(
         { err: error },
@@ -89,12 +89,12 @@ export function createEvents(deps: EventsDependencies): Events {
       hints.subscribe('cluster', null, ({ id, change }) => note(noted.cluster, id, change)),
       hints.subscribe('task', null, ({ id, change }) => note(noted.task, id, change)),
     ]
-    beginning = lookAround()
+    beginning = readMemberships()
     return beginning
   }
 
   /** Who is a member of what now: what follows is told as a difference. */
-  async function lookAround(): Promise<void> {
+  async function readMemberships(): Promise<void> {
     telling = true
     try {
       await memberships.changed()

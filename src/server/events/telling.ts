@@ -30,13 +30,13 @@ interface Changed {
 }
 
 /** Returns a function that reads changed records, once, and appends them to the ring as events. */
-export function createTelling(
+export function createPublisher(
   { store, fleet, engine, clock }: EventsDependencies,
   memberships: Memberships,
   ring: Ring,
 ): (changed: Changed) => Promise<void> {
-  function tell(type: EventType, change: Change, shown: object): void {
-    const data = { change, at: isoTime(clock.now()), [type]: shown }
+  function publish(type: EventType, change: Change, dto: object): void {
+    const data = { change, at: isoTime(clock.now()), [type]: dto }
     ring.append(type, (id) => formatEvent(type, data, id))
   }
 
@@ -44,32 +44,32 @@ export function createTelling(
    * Tells what became of the records of one noun. One that is gone without word of its removal is left out: that word is
    * still to come.
    */
-  async function tellRecords<R extends { id: number }, S extends { id: number }>(
+  async function publishRecords<R extends { id: number }, S extends { id: number }>(
     type: 'host' | 'cluster',
     changes: ReadonlyMap<number, Change>,
     get: (ids: number[]) => Promise<(R | undefined)[]>,
-    show: (records: R[]) => Promise<S[]>,
+    toApi: (records: R[]) => Promise<S[]>,
   ): Promise<void> {
     for (const chunk of chunks([...changes])) {
       const kept = chunk.filter(([, change]) => change !== 'removed')
       const records = await get(kept.map(([id]) => id))
       const found = records.filter((record) => record !== undefined)
-      const shown = found.length === 0 ? [] : await show(found)
-      for (const one of shown) tell(type, changes.get(one.id) ?? 'updated', one)
-      for (const [id, change] of chunk) if (change === 'removed') tell(type, change, { id })
+      const dtos = found.length === 0 ? [] : await toApi(found)
+      for (const one of dtos) publish(type, changes.get(one.id) ?? 'updated', one)
+      for (const [id, change] of chunk) if (change === 'removed') publish(type, change, { id })
       ring.wake()
       await nextTurn()
     }
   }
 
-  async function tellTasks(changes: ReadonlyMap<string, Change>): Promise<void> {
+  async function publishTasks(changes: ReadonlyMap<string, Change>): Promise<void> {
     for (const chunk of chunks([...changes])) {
       const tasks = await store.getMany(
         'tasks',
         chunk.map(([taskId]) => taskId),
       )
       for (const task of tasks)
-        if (task) tell('task', changes.get(task.id) ?? 'updated', await engine.summary(task))
+        if (task) publish('task', changes.get(task.id) ?? 'updated', await engine.summary(task))
       ring.wake()
       await nextTurn()
     }
@@ -79,19 +79,19 @@ export function createTelling(
     const clusters = new Map(cluster)
     if (host.size > 0 || cluster.size > 0)
       for (const { id } of await memberships.changed()) clusters.set(id, merge(clusters.get(id), 'updated'))
-    await tellRecords(
+    await publishRecords(
       'host',
       host,
       (ids) => store.getMany('hosts', ids),
       (found) => fleet.showHosts(found),
     )
-    await tellRecords(
+    await publishRecords(
       'cluster',
       clusters,
       (ids) => store.getMany('clusters', ids),
       (found) => fleet.showClusters(found),
     )
-    await tellTasks(task)
+    await publishTasks(task)
   }
 }
 
@@ -116,11 +116,11 @@ export function createMemberships(store: Store, fleet: Fleet): Memberships {
   return {
     async changed() {
       const dynamic = (await store.query('clusters')).items.filter(({ selector }) => selector !== null)
-      const shown = dynamic.length === 0 ? [] : await fleet.showClusters(dynamic)
+      const dtos = dynamic.length === 0 ? [] : await fleet.showClusters(dynamic)
       const before = known
-      known = new Map(shown.map(({ id, hostIds }) => [id, hostIds.join()]))
+      known = new Map(dtos.map(({ id, hostIds }) => [id, hostIds.join()]))
       // A cluster that is new here was told by whoever made it, or made it dynamic.
-      return shown.filter(({ id, hostIds }) => {
+      return dtos.filter(({ id, hostIds }) => {
         const former = before?.get(id)
         return former !== undefined && former !== hostIds.join()
       })

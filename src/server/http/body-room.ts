@@ -70,9 +70,9 @@ export function createBodyRoom(): BodyRoom {
 
   return {
     enter(payload, caller, limit) {
-      const { 'content-length': told, 'transfer-encoding': coding } = payload.headers
-      if (told === undefined) return coding === undefined ? payload : measured(payload, caller, limit)
-      const bytes = Number(told)
+      const { 'content-length': declared, 'transfer-encoding': coding } = payload.headers
+      if (declared === undefined) return coding === undefined ? payload : measured(payload, caller, limit)
+      const bytes = Number(declared)
       // Longer than is allowed is refused unread.
       if (bytes > smallBody && bytes <= limit) hold(payload, caller, bytes)
       return payload

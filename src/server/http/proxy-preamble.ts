@@ -54,17 +54,17 @@ export function takePreambles(server: Server, clients: Clients, patience: number
     const late = setTimeout(() => socket.destroy(), patience)
     const broken = () => socket.destroy()
     let data = Buffer.alloc(0)
-    const look = () => {
+    const parse = () => {
       const more: Buffer | null = socket.read()
       if (more === null) return
       data = Buffer.concat([data, more])
       const beginning = readPreamble(data)
       if (beginning === 'unclear') return
       clearTimeout(late)
-      socket.off('readable', look).off('end', broken).off('error', broken)
+      socket.off('readable', parse).off('end', broken).off('error', broken)
       judge(socket, data, beginning)
     }
-    socket.on('readable', look).on('end', broken).on('error', broken)
+    socket.on('readable', parse).on('end', broken).on('error', broken)
     socket.once('close', () => clearTimeout(late))
   })
 

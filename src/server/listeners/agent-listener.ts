@@ -157,11 +157,11 @@ export function createAdmission(): Admission {
   /** Each holds an open socket, and of those there is a bound. */
   let waiting: (() => void)[] = []
   let next = 0
-  function turn(): void {
+  function admitNext(): void {
     for (const admit of waiting.slice(next, next + linksPerTurn)) admit()
     next += linksPerTurn
     if (next < waiting.length) {
-      setImmediate(turn)
+      setImmediate(admitNext)
       return
     }
     waiting = []
@@ -170,7 +170,7 @@ export function createAdmission(): Admission {
   return {
     queue(admit) {
       waiting.push(admit)
-      if (waiting.length === 1) setImmediate(turn)
+      if (waiting.length === 1) setImmediate(admitNext)
     },
   }
 }
@@ -185,7 +185,7 @@ function closeRevoked(
 ): () => void {
   const end = (link: AgentSocket) => link.close(closeCodes.revoked, 'the token was revoked')
 
-  async function look(): Promise<void> {
+  async function closeLost(): Promise<void> {
     if (open.size === 0) return
     const links = [...open]
     const hostIds = links.map(({ hostId }) => hostId)
@@ -196,14 +196,14 @@ function closeRevoked(
     }
   }
 
-  const looking = repeat(lostHint, look, (error) =>
+  const polling = repeat(lostHint, closeLost, (error) =>
     log.error({ err: error }, 'links of revoked agents could not be looked for'),
   )
   const unsubscribe = hints.subscribe('agentRevoked', null, ({ id }) => {
     for (const link of open) if (link.agentId === id) end(link)
   })
   return () => {
-    void looking.stop()
+    void polling.stop()
     unsubscribe()
   }
 }

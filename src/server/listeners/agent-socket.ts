@@ -100,8 +100,8 @@ export class AgentSocket implements AgentLink {
     this.lastActivity = clock.monotonic()
     this.#lastHeard = this.lastActivity
     this.#backlog = bounds.backlog.share({
-      hold: () => socket.pause(),
-      release: () => this.#resume(),
+      pause: () => socket.pause(),
+      resume: () => this.#resume(),
     })
     this.#early = bounds.earlyRoom.open(() =>
       this.close(closeCodes.overloaded, 'too much data before the first pong'),
@@ -199,7 +199,7 @@ export class AgentSocket implements AgentLink {
     // A server that stood still itself asks again first: what came meanwhile is not read yet.
     const isAsked = now - this.#pingedAt < 1.5 * pingInterval
     this.#pingedAt = now
-    if (this.#backlog.isHeld || (this.#isResting && this.#isProven)) {
+    if (this.#backlog.isPaused || (this.#isResting && this.#isProven)) {
       // It is we who do not read; the ping keeps the peer from giving us up.
       this.#ping()
     } else if (isAsked && now - Math.min(this.#lastHeard, this.#proof?.since ?? now) > deadAfter)
@@ -223,7 +223,7 @@ export class AgentSocket implements AgentLink {
 
   /** Reads on once neither the backlog nor its own pace keeps the link from being read. */
   #resume(): void {
-    if (this.#backlog.isHeld || this.#isResting) return
+    if (this.#backlog.isPaused || this.#isResting) return
     // We did not read, so the peer's idle time starts again.
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity

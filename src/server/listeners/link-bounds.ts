@@ -57,7 +57,7 @@ const strayPeriod = 100
  */
 const straysInFlight = 2048
 /** Tasks and sessions that are told apart on one link. */
-const mostToldApart = 1024
+const mostSubjects = 1024
 
 /** Budget of stray frames by agent, over all its links. */
 export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, strayPeriod)
@@ -66,7 +66,7 @@ export const createStrayAllowance = (): Allowance => new Allowance(mostStrays, s
 export class StrayFrames {
   readonly #allowance: Allowance
   readonly #agentId: string
-  readonly #frames = new BoundedMap<string, { count: number }>(mostToldApart)
+  readonly #frames = new BoundedMap<string, { count: number }>(mostSubjects)
 
   constructor(allowance: Allowance, agentId: string) {
     this.#allowance = allowance
@@ -95,49 +95,49 @@ const totalLow = 8 * 1024 * 1024
 const nextToNothing = 64 * 1024
 
 /** Pauses and resumes reading a link. */
-interface Holding {
-  hold: () => void
-  release: () => void
+interface Flow {
+  pause: () => void
+  resume: () => void
 }
 
 /** One link's part of the backlog. */
 export interface BacklogShare {
   readonly bytes: number
-  readonly isHeld: boolean
+  readonly isPaused: boolean
   /** Counts a frame in, or out with its bytes negative. */
   add(bytes: number): void
 }
 
 /** Bounds the frames that are read and not dealt with, for each link and over all of them. */
 interface Backlog {
-  share(holding: Holding): BacklogShare
+  share(flow: Flow): BacklogShare
 }
 
 export function createBacklog(): Backlog {
   let total = 0
-  const held = new Set<{ bytes: number; release: () => void }>()
+  const paused = new Set<{ bytes: number; resume: () => void }>()
 
   return {
-    share({ hold, release }) {
-      const own = { bytes: 0, release }
+    share({ pause, resume }) {
+      const own = { bytes: 0, resume }
       const isTooMuch = () => own.bytes > linkHigh || (total > totalHigh && own.bytes > nextToNothing)
       return {
         get bytes() {
           return own.bytes
         },
-        get isHeld() {
-          return held.has(own)
+        get isPaused() {
+          return paused.has(own)
         },
         add(bytes) {
           own.bytes += bytes
           total += bytes
-          if (!held.has(own) && bytes > 0 && isTooMuch()) {
-            held.add(own)
-            hold()
+          if (!paused.has(own) && bytes > 0 && isTooMuch()) {
+            paused.add(own)
+            pause()
           } else if (bytes < 0)
-            for (const one of total < totalLow ? held : [own]) {
+            for (const one of total < totalLow ? paused : [own]) {
               const isFree = one.bytes < linkLow && (total < totalLow || one.bytes <= nextToNothing)
-              if (isFree && held.delete(one)) one.release()
+              if (isFree && paused.delete(one)) one.resume()
             }
         },
       }

@@ -94,7 +94,7 @@ export function declineUpgrade(server: Server, request: IncomingMessage, socket:
 }
 
 /** Milliseconds between looks at the lease. */
-const lookEvery = 1_000
+const checkInterval = 1_000
 /** A process that stood still asks for its lease first. */
 const graceAfterPause = 5_000
 /** Milliseconds after the last renewed lease for which links are kept, and in which they are closed then (contract §12). */
@@ -109,16 +109,16 @@ interface SheddingParts {
 
 /** Closes links once this server has not reached its store for so long that their agents are better off elsewhere. Returns a function that stops it. */
 export function shedLinks({ membership, webSockets, clock }: SheddingParts): () => void {
-  let lookedAt = clock.monotonic()
+  let checkedAt = clock.monotonic()
   let resumedAt = Number.NEGATIVE_INFINITY
-  const looking = setInterval(() => {
+  const checks = setInterval(() => {
     const now = clock.monotonic()
-    if (now - lookedAt > 3 * lookEvery) resumedAt = now
-    lookedAt = now
-    const share = shareToClose(membership.sinceRenewed(), lookEvery)
+    if (now - checkedAt > 3 * checkInterval) resumedAt = now
+    checkedAt = now
+    const share = shareToClose(membership.sinceRenewed(), checkInterval)
     if (share > 0 && now - resumedAt >= graceAfterPause) webSockets.shed(share)
-  }, lookEvery).unref()
-  return () => clearInterval(looking)
+  }, checkInterval).unref()
+  return () => clearInterval(checks)
 }
 
 /** The share of the links that is closed now, where that is asked every `interval` milliseconds. */

@@ -38,7 +38,7 @@ interface SharedLoad extends Standing {
 
 /** Registers the gauges of a server, which are read at each scrape. */
 export function registerGauges(registry: Registry, counted: Counted): void {
-  const { gauge, gauges } = lookedAt(registry)
+  const { gauge, gauges } = polledGauges(registry)
   const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null
 
   gauges('rsm_build_info', 'Always 1; the version is in the label.', 'version', async () => ({
@@ -88,10 +88,10 @@ export function registerGauges(registry: Registry, counted: Counted): void {
 }
 
 /** Registers the gauges of one server among several; `look` answers null where it has its store to itself. */
-function registerShared(registry: Registry, look: () => SharedLoad | null): void {
-  const { gauge, gauges } = lookedAt(registry)
+function registerShared(registry: Registry, read: () => SharedLoad | null): void {
+  const { gauge, gauges } = polledGauges(registry)
   const poolsBy = (part: keyof PoolLoad) => () => {
-    const pools = look()?.pools
+    const pools = read()?.pools
     return pools ? Object.fromEntries(Object.entries(pools).map(([pool, its]) => [pool, its[part]])) : null
   }
   gauges(
@@ -99,18 +99,18 @@ function registerShared(registry: Registry, look: () => SharedLoad | null): void
     'Always 1; the name of this server is in the label; only with --store.',
     'name',
     () => {
-      const shared = look()
+      const shared = read()
       return shared && { [shared.name]: 1 }
     },
   )
   gauge('rsm_store_fault', '1 while PostgreSQL cannot be reached; only with --store.', () => {
-    const shared = look()
+    const shared = read()
     return shared && Number(shared.hasFault)
   })
   gauge(
     'rsm_lease_seconds',
     'Until other servers may take over the tasks and links of this one; only with --store.',
-    () => look()?.leaseSeconds ?? null,
+    () => read()?.leaseSeconds ?? null,
   )
   gauges(
     'rsm_store_connections',
@@ -127,7 +127,7 @@ function registerShared(registry: Registry, look: () => SharedLoad | null): void
   gauge(
     'rsm_hint_lag_seconds',
     'How long a hint takes from this server through PostgreSQL back to it; only with --store.',
-    () => look()?.hints.lagSeconds ?? null,
+    () => read()?.hints.lagSeconds ?? null,
   )
 }
 
@@ -136,32 +136,32 @@ type Value = number | null
 type Series = Readonly<Record<string, number>>
 
 /** Milliseconds to wait for a gauge: half of Prometheus' default `scrape_timeout`. */
-const longestLook = 5_000
+const readTimeout = 5_000
 
 /** Gauges of a registry that are looked at when a scrape asks for them. */
-export function lookedAt(registry: Registry, patience = longestLook) {
+export function polledGauges(registry: Registry, patience = readTimeout) {
   const registers = [registry]
   return {
-    gauge: (name: string, help: string, look: () => Value | Promise<Value>) =>
+    gauge: (name: string, help: string, read: () => Value | Promise<Value>) =>
       new Gauge({
         name,
         help,
         registers,
         async collect() {
-          const value = await ifReached(look, patience)
+          const value = await ifReached(read, patience)
           if (value === null) this.remove()
           else this.set(value)
         },
       }),
     /** One series for each value of the label; none where it is unknown. */
-    gauges: (name: string, help: string, label: string, look: () => Series | null | Promise<Series | null>) =>
+    gauges: (name: string, help: string, label: string, read: () => Series | null | Promise<Series | null>) =>
       new Gauge({
         name,
         help,
         registers,
         labelNames: [label],
         async collect() {
-          const all = await ifReached(look, patience)
+          const all = await ifReached(read, patience)
           if (all === null) this.reset()
           for (const [series, value] of Object.entries(all ?? {})) this.set({ [label]: series }, value)
         },
@@ -170,14 +170,14 @@ export function lookedAt(registry: Registry, patience = longestLook) {
 }
 
 /** Answers null if the store is away or slow, so that the scrape can report that. */
-async function ifReached<T>(look: () => T | Promise<T>, patience: number): Promise<T | null> {
-  const looked = new AbortController()
+async function ifReached<T>(read: () => T | Promise<T>, patience: number): Promise<T | null> {
+  const timeout = new AbortController()
   try {
-    return await Promise.race([look(), delay(patience, null, { signal: looked.signal })])
+    return await Promise.race([read(), delay(patience, null, { signal: timeout.signal })])
   } catch (error) {
     if (error instanceof RsmError && error.code === 'unavailable') return null
     throw error
   } finally {
-    looked.abort()
+    timeout.abort()
   }
 }

@@ -2,7 +2,7 @@ import { shortened } from '../../core/text/pieces.ts'
 import type { EventData, WebhookFormat } from '../../core/webhooks/webhook.ts'
 
 /** What happened, as receivers are told; `at`: ISO 8601. */
-export interface Told {
+export interface Notification {
   readonly type: string
   readonly at: string
   readonly data: EventData
@@ -18,22 +18,22 @@ const countsText = (counts: readonly (readonly [status: string, count: number])[
   counts.map(([status, count]) => `${count} ${status}`).join(', ')
 
 /** The value of a field as text; empty where it has none. */
-function fieldOf({ data }: Told, field: string): string {
+function fieldOf({ data }: Notification, field: string): string {
   const value = data[field] ?? ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** `schedule nightly FAILED on web1 (1 of 3 hosts)`: which task ended how, and where. */
-function endOfTask(told: Told): string {
-  const said = (field: string) => fieldOf(told, field)
-  const counts = Object.entries((told.data['counts'] ?? {}) as Record<string, number>)
+function endOfTask(notification: Notification): string {
+  const said = (field: string) => fieldOf(notification, field)
+  const counts = Object.entries((notification.data['counts'] ?? {}) as Record<string, number>)
   const script = said('script') === '' ? '' : ` (${said('script')})`
   const what =
     said('scheduleId') === ''
       ? `task ${said('taskId')}${script} of ${said('createdBy')}`
       : `schedule ${said('schedule') || said('scheduleId')}`
   // A delivery that an older server wrote has no nodes.
-  if (said('status') !== 'FAILED' || told.data['nodes'] === undefined)
+  if (said('status') !== 'FAILED' || notification.data['nodes'] === undefined)
     return `${what} ${said('status')} (${countsText(counts)})`
   const others = counts.filter(([each]) => each !== 'SUCCESS')
   const kinds = others.every(([each]) => each === 'FAILED') ? '' : `: ${countsText(others)}`
@@ -43,14 +43,14 @@ function endOfTask(told: Told): string {
 }
 
 /** An event in a line for people. */
-function sentence(told: Told): string {
-  const said = (field: string) => fieldOf(told, field)
+function sentence(notification: Notification): string {
+  const said = (field: string) => fieldOf(notification, field)
   const hosts =
     said('count') === '1' ? `host ${said('nodes')} is` : `${said('count')} hosts ${said('nodes')} are`
-  switch (told.type) {
+  switch (notification.type) {
     case 'task.failed':
     case 'task.ended':
-      return endOfTask(told)
+      return endOfTask(notification)
     case 'host.offline':
       return `${hosts} offline`
     case 'host.online':
@@ -68,17 +68,17 @@ function sentence(told: Told): string {
     case 'webhook.test':
       return `a test of the webhook ${said('name')}`
     default:
-      return told.type
+      return notification.type
   }
 }
 
 /** The text, and behind it the URL, or the command that shows the task of a schedule; chats get the URL as it is. */
-function textOf(told: Told): { text: string; link: string } {
-  const { url, scheduleId } = told.data
-  const taskId = fieldOf(told, 'taskId')
+function textOf(notification: Notification): { text: string; link: string } {
+  const { url, scheduleId } = notification.data
+  const taskId = fieldOf(notification, 'taskId')
   const command = taskId !== '' && typeof scheduleId === 'number' ? `: rsm tasks show ${taskId}` : ''
   const link = typeof url === 'string' ? url.slice(0, longestText / 2) : ''
-  const text = shortened(`rsm: ${sentence(told)}`, longestText - link.length - command.length)
+  const text = shortened(`rsm: ${sentence(notification)}`, longestText - link.length - command.length)
   return link === '' ? { text: text + command, link } : { text: `${text}: `, link }
 }
 
@@ -89,10 +89,10 @@ const forSlack = (text: string) =>
 const forDiscord = (text: string) => text.replaceAll(/[\\`*_~|[\]()<>#]/g, '\\$&')
 
 /** The same bytes for every try. */
-export function bodyOf(format: WebhookFormat, told: Told): string {
-  const { type, at, data } = told
+export function bodyOf(format: WebhookFormat, notification: Notification): string {
+  const { type, at, data } = notification
   if (format === 'JSON') return JSON.stringify({ type, timestamp: at, data })
-  const { text, link } = textOf(told)
+  const { text, link } = textOf(notification)
   switch (format) {
     case 'SLACK':
       return JSON.stringify({ text: forSlack(text + link) })

@@ -17,11 +17,11 @@ import { clearQueue, eventIdOf, type QueueParts, webhookIdOf, workOff } from './
 import type { Sender } from './sender.ts'
 
 /** Milliseconds between looks at what is due again. */
-const lookEvery = 500
+const pollInterval = 500
 /** Milliseconds between claims of webhooks that no living server owns. */
 const claimEvery = 2_000
 /** Milliseconds after which every queue is looked at, whatever was heard of it. */
-const lookAtAllEvery = 60_000
+const fullPollInterval = 60_000
 /** Milliseconds after which a look that failed, or that left what a restore holds, is taken again. */
 const retryAfter = 5_000
 /** Milliseconds between looks at which hosts are offline, at most. */
@@ -115,7 +115,7 @@ export function createDeliveries(parts: Parts): Deliveries {
     }
   }
 
-  function look(webhookId: number, state: Owned): void {
+  function poll(webhookId: number, state: Owned): void {
     if (state.running || stopping.signal.aborted) return
     state.isStale = true
     state.wakeAt = null
@@ -124,9 +124,9 @@ export function createDeliveries(parts: Parts): Deliveries {
     })
   }
 
-  function lookAtDue(): void {
+  function pollDue(): void {
     for (const [webhookId, state] of owned)
-      if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) look(webhookId, state)
+      if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) poll(webhookId, state)
   }
 
   /** Ids that are made here come after those that wait, even where the clock was ahead. */
@@ -152,12 +152,12 @@ export function createDeliveries(parts: Parts): Deliveries {
       await ascend(id)
       const state: Owned = { isStale: true, wakeAt: null, waiting: 0, running: null }
       owned.set(id, state)
-      look(id, state)
+      poll(id, state)
     }
   }
 
   /** A webhook (null: any) has changed: what waits may be sent now. */
-  async function lookAnew(changed: number | null): Promise<void> {
+  async function markChanged(changed: number | null): Promise<void> {
     await webhookEvents.known().catch(() => undefined)
     for (const [id, state] of owned) if (changed === null || changed === id) state.isStale = true
   }
@@ -170,18 +170,18 @@ export function createDeliveries(parts: Parts): Deliveries {
   return {
     start() {
       const claims = every(claimEvery, claim, 'claiming webhooks')
-      const hostLooks = every(
+      const hostPolls = every(
         Math.min(hostsEvery, parts.hostGrace.offline),
-        () => hosts.look([...owned.keys()].flatMap((id) => webhookOf(id) ?? [])),
+        () => hosts.poll([...owned.keys()].flatMap((id) => webhookOf(id) ?? [])),
         'looking at hosts for webhooks',
       )
-      const looks = setInterval(lookAtDue, lookEvery).unref()
-      const looksAtAll = setInterval(() => {
+      const polls = setInterval(pollDue, pollInterval).unref()
+      const fullPolls = setInterval(() => {
         for (const state of owned.values()) state.isStale = true
-      }, lookAtAllEvery).unref()
+      }, fullPollInterval).unref()
       store.watch('webhooks', (id) => {
         void claims.now()
-        void lookAnew(id)
+        void markChanged(id)
       })
       store.watch('deliveries', (id) => {
         for (const webhookId of id === null ? owned.keys() : [webhookIdOf(id)]) {
@@ -189,15 +189,15 @@ export function createDeliveries(parts: Parts): Deliveries {
           if (!state) continue
           state.isStale = true
           // One that waits for its next try is only counted, with the next look.
-          if (state.wakeAt === null) look(webhookId, state)
+          if (state.wakeAt === null) poll(webhookId, state)
         }
       })
       void claims.now()
       ends = [
         () => claims.stop(),
-        () => hostLooks.stop(),
-        () => clearInterval(looks),
-        () => clearInterval(looksAtAll),
+        () => hostPolls.stop(),
+        () => clearInterval(polls),
+        () => clearInterval(fullPolls),
       ]
     },
     test: (webhook) => sender.test(webhook, stopping.signal),

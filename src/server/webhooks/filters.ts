@@ -42,7 +42,7 @@ async function found(store: Store, filter: WebhookFilter, name: string) {
 export async function readFilters(
   store: Store,
   names: Names,
-  shown: Names = {},
+  visible: Names = {},
 ): Promise<{ filters: Filters; faults: FieldFault[] }> {
   const filters: Filters = {}
   const faults: FieldFault[] = []
@@ -54,7 +54,7 @@ export async function readFilters(
     else {
       const { record, names: others } = await found(store, filter, name)
       if (record) filters[filter] = { id: record.id, name: record.name }
-      else if (name !== shown[filter])
+      else if (name !== visible[filter])
         faults.push({
           field: filter,
           message: unknownName(filter === 'createdBy' ? 'user' : filter, name, others),

@@ -58,27 +58,29 @@ export async function offlineNow({ store, fleet }: Pick<Parts, 'store' | 'fleet'
 export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }: Parts) {
   const sinces = new Map<number, Since>()
 
-  async function lookFor(webhook: Webhook, hosts: readonly SelectorHost[], reach: Reach): Promise<void> {
+  async function compare(webhook: Webhook, hosts: readonly SelectorHost[], reach: Reach): Promise<void> {
     const names = reach.get(webhook.id) ?? null
     const seen = names === null ? hosts : hosts.filter(({ id }) => names.has(id))
     const since = sinces.get(webhook.id) ?? { offline: new Map(), online: new Map() }
     sinces.set(webhook.id, since)
     const now = clock.monotonic()
-    const isTold = new Set(unfoldIds(webhook.offline))
+    const reported = new Set(unfoldIds(webhook.offline))
     const { isReturning } = fleet
-    const away = seen.flatMap((host) => (isAway(host, isReturning) && !isTold.has(host.id) ? [host.id] : []))
-    const back = seen.flatMap((host) => (isBack(host) && isTold.has(host.id) ? [host.id] : []))
+    const away = seen.flatMap((host) =>
+      isAway(host, isReturning) && !reported.has(host.id) ? [host.id] : [],
+    )
+    const back = seen.flatMap((host) => (isBack(host) && reported.has(host.id) ? [host.id] : []))
     follow(since.offline, new Set(await withAgent(store, away)), now)
     follow(since.online, new Set(back), now)
-    const told = {
+    const changes = {
       gone: toldTogether(since.offline, now, hostGrace.offline),
       back: toldTogether(since.online, now, hostGrace.online),
     }
-    if (told.gone.length > 0 || told.back.length > 0) await tell(webhook, told, hosts)
+    if (changes.gone.length > 0 || changes.back.length > 0) await report(webhook, changes, hosts)
   }
 
   /** Writes down which hosts the webhook counts as offline, with the events that say so. */
-  async function tell(
+  async function report(
     { id }: Webhook,
     { gone, back }: { gone: readonly number[]; back: readonly number[] },
     hosts: readonly SelectorHost[],
@@ -104,13 +106,13 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
 
   return {
     /** Looks at the hosts once, for those of these webhooks that want to hear of them. */
-    async look(webhooks: readonly Webhook[]): Promise<void> {
+    async poll(webhooks: readonly Webhook[]): Promise<void> {
       const wanting = webhooks.filter(wantsHosts)
       for (const id of sinces.keys()) if (!wanting.some((webhook) => webhook.id === id)) sinces.delete(id)
       if (wanting.length === 0) return
       const { hosts } = await fleet.directory()
       const reach = await webhookEvents.reach()
-      for (const webhook of wanting) await lookFor(webhook, hosts, reach)
+      for (const webhook of wanting) await compare(webhook, hosts, reach)
     },
   }
 }

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../../disk/clock.ts'
 import { opaqueId } from '../storage/ids.ts'
 import type { Keys } from '../storage/ports/keys.ts'
-import { bodyOf, type Told } from './body.ts'
+import { bodyOf, type Notification } from './body.ts'
 import type { Webhook } from './events.ts'
 import type { Outcome, Post } from './post.ts'
 import { type Delivery, eventIdOf } from './queue.ts'
@@ -30,27 +30,31 @@ export function createSender({ post, keys, clock }: { post: Post; keys: Keys; cl
     }
   }
 
-  async function sendTold(
+  async function sendNotification(
     webhook: Webhook,
     id: string,
-    told: Told,
+    notification: Notification,
     stop: AbortSignal,
   ): Promise<Outcome | null> {
     const secret = secretOf(webhook)
     if (secret === null) return noSecret
-    const body = bodyOf(webhook.format, told)
+    const body = bodyOf(webhook.format, notification)
     return post({ url: webhook.url, headers: signed(secret, id, clock.now(), body), body }, stop)
   }
 
   return {
     send(webhook, delivery, stop) {
       const { event: type, at, data } = delivery
-      return sendTold(webhook, eventIdOf(delivery), { type, at, data }, stop)
+      return sendNotification(webhook, eventIdOf(delivery), { type, at, data }, stop)
     },
     test(webhook, stop) {
       const now = clock.now()
-      const told = { type: 'webhook.test', at: new Date(now).toISOString(), data: { name: webhook.name } }
-      return sendTold(webhook, opaqueId(now), told, stop)
+      const notification = {
+        type: 'webhook.test',
+        at: new Date(now).toISOString(),
+        data: { name: webhook.name },
+      }
+      return sendNotification(webhook, opaqueId(now), notification, stop)
     },
   }
 }

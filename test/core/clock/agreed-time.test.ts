@@ -8,7 +8,7 @@ import {
   confirmed,
   firstTime,
   isDoubted,
-  lookAgain,
+  observe,
 } from '../../../src/core/clock/agreed-time.ts'
 
 const minute = 60_000
@@ -27,7 +27,7 @@ class Machine {
     return { wall: this.wall, up: this.up, bootId: String(this.boot) }
   }
   look(wasRunning = true): this {
-    this.time = lookAgain(this.time, this.reading(), wasRunning)
+    this.time = observe(this.time, this.reading(), wasRunning)
     return this
   }
   /** Runs, and is looked at every ten minutes. */

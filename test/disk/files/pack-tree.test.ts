@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
-import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
+import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
 import { topName, treeOf } from '../../../src/disk/files/pack-tree.ts'
 import { putTree } from '../../../src/disk/files/put-tree.ts'
 import type { Placing } from '../../../src/disk/files/settle.ts'
@@ -27,7 +27,7 @@ async function copied(
   target: string,
   meanwhile = () => {},
 ): Promise<{ changed: string[]; said: string[] }> {
-  const directory = HeldDirectory.open(source)
+  const directory = OpenDirectory.open(source)
   const workspace = new LocalTemporaries('task', () => {})
   const changed: string[] = []
   const said: string[] = []

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
-import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
+import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
 import { Replacement } from '../../../src/disk/files/replacement.ts'
 
 test.serial(
@@ -21,7 +21,7 @@ test.serial(
     process.env['PATH'] = programs
     const notes: string[] = []
     const temporaries = new LocalTemporaries('task', (line) => notes.push(line))
-    const directory = HeldDirectory.open(path)
+    const directory = OpenDirectory.open(path)
     t.teardown(() => {
       process.env['PATH'] = PATH
       directory.close()
@@ -57,7 +57,7 @@ exit $status
   writeFileSync(join(programs, 'cp'), script, { mode: 0o755 })
   process.env['PATH'] = programs
   const temporaries = new LocalTemporaries('task', (line) => t.fail(line))
-  const directory = HeldDirectory.open(path)
+  const directory = OpenDirectory.open(path)
   t.teardown(() => {
     process.env['PATH'] = PATH
     directory.close()

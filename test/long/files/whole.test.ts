@@ -5,7 +5,7 @@ import { copyFile } from '../../../src/agent/files/copy.ts'
 import { CopyWorkspace } from '../../../src/agent/files/copy-workspace.ts'
 import { fileWork, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
 import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
-import { HeldDirectory } from '../../../src/disk/files/held-directory.ts'
+import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { readInLoop, wholeText } from '../../helpers/files/reader.ts'
 import { sha256 } from '../../helpers/servers/file-routes.ts'
@@ -79,7 +79,7 @@ test('a name that somebody else has is left to him, not followed, and not remove
     'copy',
     orderFor(Buffer.from('text'), join(directory, 'file')),
   )
-  const held = HeldDirectory.open(directory)
+  const held = OpenDirectory.open(directory)
   t.teardown(() => held.close())
   const first = workspace.create(held)
   closeSync(first.fd)

@@ -3,7 +3,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
 import { expandNodeset, foldNodeset } from '../../../src/core/selector/nodeset.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
-import { resolveInSlices, sliceLooks } from '../../../src/core/selector/resolve.ts'
+import { resolveInSlices, stepsPerSlice } from '../../../src/core/selector/resolve.ts'
 import { resolveNow } from '../../helpers/selectors/at-once.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
@@ -119,7 +119,7 @@ for (const [what, text] of bombs)
       if (!(error instanceof RsmError)) throw error
     }
     // The last look of a slice may be at the members of a whole group.
-    const most = sliceLooks + many.hosts.length
+    const most = stepsPerSlice + many.hosts.length
     t.true(Math.max(0, ...slices) <= most, `a slice looked at ${Math.max(...slices)}`)
     if (what !== 'all names') t.true(slices.length >= 5, `${slices.length} slices`)
   })

@@ -69,7 +69,7 @@ test('an acknowledgement that was lost with its connection is made again over th
   attachment.leave()
   await second.next('TERMINAL_CLOSE')
   second.send('TERMINAL_CLOSED', { exitCode: null, signal: 'SIGHUP', reason: null })
-  t.deepEqual(await end, { kind: 'left', told: true })
+  t.deepEqual(await end, { kind: 'left', isReported: true })
 })
 
 test('output that nobody has been shown is not acknowledged', async (t) => {
@@ -174,7 +174,7 @@ test('leaving while the connection is lost takes no time', async (t) => {
   client.socket.terminate()
   await until('it is cut', () => told.cuts === 1)
   attachment.leave()
-  t.deepEqual(await end, { kind: 'left', told: false })
+  t.deepEqual(await end, { kind: 'left', isReported: false })
 })
 
 test('a session that can not be entered is refused as the server says', async (t) => {

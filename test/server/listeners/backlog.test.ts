@@ -15,10 +15,10 @@ function links(count: number): Link[] {
   return Array.from({ length: count }, () => {
     const link: Partial<Link> = { held: false, frames: [] }
     link.share = backlog.share({
-      hold: () => {
+      pause: () => {
         link.held = true
       },
-      release: () => {
+      resume: () => {
         link.held = false
       },
     })
@@ -69,7 +69,7 @@ test('no link stays held once what waited is stored, whatever came in between', 
           link.frames.push(bytes)
           link.share.add(bytes)
         }
-        t.is(link.share.isHeld, link.held)
+        t.is(link.share.isPaused, link.held)
       }
       for (const link of all) for (const bytes of link.frames) link.share.add(-bytes)
       for (const { held, share } of all) {

@@ -1,11 +1,11 @@
 import test from 'ava'
 import { Registry } from 'prom-client'
-import { lookedAt } from '../../../src/server/metrics/gauges.ts'
+import { polledGauges } from '../../../src/server/metrics/gauges.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 
 test('a scrape leaves out a gauge that does not answer, and shows the others', async (t) => {
   const registry = new Registry()
-  const { gauge, gauges } = lookedAt(registry, 1)
+  const { gauge, gauges } = polledGauges(registry, 1)
   const never = () => new Promise<never>(() => undefined)
   gauge('silent', 'x', never)
   gauges('silent_by', 'x', 'label', never)

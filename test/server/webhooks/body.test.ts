@@ -1,8 +1,8 @@
 import test from 'ava'
-import { bodyOf, type Told } from '../../../src/server/webhooks/body.ts'
+import { bodyOf, type Notification } from '../../../src/server/webhooks/body.ts'
 
 const at = '2026-03-02T09:00:00.000Z'
-const ended = (data: object): Told => ({
+const ended = (data: object): Notification => ({
   type: 'task.failed',
   at,
   data: {
@@ -17,7 +17,7 @@ const ended = (data: object): Told => ({
     ...data,
   },
 })
-const textOf = (told: Told) => JSON.parse(bodyOf('SLACK', told)).text as string
+const textOf = (told: Notification) => JSON.parse(bodyOf('SLACK', told)).text as string
 
 test('JSON is the event itself', (t) => {
   const told = ended({})
@@ -69,12 +69,12 @@ test('a schedule that failed is named with its hosts, other ends than FAILED, an
 
 test('an event that an older server wrote is told without hosts', (t) => {
   const { nodes: _, count: __, ...data } = ended({}).data
-  const old: Told = { type: 'task.failed', at, data }
+  const old: Notification = { type: 'task.failed', at, data }
   t.is(textOf(old), 'rsm: task t1 of ann FAILED (2 SUCCESS, 1 FAILED)')
 })
 
 test('a text is never longer than a chat takes', (t) => {
-  const told: Told = { type: 'host.offline', at, data: { nodes: '_'.repeat(10_000), count: 5000 } }
+  const told: Notification = { type: 'host.offline', at, data: { nodes: '_'.repeat(10_000), count: 5000 } }
   t.true(textOf(told).length < 2_000)
   t.true(JSON.parse(bodyOf('DISCORD', told)).content.length <= 2_000)
   t.is(JSON.parse(bodyOf('JSON', told)).data.nodes.length, 10_000)

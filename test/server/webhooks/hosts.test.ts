@@ -30,7 +30,7 @@ test('a webhook keeps no host that is gone among those that it was told are offl
   await services.hosts.remove(gone)
   await webhookEvents.known()
   const hostGrace = { offline: 0, online: 0 }
-  await createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }).look(webhookEvents.all())
+  await createHostWatch({ store, webhookEvents, fleet, clock, hostGrace }).poll(webhookEvents.all())
   const { items } = await store.query('deliveries')
   t.deepEqual(
     items.map(({ event, data }) => [event, data]),
@@ -79,7 +79,7 @@ test('a host that has lost its link is told as offline after the grace, once, un
   })
   const told = async (after: number) => {
     seconds += after
-    await watch.look(webhookEvents.all())
+    await watch.poll(webhookEvents.all())
     return (await store.query('deliveries')).items.map(({ event }) => event)
   }
   const noLink = { ...well, reachable: false, noLink: true }

@@ -39,7 +39,7 @@ export class LogReader {
   /** The id of the newest entry of this selection that was heard of. */
   #newest = 0
   /** Ascends with every time of which nobody told what came; 0 once the log was read to its end since. */
-  #untold = 0
+  #unreported = 0
   #isLoaded = false
   #search: AbortController | null = null
   #searched = 0
@@ -76,7 +76,7 @@ export class LogReader {
 
   /** Output may have come that nobody told of: only its end tells how far the log goes. */
   missed(): void {
-    this.#untold++
+    this.#unreported++
   }
 
   /** Whether there is more than the window holds, or may be. */
@@ -85,7 +85,7 @@ export class LogReader {
   }
 
   get #heard(): number {
-    return this.#untold > 0 ? Number.POSITIVE_INFINITY : this.#newest
+    return this.#unreported > 0 ? Number.POSITIVE_INFINITY : this.#newest
   }
 
   want(job: Job): void {
@@ -190,9 +190,9 @@ export class LogReader {
 
   async #carryOut(job: Job, generation: number): Promise<void> {
     const isStale = () => this.#isClosed || generation !== this.#generation
-    const untold = this.#untold
+    const unreported = this.#unreported
     const readToEnd = () => {
-      if (untold === this.#untold) this.#untold = 0
+      if (unreported === this.#unreported) this.#unreported = 0
     }
     if (job === 'tail') {
       let page = await this.#page({ before: endOfLog })

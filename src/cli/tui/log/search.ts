@@ -54,22 +54,22 @@ export async function searchLog(
   }
   // The server finds entries of one stream by its index.
   if (stream !== undefined) return byStream(log, find, stream, read, signal)
-  const looked = window.copy(searchBounds)
+  const searched = window.copy(searchBounds)
   for (let edge = start; ; ) {
     // Nothing is left, not even what has come since the window was read.
-    if (isDown ? looked.isAtEnd && looked.next >= log.newest() : looked.previous === 0) return null
-    const page = await read(isDown ? { after: looked.next } : { before: looked.previous })
+    if (isDown ? searched.isAtEnd && searched.next >= log.newest() : searched.previous === 0) return null
+    const page = await read(isDown ? { after: searched.next } : { before: searched.previous })
     if (signal.aborted) return undefined
-    if (isDown) looked.append(page, page.entries.length === 0)
-    else looked.prepend(page)
-    const found = scan(looked, find, edge)
+    if (isDown) searched.append(page, page.entries.length === 0)
+    else searched.prepend(page)
+    const found = scan(searched, find, edge)
     if (found !== null) {
-      window.adopt(looked)
+      window.adopt(searched)
       return found
     }
     // More may be known to have come than the server has.
     if (isDown && page.entries.length === 0) return null
-    if (isDown) edge = Math.max(edge, looked.ended)
+    if (isDown) edge = Math.max(edge, searched.ended)
   }
 }
 

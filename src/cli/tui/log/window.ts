@@ -10,7 +10,7 @@ export interface WindowBounds {
 export const pageSize = 500
 export const windowBounds: WindowBounds = { entries: 4 * pageSize, characters: 1_048_576 }
 
-interface Held {
+interface CachedPage {
   readonly entry: LogEntry
   readonly ends: number
 }
@@ -30,7 +30,7 @@ export class LogWindow {
   isAtEnd = false
   characters = 0
   readonly #bounds: WindowBounds
-  #held: Held[] = []
+  #pages: CachedPage[] = []
   #lines: LogLine[] = []
   #assembled = new LogLines()
   #open: LogLine[] | null = null
@@ -50,7 +50,7 @@ export class LogWindow {
   }
 
   get entries(): number {
-    return this.#held.length
+    return this.#pages.length
   }
 
   line(number: number): LogLine | undefined {
@@ -59,7 +59,7 @@ export class LogWindow {
   }
 
   reset(page: LogPage, isAtEnd: boolean): void {
-    this.#held = []
+    this.#pages = []
     this.#lines = []
     this.#assembled = new LogLines()
     this.characters = 0
@@ -76,20 +76,20 @@ export class LogWindow {
     let dropped = 0
     let ends = 0
     while (this.#isTooLarge(dropped)) {
-      ends += this.#held[dropped]?.ends ?? 0
-      this.characters -= this.#held[dropped]?.entry.data.length ?? 0
+      ends += this.#pages[dropped]?.ends ?? 0
+      this.characters -= this.#pages[dropped]?.entry.data.length ?? 0
       dropped++
     }
     if (dropped === 0) return
-    this.#held.splice(0, dropped)
+    this.#pages.splice(0, dropped)
     this.#lines.splice(0, ends)
     this.first += ends
-    this.previous = this.#held[0]?.entry.id ?? this.previous
+    this.previous = this.#pages[0]?.entry.id ?? this.previous
   }
 
   prepend(page: LogPage): void {
-    const entries = [...page.entries, ...this.#held.map(({ entry }) => entry)]
-    this.#held = []
+    const entries = [...page.entries, ...this.#pages.map(({ entry }) => entry)]
+    this.#pages = []
     this.#lines = []
     this.#assembled = new LogLines()
     this.characters = 0
@@ -98,22 +98,22 @@ export class LogWindow {
     let isCut = false
     for (const entry of entries) {
       // The end is let go of: what was asked for is the beginning.
-      isCut ||= this.#held.length >= this.#bounds.entries || this.characters > this.#bounds.characters
+      isCut ||= this.#pages.length >= this.#bounds.entries || this.characters > this.#bounds.characters
       if (isCut) continue
       this.#push(entry)
     }
     if (isCut) {
-      this.next = this.#held.at(-1)?.entry.id ?? this.next
+      this.next = this.#pages.at(-1)?.entry.id ?? this.next
       this.isAtEnd = false
     }
     // All lines that end in what was put on.
-    for (const { ends } of this.#held.slice(0, page.entries.length)) this.first -= ends
+    for (const { ends } of this.#pages.slice(0, page.entries.length)) this.first -= ends
   }
 
   /** Another window on the same part, which then moves by itself. */
   copy(bounds: WindowBounds = this.#bounds): LogWindow {
     const copied = new LogWindow(bounds)
-    for (const { entry } of this.#held) copied.#push(entry)
+    for (const { entry } of this.#pages) copied.#push(entry)
     copied.first = this.first
     copied.previous = this.previous
     copied.next = this.next
@@ -123,7 +123,7 @@ export class LogWindow {
 
   /** Shows what the other one does; its lines keep their numbers. */
   adopt(other: LogWindow): void {
-    this.#held = other.#held
+    this.#pages = other.#pages
     this.#lines = other.#lines
     this.#assembled = other.#assembled
     this.#open = null
@@ -142,13 +142,13 @@ export class LogWindow {
 
   #push(entry: LogEntry): void {
     const lines = this.#assembled.push(entry)
-    this.#held.push({ entry, ends: lines.length })
+    this.#pages.push({ entry, ends: lines.length })
     for (const line of lines) this.#lines.push(line)
     this.characters += entry.data.length
   }
 
   #isTooLarge(dropped: number): boolean {
-    const count = this.#held.length - dropped
+    const count = this.#pages.length - dropped
     return count > 1 && (count > this.#bounds.entries || this.characters > this.#bounds.characters)
   }
 }

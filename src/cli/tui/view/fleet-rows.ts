@@ -20,7 +20,7 @@ import type { FleetState } from '../fleet-state.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, fitRight, type Glyph, glyph, spread, widthOfSpans } from './drawing.ts'
-import { hostLooks, shortTime } from './host-row.ts'
+import { shortTime, statusGlyphs } from './host-row.ts'
 import { progressRow } from './layout.ts'
 
 const narrowPane = 60
@@ -34,7 +34,7 @@ const leastName = 12
 const longestNames = 400
 const widestQuestion = 70
 
-export const taskLooks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
+export const taskGlyphs: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
   SUCCESS: { mark: 'success', style: { fg: 'green' } },
   FAILED: { mark: 'failed', style: { fg: 'red' } },
@@ -57,16 +57,16 @@ export function fleetProgress(state: FleetState, cols: number): Row {
   const parts = shares.map((status) => ({
     count: countOf(state, status),
     status,
-    style: hostLooks[status].style,
+    style: statusGlyphs[status].style,
   }))
-  const told: Span[] = [
+  const spans: Span[] = [
     { text: ` ${counted(all, 'host')}`, style: { bold: true } },
     ...parts.flatMap(({ count, status, style }): Span[] =>
       count === 0 ? [] : [{ text: `  ${count} ${status}`, style }],
     ),
     { text: ' ' },
   ]
-  return progressRow(cols, told, parts, all)
+  return progressRow(cols, spans, parts, all)
 }
 
 function countOf({ hosts }: FleetState, status: ShownStatus): number {
@@ -83,7 +83,7 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
   const [done, failed] = [widest(doneOf), widest(failedOf)]
   const user = Math.min(longestUser, widest(userOf))
   return tasks.map((task) => {
-    const { mark, style } = taskLooks[task.status]
+    const { mark, style } = taskGlyphs[task.status]
     const front: Span[] = [
       { text: `${glyph(mark)} `, style },
       ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
@@ -130,7 +130,7 @@ export function aboutHost(host: Host, now: number): Span[][] {
     ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
   ]
   const state = shownStatus(host)
-  const alarm = state === 'ONLINE' ? {} : { style: { ...hostLooks[state].style, bold: true } }
+  const alarm = state === 'ONLINE' ? {} : { style: { ...statusGlyphs[state].style, bold: true } }
   return [...lines.map((text, at): Span[] => [{ text, ...(at === 0 ? alarm : {}) }]), []]
 }
 

@@ -17,14 +17,14 @@ export interface HostRow {
   readonly rank: number
 }
 
-interface Look {
+interface HostGlyph {
   readonly mark: Glyph
   readonly rank: number
   readonly style: Style
 }
 
 const bad: Style = { fg: 'red' }
-const looks: Readonly<Record<ResultStatus, Look>> = {
+const resultGlyphs: Readonly<Record<ResultStatus, HostGlyph>> = {
   FAILED: { mark: 'failed', rank: 0, style: bad },
   TIMEOUT: { mark: 'failed', rank: 0, style: bad },
   LOST: { mark: 'lost', rank: 0, style: bad },
@@ -35,7 +35,7 @@ const looks: Readonly<Record<ResultStatus, Look>> = {
   SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
   SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
 }
-export const hostLooks: Readonly<Record<ShownStatus, Look>> = {
+export const statusGlyphs: Readonly<Record<ShownStatus, HostGlyph>> = {
   'NO LINK': { mark: 'lost', rank: 0, style: bad },
   OFFLINE: { mark: 'failed', rank: 0, style: bad },
   WARNING: { mark: 'warning', rank: 1, style: { fg: 'yellow' } },
@@ -65,7 +65,7 @@ export function resultRow(result: TaskResult, now: number): HostRow {
     name: sanitizeLine(hostname),
     state: status === 'FAILED' ? failure : isGate ? phase : status,
     time: took === null ? '' : shortTime(took),
-    ...looks[status],
+    ...resultGlyphs[status],
   }
 }
 
@@ -86,7 +86,7 @@ export function fleetRow(host: Host, now: number): HostRow {
     name: sanitizeLine(host.hostname),
     time: silence(host, now),
     state,
-    ...hostLooks[state],
+    ...statusGlyphs[state],
   }
 }
 

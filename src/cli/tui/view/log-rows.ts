@@ -11,13 +11,13 @@ const prefixStyles: readonly Style[] = (['cyan', 'green', 'yellow', 'blue', 'mag
   (fg) => ({ fg }),
 )
 
-interface Look {
+interface RowStyle {
   readonly nameWidth: number
   readonly pattern: RegExp | undefined
   readonly isFound: boolean
 }
 
-export function logSpans({ part, line, text }: LogRow, { nameWidth, pattern, isFound }: Look): Span[] {
+export function logSpans({ part, line, text }: LogRow, { nameWidth, pattern, isFound }: RowStyle): Span[] {
   if (line.hostId === titleId) return [{ text, style: { bold: true, fg: 'cyan' } }]
   const isError = line.stream === 'stderr'
   const mark: Style = { ...(isError ? { fg: 'red' } : {}), inverse: isFound }

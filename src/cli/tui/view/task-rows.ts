@@ -8,7 +8,7 @@ import type { LogReader } from '../log/reader.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, rowOf, spread } from './drawing.ts'
-import { taskLooks } from './fleet-rows.ts'
+import { taskGlyphs } from './fleet-rows.ts'
 import { type HostRow, shortTime } from './host-row.ts'
 import { progressRow } from './layout.ts'
 import type { LogPane } from './log-pane.ts'
@@ -22,13 +22,13 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const { scriptName, firstLine, strategy, batchSize, createdBy, status } = summary
   const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
   const back: Span[] = [
-    { text: `  ${status}`, style: { ...taskLooks[status].style, bold: true } },
+    { text: `  ${status}`, style: { ...taskGlyphs[status].style, bold: true } },
     { text: `  ${shortTime(state.elapsed(now))} ` },
   ]
   // The id is for copying, so that the name gives way to it, and before the name how it runs.
   const room = cols - widthOf([...back.map(({ text }) => text), ' ', taskId].join(''))
-  const told = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
-  const how = room - widthOf(told) < leastName ? '  ' : told
+  const options = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
+  const how = room - widthOf(options) < leastName ? '  ' : options
   const name = sanitizeLine(scriptName ?? withOwnMark(firstLine ?? 'command'))
   const shown = fit(name, Math.max(1, Math.min(widthOf(name), room - widthOf(how))))
   const front: Span[] = [
@@ -94,6 +94,6 @@ export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: numbe
 }
 
 function errorOf({ error, rollback }: TaskResult): string {
-  const told = error === null ? [] : [sanitizeLine(error)]
-  return [...told, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
+  const errorLines = error === null ? [] : [sanitizeLine(error)]
+  return [...errorLines, ...(rollback?.status === 'SUCCESS' ? ['rolled back'] : [])].join('; ')
 }

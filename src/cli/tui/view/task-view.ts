@@ -12,13 +12,13 @@ import { helpLines, Report } from './overlay.ts'
 import { logState, logTitle, noteRows, taskProgress, taskTitle } from './task-rows.ts'
 import { TwoPanes } from './two-panes.ts'
 
-const told = "the mouse is your terminal's: select and copy; y goes back"
+const mouseNote = "the mouse is your terminal's: select and copy; y goes back"
 
 /** The log alone, bare and over the whole width, for the terminal's own selection. */
 function copyFrame(log: LogPane, { cols, rows }: Size): Frame {
   const shown = log.plainRows(cols, Math.max(1, rows - 1))
   const body = Array.from({ length: rows - 1 }, (_, at): Row => [{ at: 0, spans: shown[at] ?? [] }])
-  return { rows: [...body, rowOf(cols, { text: told, style: { inverse: true } })], mouse: false }
+  return { rows: [...body, rowOf(cols, { text: mouseNote, style: { inverse: true } })], mouse: false }
 }
 
 /** What a person can ask of a task; each says by `say` what became of it. */
@@ -240,10 +240,10 @@ export class TaskView extends TwoPanes<'search' | 'filter'> {
   #right({ right, height }: Panes): Span[][] {
     if (right <= 0) return []
     const { results } = this.#state
-    const told = noteRows(results, this.#selected ?? allHosts, right)
-    const rows = this.#log.rows(right, Math.max(1, height - told.length))
-    if (rows.length > 0 || !this.#reader.isLoaded) return [...told, ...rows]
+    const notes = noteRows(results, this.#selected ?? allHosts, right)
+    const rows = this.#log.rows(right, Math.max(1, height - notes.length))
+    if (rows.length > 0 || !this.#reader.isLoaded) return [...notes, ...rows]
     const text = this.#state.isRunning ? '  no output yet' : '  no output'
-    return [...told, [{ text, style: { dim: true } }]]
+    return [...notes, [{ text, style: { dim: true } }]]
   }
 }

@@ -118,13 +118,13 @@ export function createHousekeeping({
     if (release !== null) await removeOld().finally(release)
     await Promise.all([expired, metrics])
   }
-  const look = () => {
+  const poll = () => {
     withReserve(() => alone(removeAll)).catch((error: unknown) =>
       log.warn({ err: error }, 'nothing was removed for its age'),
     )
   }
-  const first = setTimeout(look, firstAfter).unref()
-  const timer = setInterval(look, interval).unref()
+  const first = setTimeout(poll, firstAfter).unref()
+  const timer = setInterval(poll, interval).unref()
   return {
     stop() {
       clearTimeout(first)

@@ -140,7 +140,7 @@ export function createRetention(
     return removed
   }
 
-  let hasLookedForOrphans = false
+  let hasCheckedOrphans = false
   return {
     days,
     maxOutputBytes,
@@ -156,8 +156,8 @@ export function createRetention(
       const { byAge, bySize } = await split(maxOutputBytes > 0)
       const removed = await remove([...byAge, ...bySize])
       if (days > 0) {
-        if (!hasLookedForOrphans) await moveOrphansAside()
-        hasLookedForOrphans = true
+        if (!hasCheckedOrphans) await moveOrphansAside()
+        hasCheckedOrphans = true
         await results.orphans.sweep(days, agreed.age())
       }
       return removed

@@ -60,16 +60,16 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   const steadyNow = () => base + clock.monotonic()
 
   /** Steps of one task never overlap. */
-  function look(task: TaskRunner): void {
+  function poll(task: TaskRunner): void {
     task.isHinted = true
-    if (task.looking || parts.isStopping()) return
-    task.looking = lookWhileHinted(task).finally(() => {
-      task.looking = null
+    if (task.polling || parts.isStopping()) return
+    task.polling = pollWhileHinted(task).finally(() => {
+      task.polling = null
     })
-    parts.inBackground(task.looking, 'a step of a task')
+    parts.inBackground(task.polling, 'a step of a task')
   }
 
-  async function lookWhileHinted(task: TaskRunner): Promise<void> {
+  async function pollWhileHinted(task: TaskRunner): Promise<void> {
     while (task.isHinted && owned.get(task.id) === task && !parts.isStopping()) {
       task.isHinted = false
       try {
@@ -78,14 +78,14 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
         task.isStale = true
         // One at a time: each sweep tries too, and what fails for minutes must not pile up retries.
         clearTimeout(task.retryTimer)
-        task.retryTimer = setTimeout(() => look(task), retryAfter).unref()
+        task.retryTimer = setTimeout(() => poll(task), retryAfter).unref()
         throw error
       }
     }
   }
 
   /** After a decision that could not be carried out: what is on disk decides anew. */
-  async function planAnew(task: TaskRunner): Promise<void> {
+  async function replan(task: TaskRunner): Promise<void> {
     const record = await store.get('tasks', task.id)
     const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
     task.isStale = false
@@ -96,7 +96,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   }
 
   async function takeStep(task: TaskRunner): Promise<void> {
-    if (task.isStale) await planAnew(task)
+    if (task.isStale) await replan(task)
     const { executions: changed, cursor } = await executions.changes(task.id, task.cursor)
     task.cursor = cursor
     for (const { position, status } of changed) if (isFinal(status)) task.plan.settled(position, status)
@@ -118,7 +118,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
 
   /** What is due on a host waits for its link, or is done over SSH. */
   function begin(task: TaskRunner, due: readonly Execution[]): Promise<void> {
-    return task.type === 'INSTALL' ? installs.look(task.id) : unreachable.look(due)
+    return task.type === 'INSTALL' ? installs.look(task.id) : unreachable.poll(due)
   }
 
   async function pause(task: TaskRunner, until: number | null): Promise<void> {
@@ -128,7 +128,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     clearTimeout(task.pauseTimer)
     if (until === null || parts.isStopping()) return
     const wait = Math.min(Math.max(0, until - steadyNow()), longestTimer)
-    task.pauseTimer = setTimeout(() => look(task), wait)
+    task.pauseTimer = setTimeout(() => poll(task), wait)
   }
 
   async function finish(task: TaskRunner): Promise<void> {
@@ -153,7 +153,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     task.cursor = cursor
     task.graceUntil = clock.monotonic() + returnGrace
     owned.set(taskId, task)
-    look(task)
+    poll(task)
   }
 
   async function takeOver(): Promise<void> {
@@ -164,7 +164,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   }
 
   /** Of owned tasks those that have changed; from time to time all of them. */
-  function lookedAt(changed: readonly string[]): TaskRunner[] {
+  function dueForPoll(changed: readonly string[]): TaskRunner[] {
     sweeps++
     if (sweeps % sweepsToAll === 0) return [...owned.values()]
     return changed.flatMap((taskId) => owned.get(taskId) ?? [])
@@ -173,7 +173,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   const unsubscribe = [
     parts.hints.subscribe('task', null, ({ id }) => {
       const task = owned.get(id)
-      if (task) look(task)
+      if (task) poll(task)
     }),
     parts.hints.subscribe('server', null, () => {
       if (isReady && !parts.isStopping()) parts.inBackground(takeOver(), 'taking over tasks')
@@ -225,7 +225,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
       await takeOver()
       const changed = await executions.changedTasks([...owned.keys()], cursor)
       cursor = changed.cursor
-      for (const task of lookedAt(changed.taskIds)) look(task)
+      for (const task of dueForPoll(changed.taskIds)) poll(task)
     },
     close() {
       for (const end of unsubscribe) end()

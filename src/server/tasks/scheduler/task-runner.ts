@@ -58,7 +58,7 @@ export class TaskRunner {
   readonly awaySince = new Map<string, number>()
   /** What followers were told of why a host says nothing just now, by the execution's id. */
   notes = new Map<string, string>()
-  looking: Promise<void> | null = null
+  polling: Promise<void> | null = null
   isHinted = false
 
   /** `now`: monotonic milliseconds. */

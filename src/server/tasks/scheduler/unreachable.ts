@@ -117,19 +117,19 @@ export function createUnreachable(
     parts.ended(await executions.unreachable(member, ends))
   }
 
-  async function look(due: readonly OpenExecution[]): Promise<void> {
+  async function poll(due: readonly OpenExecution[]): Promise<void> {
     const waiting = due.filter(mayWait)
     if (waiting.length > 0) await judge(await awayOf(waiting))
   }
 
   return {
     /** Of executions that are due: those that may wait no longer are given up at once. */
-    look,
+    poll,
     async sweep() {
       if (store.readOnlyReason !== null) return
       sweeps++
       const all = [...owned.values()].flatMap((task) => task.waiting())
-      if (sweeps % sweepsToFull === 0) return look(all)
+      if (sweeps % sweepsToFull === 0) return poll(all)
       await judge(all.filter((one) => mayWait(one) && owned.get(one.taskId)?.awaySince.has(one.id) === true))
     },
   }

@@ -23,7 +23,7 @@ export class Watch {
   #since: number
   /** The host was last seen linked, or the execution first seen RUNNING. */
   #linkedAt: number
-  #lookedAt: number
+  #polledAt: number
   #isLinked = false
   /** Time with a link: a suspended or unreachable host cannot report an end. */
   #linked = 0
@@ -36,13 +36,13 @@ export class Watch {
     this.#longest = longest
     this.#since = now
     this.#linkedAt = now
-    this.#lookedAt = now
+    this.#polledAt = now
   }
 
   /** Leaves out the time since the last look: no end could be stored. */
   pause(now: number): void {
-    const paused = now - this.#lookedAt
-    this.#lookedAt = now
+    const paused = now - this.#polledAt
+    this.#polledAt = now
     this.#since += paused
     this.#linkedAt += paused
     this.#quiet = null
@@ -51,7 +51,7 @@ export class Watch {
   /** The host has no link. Returns why the execution is LOST; null if it is not. */
   away(now: number): string | null {
     this.#isLinked = false
-    this.#lookedAt = now
+    this.#polledAt = now
     const silent = now - this.#linkedAt
     if (isTooSilent(this.#longest, silent)) return silentError(silent)
     return this.#isOver(now) ? this.#reason : null
@@ -64,7 +64,7 @@ export class Watch {
     if (!this.#isLinked || gap > longestGap) this.#quiet = null
     this.#isLinked = true
     this.#linkedAt = now
-    this.#lookedAt = now
+    this.#polledAt = now
     if (this.isCancelled) this.#cancelledAt ??= this.#linked
     return this.isCancelled || this.#isOver(now) || this.#runsLonger(this.#linked + lastWord)
   }

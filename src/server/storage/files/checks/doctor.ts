@@ -1,5 +1,5 @@
 import { type Examination, gather } from '../../../../core/checks/examine-host.ts'
-import { finding, type Look } from '../../../../core/checks/finding.ts'
+import { type CheckResult, finding } from '../../../../core/checks/finding.ts'
 import type { ProcessStatus } from '../../../../core/protocol/control.ts'
 import { cutUpgrade } from '../../../../disk/upgrade-traces.ts'
 import { lastWritten } from '../agreed-clock.ts'
@@ -25,13 +25,13 @@ export interface Examined {
   readonly now: number
 }
 
-function judgeLock({ running, locked }: Examined): Look {
+function judgeLock({ running, locked }: Examined): CheckResult {
   if (running !== null || locked === null) return null
   const todo = 'a server whose control socket does not answer hangs, or is of another version: restart it'
   return [finding('lock', 'error', locked.message, todo)]
 }
 
-function judgeUpgrade({ path, running }: Examined): Look {
+function judgeUpgrade({ path, running }: Examined): CheckResult {
   const cut = running === null ? cutUpgrade(path) : null
   return cut && [finding('upgrade', 'error', cut.message, cut.advice)]
 }

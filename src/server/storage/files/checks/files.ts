@@ -1,7 +1,7 @@
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AuditVerifier, parseHead, verifyAudit } from '../../../../core/audit.ts'
-import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { fitsCheck, hasCheck } from '../../../../disk/checked-json.ts'
 import { sha256 } from '../../../../disk/digest.ts'
 import type { Blob, Damage } from '../../migrate/kinds.ts'
@@ -28,7 +28,7 @@ async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<strin
 }
 
 /** Output and results of tasks, recordings, files, former versions of scripts: all that the store knows. */
-export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
+export async function lookAtFiles(path: string, tables: Tables): Promise<CheckResult> {
   const findings: Finding[] = []
   const counts = new Map<Damage['code'], number>()
   const add = (code: Damage['code'], message: string, advice: string) => {
@@ -85,7 +85,7 @@ const hasOutput = ({ stdoutBytes, stderrBytes }: { stdoutBytes: number; stderrBy
   stdoutBytes + stderrBytes > 0
 
 /** The chain of the audit log, and its head as it was noted apart from it. */
-export async function lookAtAudit(path: string): Promise<Look> {
+export async function lookAtAudit(path: string): Promise<CheckResult> {
   const log = join(path, 'audit', auditFileName)
   const todo =
     'keep the file as it is, and compare it with a backup: `rsm audit verify` says what is sound before that'
@@ -108,7 +108,7 @@ export async function lookAtAudit(path: string): Promise<Look> {
 }
 
 /** The cached state of the clock. */
-export async function lookAtClockFile(path: string): Promise<Look> {
+export async function lookAtClockFile(path: string): Promise<CheckResult> {
   const file = join(path, 'clock.json')
   const kept = await readFile(file).catch(absent)
   if (kept === null) return null

@@ -1,7 +1,7 @@
 import { constants, type StatsFs } from 'node:fs'
 import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { modeBits } from '../../../../disk/files/attributes.ts'
 
 const MB = 1024 ** 2
@@ -9,7 +9,7 @@ const MB = 1024 ** 2
 const tooLittle = 100 * MB
 const littleShare = 0.05
 
-export async function lookAtDirectory(path: string): Promise<Look> {
+export async function lookAtDirectory(path: string): Promise<CheckResult> {
   const name = '`rsm server doctor --data-dir DIR`'
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
@@ -22,7 +22,7 @@ export async function lookAtDirectory(path: string): Promise<Look> {
 }
 
 /** Whose the files are, and who may read them. */
-export async function lookAtPermissions(path: string, keysDirectory: string): Promise<Look> {
+export async function lookAtPermissions(path: string, keysDirectory: string): Promise<CheckResult> {
   const owner = await stat(path)
   const findings: Finding[] = []
   const mode = (found: { mode: number }) => (found.mode & modeBits).toString(8)
@@ -76,7 +76,7 @@ export async function lookAtPermissions(path: string, keysDirectory: string): Pr
 type Room = Pick<StatsFs, 'bavail' | 'blocks' | 'bsize' | 'ffree' | 'files'>
 
 /** How much room the disk has. */
-export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }: Room): Look {
+export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }: Room): CheckResult {
   const free = bavail * bsize
   const share = blocks === 0 ? 1 : bavail / blocks
   const todo = `free some: \`df -h ${path}\`; \`rsm server retention --dry-run\` says what is past its time`
@@ -88,10 +88,10 @@ export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }:
   return `its disk has ${Math.floor(free / MB)} MB left`
 }
 
-export const lookAtDisk = async (path: string): Promise<Look> => judgeRoom(path, await statfs(path))
+export const lookAtDisk = async (path: string): Promise<CheckResult> => judgeRoom(path, await statfs(path))
 
 /** What was moved aside, as the store did not know it. */
-export async function lookAtOrphans(path: string): Promise<Look> {
+export async function lookAtOrphans(path: string): Promise<CheckResult> {
   const findings: Finding[] = []
   for (const name of ['tasks', 'terminals', 'scripts']) {
     const folder = join(path, name, 'orphaned')

@@ -1,11 +1,11 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { doubtSentence } from '../../../../core/clock/agreed-time.ts'
 import type { ProcessStatus } from '../../../../core/protocol/control.ts'
 
 /** Judges a running server by its own status; `version` is that of the program that asks. */
-export function judgeRunning(status: ProcessStatus, version: string): Look {
+export function judgeRunning(status: ProcessStatus, version: string): CheckResult {
   const findings: Finding[] = []
   const { readOnly, auditRefused, restore, clock } = status
   if (readOnly !== null)
@@ -51,7 +51,7 @@ export function judgeRunning(status: ProcessStatus, version: string): Look {
 }
 
 /** Whether a server could listen there. */
-export async function lookAtPort(host: string, port: number): Promise<Look> {
+export async function lookAtPort(host: string, port: number): Promise<CheckResult> {
   const error = await listenError(host, port)
   if (error === null) return port === 0 ? null : `port ${port} of ${host} is free`
   if (error.code !== 'EADDRINUSE')
@@ -108,7 +108,7 @@ async function socketsOn(port: number): Promise<string[]> {
 }
 
 /** `newest`: when the data was last written, in milliseconds since 1970, as `now`. */
-export function judgeClock(newest: number | null, now: number): Look {
+export function judgeClock(newest: number | null, now: number): CheckResult {
   const hour = 3_600_000
   if (newest === null || newest - now < hour) return 'its clock is not behind its data'
   const says = `the clock shows ${new Date(now).toISOString()}, but its data was written at ${new Date(newest).toISOString()}`
@@ -116,7 +116,7 @@ export function judgeClock(newest: number | null, now: number): Look {
 }
 
 /** The oldest Node that the package allows; of the program that asks, which starts servers too. */
-export function judgeNode(version: string, oldest: readonly [number, number]): Look {
+export function judgeNode(version: string, oldest: readonly [number, number]): CheckResult {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1])
   if (!isOld) return `Node is ${version}`

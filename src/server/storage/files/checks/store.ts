@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, finding, type Look } from '../../../../core/checks/finding.ts'
+import { type CheckResult, type Finding, finding } from '../../../../core/checks/finding.ts'
 import { keyFault, keyNames } from '../../keys/key-files.ts'
 import type { KeyRecord } from '../../records/run.ts'
 import type { Tables } from '../../tables/tables.ts'
@@ -21,13 +21,16 @@ function refusal(error: unknown, isRunning: boolean): Finding {
 export async function lookAtStore(
   path: string,
   isRunning: boolean,
-): Promise<{ look: Look; tables: Tables | null }> {
+): Promise<{ look: CheckResult; tables: Tables | null }> {
   const first = await readStore(path, isRunning)
   // A server that runs may have put other files in their place meanwhile.
   return first.tables === null && isRunning ? readStore(path, isRunning) : first
 }
 
-async function readStore(path: string, isRunning: boolean): Promise<{ look: Look; tables: Tables | null }> {
+async function readStore(
+  path: string,
+  isRunning: boolean,
+): Promise<{ look: CheckResult; tables: Tables | null }> {
   const directory = join(path, 'store')
   try {
     await refuseWithoutStore(path)
@@ -46,7 +49,7 @@ async function readStore(path: string, isRunning: boolean): Promise<{ look: Look
 }
 
 /** The keys beside the store; `tables` null: the store can't say which they are. */
-export async function lookAtKeys(directory: string, tables: Tables | null): Promise<Look> {
+export async function lookAtKeys(directory: string, tables: Tables | null): Promise<CheckResult> {
   const findings: Finding[] = []
   const isUsed = tables === null || tables.count('users') > 0
   for (const name of keyNames) {

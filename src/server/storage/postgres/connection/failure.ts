@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { RsmError } from '../../../../core/errors.ts'
-import { type Log, told } from '../../../../disk/log.ts'
+import { type Log, markLogged } from '../../../../disk/log.ts'
 
 /** Seconds after which a caller may try again. */
 export const retryAfter = 2
@@ -116,7 +116,7 @@ export function createReach(log: Log): Reach {
         if (fault === null && wasReached) log.error({ err: error }, 'the store cannot be reached')
         fault = error.message
       }
-      return told(shown(error))
+      return markLogged(shown(error))
     },
     shown,
   }
