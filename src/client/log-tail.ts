@@ -65,9 +65,9 @@ function linesOf(source: Source): Line[] {
     lines.push({ source, from, endedBy: entries[at]?.id ?? 0 })
   }
   let from = 0
-  for (const { index, 0: mark } of text.matchAll(lineEnd)) {
-    add(from, index + mark.length)
-    from = index + mark.length
+  for (const { index, 0: ending } of text.matchAll(lineEnd)) {
+    add(from, index + ending.length)
+    from = index + ending.length
   }
   if (from < text.length) add(from, text.length)
   return lines

@@ -19,7 +19,7 @@ export default class Logout extends BaseCommand {
     const ended = token !== undefined && isSession(token) && (await this.#end(server))
     const contexts = new Contexts()
     // The token may be another one, of an option or a variable.
-    if (context !== undefined && token !== undefined && contexts.holds(context, token))
+    if (context !== undefined && token !== undefined && contexts.hasToken(context, token))
       contexts.forget(context)
     this.done(`logged out of ${url}`)
     if (token !== undefined && !isSession(token)) this.notice('the token itself is still valid')

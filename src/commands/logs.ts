@@ -6,7 +6,7 @@ import { given } from '../cli/flags/given.ts'
 import { outputFlags, readShowOptions } from '../cli/flags/output.ts'
 import { findTaskId, taskDescription } from '../cli/names/names.ts'
 import { followTask } from '../cli/task/follow.ts'
-import { whatRan } from '../cli/task/latest.ts'
+import { scriptText } from '../cli/task/latest.ts'
 import { TaskDisplay } from '../cli/task/task-display.ts'
 import type { Client } from '../client/client.ts'
 import { mostTailLines, readTail } from '../client/log-tail.ts'
@@ -93,7 +93,7 @@ export default class Logs extends BaseCommand {
     const sayEmpty = () => {
       const isPart = [flags.host, flags.stream, flags.after, flags.tail].some((each) => each !== undefined)
       const what = isPart ? 'no such output' : 'no output'
-      this.notice(`${what} of task ${task.taskId} (${whatRan(task)}): rsm tasks show ${task.taskId}`)
+      this.notice(`${what} of task ${task.taskId} (${scriptText(task)}): rsm tasks show ${task.taskId}`)
     }
     try {
       const alone = query.hostId !== undefined || task.hostCount === 1

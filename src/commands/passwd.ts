@@ -32,7 +32,7 @@ export default class Passwd extends BaseCommand {
     await client.auth.changePassword(passwords)
     this.done(`changed the password of ${username}; all previous sessions and tokens have ended`)
     const contexts = new Contexts()
-    const isStored = context !== undefined && token !== undefined && contexts.holds(context, token)
+    const isStored = context !== undefined && token !== undefined && contexts.hasToken(context, token)
     if (isStored) {
       const renewed = await logIn(client, { username, password: passwords.newPassword })
       contexts.renew(context, renewed.token)

@@ -20,7 +20,7 @@ const firstCommand = 'echo "hello from $(hostname)"; uname -sr; uptime'
 const usualPort = 18080
 /** How long the agent may take to be heard, in milliseconds. */
 const patience = 30_000
-const look = 50
+const pollInterval = 50
 
 type Undo = (() => Promise<void> | void)[]
 
@@ -130,7 +130,7 @@ export default class Quickstart extends LocalCommand {
     for (
       const since = performance.now();
       performance.now() - since < patience;
-      await delay(look, undefined, { signal })
+      await delay(pollInterval, undefined, { signal })
     ) {
       const host = await client.hosts.get(hostId)
       if (host.status !== 'OFFLINE' && agent.linked()) return host

@@ -32,15 +32,15 @@ export class Semaphore {
     if (release !== null) return release
     await new Promise<void>((resolve, reject) => {
       const proceed = () => {
-        signal?.removeEventListener('abort', leave)
+        signal?.removeEventListener('abort', cancel)
         resolve()
       }
-      const leave = () => {
+      const cancel = () => {
         this.#waiting.delete(proceed)
         reject(signal?.reason)
       }
       this.#waiting.add(proceed)
-      signal?.addEventListener('abort', leave)
+      signal?.addEventListener('abort', cancel)
     })
     return this.#releaseOnce()
   }

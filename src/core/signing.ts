@@ -2,9 +2,9 @@
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`
   if (typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).filter(([, held]) => held !== undefined)
+    const entries = Object.entries(value).filter(([, field]) => field !== undefined)
     entries.sort(([a], [b]) => (a < b ? -1 : 1))
-    return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${canonical(held)}`).join(',')}}`
+    return `{${entries.map(([key, field]) => `${JSON.stringify(key)}:${canonical(field)}`).join(',')}}`
   }
   return JSON.stringify(value)
 }

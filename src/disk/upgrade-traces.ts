@@ -5,7 +5,7 @@ import { printable } from '../core/text/printable.ts'
 import { syncDirectory, writeFileDurably } from './durable.ts'
 
 /** What `rsm server upgrade` keeps of itself in the data directory, from before the stop until a server is ready there. */
-export interface UpgradeMark {
+export interface UpgradeRecord {
   readonly from: string
   readonly to: string
   /** Whose place the new executable takes, and the inode of the new one, which tells whether it has. */
@@ -19,7 +19,7 @@ export interface UpgradeMark {
   readonly startedAt: string
 }
 
-const markOf = (dataDir: string) => join(dataDir, 'upgrade.json')
+const recordPath = (dataDir: string) => join(dataDir, 'upgrade.json')
 const outdatedStore = (dataDir: string) => join(dataDir, 'store.outdated')
 
 /** That of a version that did not become ready, on its way out. */
@@ -29,10 +29,10 @@ export const failedStore = (dataDir: string): string => join(dataDir, 'store.of-
 export const keptStore = (dataDir: string): string => join(dataDir, 'store.before-upgrade')
 
 /** Belongs to the user of the directory, whoever writes it. */
-export async function markUpgrade(dataDir: string, mark: UpgradeMark): Promise<void> {
-  await writeFileDurably(markOf(dataDir), `${JSON.stringify(mark)}\n`)
+export async function recordUpgrade(dataDir: string, record: UpgradeRecord): Promise<void> {
+  await writeFileDurably(recordPath(dataDir), `${JSON.stringify(record)}\n`)
   const { uid, gid } = statSync(dataDir)
-  lchownSync(markOf(dataDir), uid, gid)
+  lchownSync(recordPath(dataDir), uid, gid)
 }
 
 /**
@@ -49,7 +49,7 @@ export async function endUpgrade(dataDir: string): Promise<void> {
       throw error
     },
   )
-  await rm(markOf(dataDir), { force: true })
+  await rm(recordPath(dataDir), { force: true })
   if (!isKept) return
   await syncDirectory(dataDir)
   await rm(outdated, { recursive: true, force: true })
@@ -58,17 +58,17 @@ export async function endUpgrade(dataDir: string): Promise<void> {
 const startLines = /^systemctl (--user )?start [\w@.:-]+$/
 
 /** Null where there is none that can be read. The user of the directory may have written anything. */
-function readMark(dataDir: string): UpgradeMark | null {
+function readRecord(dataDir: string): UpgradeRecord | null {
   try {
-    const mark = JSON.parse(readFileSync(markOf(dataDir), 'utf8')) as Partial<UpgradeMark> | null
-    const { pid, inode, executable, start } = mark ?? {}
+    const record = JSON.parse(readFileSync(recordPath(dataDir), 'utf8')) as Partial<UpgradeRecord> | null
+    const { pid, inode, executable, start } = record ?? {}
     if (!Number.isSafeInteger(pid) || !Number.isSafeInteger(inode) || typeof executable !== 'string')
       return null
     const text = (value: unknown) => printable(String(value)).slice(0, 64)
     return {
-      from: text(mark?.from),
-      to: text(mark?.to),
-      startedAt: text(mark?.startedAt),
+      from: text(record?.from),
+      to: text(record?.to),
+      startedAt: text(record?.startedAt),
       executable,
       inode: inode as number,
       pid: pid as number,
@@ -81,9 +81,9 @@ function readMark(dataDir: string): UpgradeMark | null {
 
 /** Where no server runs: that an upgrade of it was cut, and how to go on; null where none was. */
 export function cutUpgrade(dataDir: string): { message: string; advice: string } | null {
-  const mark = readMark(dataDir)
-  if (mark === null) return null
-  const { from, to, executable, inode, start, pid, startedAt } = mark
+  const record = readRecord(dataDir)
+  if (record === null) return null
+  const { from, to, executable, inode, start, pid, startedAt } = record
   const what = `the upgrade from rsm ${from} to ${to}, begun at ${startedAt},`
   if (existsSync(`/proc/${pid}`))
     return { message: `${what} is under way (pid ${pid})`, advice: 'wait until it has ended' }

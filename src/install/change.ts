@@ -87,8 +87,8 @@ export function directoryChange(
       explained(path, () => {
         makeDirectory(dirname(path), 0o755)
         makeDirectory(path, mode)
-        const whose = owner()
-        if (whose !== null) chownSync(path, whose.uid, whose.gid)
+        const account = owner()
+        if (account !== null) chownSync(path, account.uid, account.gid)
       }),
   }
 }

@@ -77,7 +77,7 @@ function refuseRunning({ unit }: Service, { paths, dataDir }: Found, own: number
 }
 
 /** Keeps any process from starting on the data. Errors: `conflict`, which names the process that runs on it. */
-async function holdData(service: Service, found: Found): Promise<FileHandle | null> {
+async function lockData(service: Service, found: Found): Promise<FileHandle | null> {
   refuseRunning(service, found, 0)
   const { dataDir, paths } = found
   const lock = join(dataDir, 'lock')
@@ -123,13 +123,13 @@ export async function removeInstalled(
   const pid = await systemd?.ctl('show', '-p', 'MainPID', '--value', unit).catch(() => '')
   const own = Number(pid ?? 0)
   refuseRunning(service, found, own)
-  let dataLock = own === 0 ? await holdData(service, found) : null
+  let dataLock = own === 0 ? await lockData(service, found) : null
   try {
     // Without a unit there is nothing to disable.
     await systemd?.ctl('disable', '--now', '--quiet', unit).catch((error: unknown) => {
       if (found.hasUnit) throw error
     })
-    dataLock ??= await holdData(service, found)
+    dataLock ??= await lockData(service, found)
     for (const path of found.paths)
       if (path === found.dataDir) empty(path)
       else remove(path)

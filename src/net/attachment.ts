@@ -15,7 +15,7 @@ import { type InputSink, PendingInput, type Taken } from './held-input.ts'
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
 /**
- * How a session ended for its user: its shell or the server ended it; it was left, of which the server is `told` or not;
+ * How a session ended for its user: its shell or the server ended it; it was left, of which the server is `isReported` or not;
  * or it is lost: nobody can say how it ends.
  */
 export type TerminalEnd =
@@ -99,7 +99,7 @@ function meaningOf(code: number, reason: string, stood: boolean): TerminalEnd | 
 export class Attachment {
   readonly #options: AttachmentOptions
   #input: PendingInput
-  readonly #shown = new Acknowledgement()
+  readonly #acks = new Acknowledgement()
   readonly #leaving = new AbortController()
   #leaveTimer: ReturnType<typeof setTimeout> | undefined
   #socket: TerminalSocket | undefined
@@ -233,7 +233,7 @@ export class Attachment {
         this.#sink = undefined
         // What waited for this client is not typed into what another has done meanwhile.
         if (code === closeCodes.replaced) this.#input = this.#newInput()
-        this.#shown.detach()
+        this.#acks.detach()
         clearTimeout(this.#leaveTimer)
         if (refusal === null) resolve(meaningOf(code, reason, stood))
         else if (mendable(refusal)) resolve({ kind: 'cut', error: refusal, stood })
@@ -255,7 +255,7 @@ export class Attachment {
         const { sequence, data } = message.payload
         if (this.#received !== undefined && sequence <= this.#received) return
         this.#received = sequence
-        this.#options.output(data, () => this.#shown.displayed(sequence, data.length), sequence)
+        this.#options.output(data, () => this.#acks.displayed(sequence, data.length), sequence)
         return
       }
       case 'TERMINAL_RESIZE':
@@ -276,7 +276,7 @@ export class Attachment {
     this.#known = attached
     this.#options.attached(attached, this.#wasAttached)
     this.#wasAttached = true
-    this.#shown.attach((sequence) => this.#send('TERMINAL_ACK', { sequence }))
+    this.#acks.attach((sequence) => this.#send('TERMINAL_ACK', { sequence }))
     if (this.#options.watch || socket === undefined) return
     const { cols, rows } = this.#size ?? attached
     this.resize(cols, rows)

@@ -42,9 +42,9 @@ export function keyPin(pem: Buffer): string {
 }
 
 /** What is wrong with the certificate that a server showed; null where it fits the pin. */
-export function mismatch(pin: Pin, shown: X509Certificate | undefined): string | null {
-  if (shown === undefined) return 'it shows no certificate'
-  const found = pinOf(shown, pin.of)
+export function mismatch(pin: Pin, certificate: X509Certificate | undefined): string | null {
+  if (certificate === undefined) return 'it shows no certificate'
+  const found = pinOf(certificate, pin.of)
   return found.sha256 === pin.sha256
     ? null
     : `its ${pin.of} is ${showPin(found)}, not the pinned ${showPin(pin)}`

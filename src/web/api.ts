@@ -10,7 +10,7 @@ import { followEvents, type ServerEvent } from '../net/event-stream.ts'
 import { endSession, session } from './session.ts'
 
 /** Of a fault, in characters: a selector may have thousands of them. */
-const longestSaid = 400
+const maxErrorText = 400
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -92,18 +92,18 @@ export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
 
 /** What went wrong, for people: names that do not exist under one heading, other faults once each. */
-export function said(error: unknown): string {
+export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const fields = error instanceof RsmError ? error.fields : []
   if (fields.length === 0) return sanitizeLine(error.message)
   const text = areUnknownNames(fields)
     ? foldUnknownNames(fields)
-    : [...new Set(fields.map(fieldSaid))].join('; ')
-  return shortened(sanitizeLine(text), longestSaid)
+    : [...new Set(fields.map(fieldText))].join('; ')
+  return shortened(sanitizeLine(text), maxErrorText)
 }
 
 /** `selector: no such host: web9`: a field's path as the form calls it. */
-const fieldSaid = ({ field, message }: FieldFault) => {
+const fieldText = ({ field, message }: FieldFault) => {
   const name = field.replace(/^(target|script|params|secretParams)\./, '')
   return name === '' ? message : `${name}: ${message}`
 }
@@ -127,8 +127,8 @@ export async function followStream(path: string, { signal, onEvent, onCut }: Fol
 
 /** What a stream sends, piece by piece. One that falls silent is left; a page that takes its time is no silence. */
 async function* pieces(path: string, lastId: string | undefined, signal: AbortSignal) {
-  const leave = new AbortController()
-  const abort = () => leave.abort()
+  const controller = new AbortController()
+  const abort = () => controller.abort()
   const inTime = async <T>(work: Promise<T> | undefined): Promise<T | undefined> => {
     const quiet = setTimeout(abort, longestSilence)
     try {
@@ -141,7 +141,7 @@ async function* pieces(path: string, lastId: string | undefined, signal: AbortSi
   const headers = { accept: 'text/event-stream', ...resume }
   signal.addEventListener('abort', abort)
   try {
-    const response = await inTime(send('GET', path, { headers, signal: leave.signal }))
+    const response = await inTime(send('GET', path, { headers, signal: controller.signal }))
     const reader = response?.body?.getReader()
     for (;;) {
       const piece = await inTime(reader?.read())

@@ -30,20 +30,20 @@ const labels: Record<PageName, string> = {
 }
 
 export function App() {
-  const who = useStore(session)
+  const signedIn = useStore(session)
   const where = useStore(route)
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     document.addEventListener('keydown', focusSearch)
     return () => document.removeEventListener('keydown', focusSearch)
   }, [])
-  if (who === undefined) return <SignIn />
+  if (signedIn === undefined) return <SignIn />
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to content
       </button>
-      <TopBar page={where.page} user={who.user} />
+      <TopBar page={where.page} user={signedIn.user} />
       <main
         ref={main}
         tabIndex={-1}
@@ -70,7 +70,7 @@ function focusSearch(event: KeyboardEvent): void {
 function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
   const shade = useStore(theme)
   const { tabs } = useStore(openTerminals)
-  const shown = (Object.keys(labels) as PageName[]).filter((name) => mayOpen(name))
+  const pages = (Object.keys(labels) as PageName[]).filter((name) => mayOpen(name))
   return (
     <header class="top">
       <span class="brand">
@@ -81,7 +81,7 @@ function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
         rsm
       </span>
       <nav aria-label="Pages">
-        {shown.map((name) => (
+        {pages.map((name) => (
           <a key={name} href={hrefOf(name)} aria-current={name === page ? 'page' : undefined}>
             {labels[name]}
             {name === 'terminals' && tabs.length > 0 && <span class="count">{tabs.length}</span>}

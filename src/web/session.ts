@@ -1,15 +1,17 @@
 import { type Action, may, neededFor } from '../core/permissions.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
 import type { PageName } from './route.ts'
-import { createStore, keep, readKept } from './store.ts'
+import { createStore, readStored, writeStored } from './store.ts'
 
 export type Session = Pick<LoginResult, 'token' | 'user'>
 
 const key = 'rsm.session'
 
 /** Who is signed in, in this browser tab only: it ends with the tab. */
-export const session = createStore<Session | undefined>(readKept(sessionStorage, key) as Session | undefined)
-session.subscribe(() => keep(sessionStorage, key, session.get()))
+export const session = createStore<Session | undefined>(
+  readStored(sessionStorage, key) as Session | undefined,
+)
+session.subscribe(() => writeStored(sessionStorage, key, session.get()))
 
 /** Why the sign-in page is shown. */
 export const parting = createStore('')

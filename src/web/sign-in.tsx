@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { RsmError } from '../core/errors.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
-import { call, said } from './api.ts'
+import { call, errorText } from './api.ts'
 import { useTitle } from './parts/browser.ts'
 import { Fault } from './parts/shown.tsx'
 import { parting, session } from './session.ts'
@@ -38,7 +38,7 @@ export function SignIn() {
       session.set({ token, user })
     } catch (error) {
       if (asksForCode(error)) setTakesCode(true)
-      setFault(takesCode || !asksForCode(error) ? said(error) : '')
+      setFault(takesCode || !asksForCode(error) ? errorText(error) : '')
       setBusy(false)
     }
   }

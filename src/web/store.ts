@@ -45,7 +45,7 @@ export function useStore<T>(store: Store<T>): T {
 }
 
 /** A value that the browser keeps, or undefined; storage may be full, forbidden, or hold what someone else wrote. */
-export function readKept(storage: Storage, key: string): unknown {
+export function readStored(storage: Storage, key: string): unknown {
   try {
     const text = storage.getItem(key)
     return text === null ? undefined : (JSON.parse(text) as unknown)
@@ -55,7 +55,7 @@ export function readKept(storage: Storage, key: string): unknown {
 }
 
 /** Keeps a value, and forgets it where it is undefined. Without storage the page works, and forgets at a reload. */
-export function keep(storage: Storage, key: string, value: unknown): void {
+export function writeStored(storage: Storage, key: string, value: unknown): void {
   try {
     if (value === undefined) storage.removeItem(key)
     else storage.setItem(key, JSON.stringify(value))

@@ -1,4 +1,4 @@
-import { createStore, keep, readKept } from './store.ts'
+import { createStore, readStored, writeStored } from './store.ts'
 
 const themes = ['system', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -7,23 +7,23 @@ const key = 'rsm.theme'
 const darkSystem = matchMedia('(prefers-color-scheme: dark)')
 
 export const theme = createStore<Theme>(
-  themes.find((known) => known === readKept(localStorage, key)) ?? 'system',
+  themes.find((known) => known === readStored(localStorage, key)) ?? 'system',
 )
 /** What is shown: the system's choice where none was made. */
 export const isDark = createStore(false)
 
-function show(): void {
+function applyTheme(): void {
   const chosen = theme.get()
   isDark.set(chosen === 'system' ? darkSystem.matches : chosen === 'dark')
   document.documentElement.dataset.theme = isDark.get() ? 'dark' : 'light'
 }
 
-darkSystem.addEventListener('change', show)
+darkSystem.addEventListener('change', applyTheme)
 theme.subscribe(() => {
-  keep(localStorage, key, theme.get())
-  show()
+  writeStored(localStorage, key, theme.get())
+  applyTheme()
 })
-show()
+applyTheme()
 
 export function nextTheme(now: Theme): Theme {
   return themes[(themes.indexOf(now) + 1) % themes.length] ?? 'system'

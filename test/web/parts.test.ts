@@ -4,8 +4,8 @@ import { matches } from '../../src/web/hosts/search.ts'
 import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordings/cast.ts'
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
-import { phaseSaid, phasesOf } from '../../src/web/tasks/task-words.ts'
-import { attachedSaid } from '../../src/web/terminals/attached-said.ts'
+import { phasesOf, phaseText } from '../../src/web/tasks/task-words.ts'
+import { attachedText } from '../../src/web/terminals/attached-said.ts'
 import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
 
 const head = '{"version":2,"width":100,"height":30}'
@@ -172,7 +172,7 @@ test('each phase of a host is told from what is known of it, and nothing more', 
     ],
     [verifies, { ...open, status: 'UNREACHABLE' }, 'unreachable; not run'],
   ] as const)
-    t.is(phasesOf(gates, result).map(phaseSaid).join('; '), expected)
+    t.is(phasesOf(gates, result).map(phaseText).join('; '), expected)
 })
 
 test('a line ends with its phase, also one that was left open', (t) => {
@@ -234,14 +234,14 @@ test('every word of a search has to stand in name, address, tags or system', (t)
 })
 
 test('of an attachment all is said: that it is back, what is missing, and who reads along', (t) => {
-  t.is(attachedSaid({ isBack: false, omitted: 0, watchers: null }), '')
-  t.is(attachedSaid({ isBack: true, omitted: 0, watchers: null }), 'Attached again; nothing was lost')
+  t.is(attachedText({ isBack: false, omitted: 0, watchers: null }), '')
+  t.is(attachedText({ isBack: true, omitted: 0, watchers: null }), 'Attached again; nothing was lost')
   t.is(
-    attachedSaid({ isBack: true, omitted: 7, watchers: 'ann reads along' }),
+    attachedText({ isBack: true, omitted: 7, watchers: 'ann reads along' }),
     'Attached again. 7 characters of earlier output are no longer kept. ann reads along',
   )
   t.is(
-    attachedSaid({ isBack: false, omitted: 7, watchers: 'ann reads along' }),
+    attachedText({ isBack: false, omitted: 7, watchers: 'ann reads along' }),
     '7 characters of earlier output are no longer kept. ann reads along',
   )
 })

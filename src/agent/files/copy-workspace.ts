@@ -64,7 +64,7 @@ export class CopyWorkspace implements Temporaries {
   }
 
   /** To be called right before anything takes its place. Throws `Failure` where there is no leave. */
-  assertLeave(): void {
+  checkCancelled(): void {
     if (!this.hasLeave) throw new Failure(withoutLeave)
   }
 

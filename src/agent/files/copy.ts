@@ -5,7 +5,7 @@ import { attributesFor, losesSetIds } from '../../disk/files/attributes.ts'
 import { Failure, refusedBy } from '../../disk/files/failure.ts'
 import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import { putTree } from '../../disk/files/put-tree.ts'
-import { formerOf, sha256In } from '../../disk/files/replacement.ts'
+import { sha256In, statReplaceable } from '../../disk/files/replacement.ts'
 import { type Placing, settle } from '../../disk/files/settle.ts'
 import type { ServerLine } from './server-line.ts'
 
@@ -22,13 +22,13 @@ export async function copyFile(copying: Copying): Promise<boolean> {
   const directory = OpenDirectory.open(dirname(path))
   try {
     const name = basename(path)
-    const found = formerOf(directory, name)
-    const former = found?.isFile() === true ? found : null
-    const isSameText = former?.size === file.size && (await sha256In(directory, name)) === file.sha256
-    const wanted = attributesFor(copying.desired, former)
-    const place = { path, directory, name, former, wanted, isSameText, size: file.size }
+    const found = statReplaceable(directory, name)
+    const previous = found?.isFile() === true ? found : null
+    const isSameText = previous?.size === file.size && (await sha256In(directory, name)) === file.sha256
+    const wanted = attributesFor(copying.desired, previous)
+    const place = { path, directory, name, previous, wanted, isSameText, size: file.size }
     const isChanged = await settle(copying, place, () => copying.server.receive(file))
-    if (isChanged && losesSetIds(copying.desired, former)) copying.bare.push(path)
+    if (isChanged && losesSetIds(copying.desired, previous)) copying.bare.push(path)
     directory.sync()
     return isChanged
   } finally {

@@ -61,7 +61,7 @@ async function fetchTree(order: FetchOrder, send: SendPieces): Promise<string | 
     return directory.child(name, isFollowed)
   })
   try {
-    const roots = [{ directory: root, name: null, shown: topName }]
+    const roots = [{ directory: root, name: null, tarName: topName }]
     const tree = treeOf(roots, { follow, changedAt: (at) => changed.push(at) })
     await send(within(tree, maxSize, path))
   } finally {

@@ -7,7 +7,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 import type { Payloads } from '../../core/protocol/messages.ts'
-import { inputKeyInfo, markedText, type TypedInput } from '../../core/terminals/terminal.ts'
+import { inputKeyInfo, macText, type TypedInput } from '../../core/terminals/terminal.ts'
 
 /** `gap`: it is the server's, and something that the server sent before it has not come. */
 type Judgement = 'next' | 'foreign' | 'again' | 'gap'
@@ -35,7 +35,7 @@ export class InputGuard {
     const { counter, mac } = payload
     if (counter === undefined || mac === undefined) return 'foreign'
     const due = createHmac('sha256', this.#shared)
-      .update(markedText(type, payload, counter))
+      .update(macText(type, payload, counter))
       .digest()
     const given = Buffer.from(mac, 'base64url')
     if (given.length !== due.length || !timingSafeEqual(given, due)) return 'foreign'

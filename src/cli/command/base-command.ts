@@ -53,7 +53,7 @@ type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
 type Values = Record<string, unknown>
 
 /** Styles are kept on a terminal only. */
-const shown = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
+const clean = (text: string) => (process.stdout.isTTY ? sanitizePainted(text) : sanitize(text))
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
 export abstract class BaseCommand extends Command {
@@ -80,7 +80,7 @@ export abstract class BaseCommand extends Command {
 
   /** Printed for people; with `--json` only the data is printed. A server chooses the names in it, and may be malicious. */
   print(text: string): void {
-    if (!this.globals.json) process.stdout.write(`${shown(text)}\n`)
+    if (!this.globals.json) process.stdout.write(`${clean(text)}\n`)
   }
 
   /** Says in one line that something is done, unless `--quiet`. Data that was asked for goes through `print`. */
@@ -97,7 +97,7 @@ export abstract class BaseCommand extends Command {
     const { isLongerThan, pagerCommand, showInPager } = await import('./pager.ts')
     const pager = pagerCommand(process.env)
     if (pager === undefined || !isLongerThan(text, { rows, columns })) return this.print(text)
-    if (!(await showInPager(`${shown(text)}\n`, pager))) this.print(text)
+    if (!(await showInPager(`${clean(text)}\n`, pager))) this.print(text)
   }
 
   /** A next step, for people who watch. */

@@ -8,7 +8,7 @@ import { liveNames } from './live-names.ts'
 import type { Lookup } from './names-cache.ts'
 import { readShellLine } from './shell-words.ts'
 import { renderBash, renderFish, renderZsh } from './shells.ts'
-import { whatIsWanted } from './wanted.ts'
+import { wantedAtCursor } from './wanted.ts'
 
 /** How long a server may take, in milliseconds, before the answer is given without it. */
 const patience = 1_000
@@ -86,7 +86,7 @@ function namesFor(words: readonly string[]): Lookup {
 
 async function answerOf({ words, current }: Question): Promise<Answer> {
   const manifest = JSON.parse(ownText('oclif.manifest.json')) as Manifest
-  const wanted = whatIsWanted(manifest, words, current)
+  const wanted = wantedAtCursor(manifest, words, current)
   const topic = wanted.is === 'command' ? topics() : () => ''
   return presentable(await candidatesFor(wanted, current, manifest, namesFor(words), topic))
 }

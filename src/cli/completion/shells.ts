@@ -40,11 +40,11 @@ export function renderBash(answer: Answer, raw: string, replaced: string, compTy
     ...(answer.isOrdered === true ? ['nosort'] : []),
     ...(files === undefined ? [] : [files.only]),
   ]
-  const tells = answer.isOfIds === true && only === undefined && listingTypes.has(compType)
+  const isDescribed = answer.isOfIds === true && only === undefined && listingTypes.has(compType)
   const lines = candidates.flatMap((candidate) => {
     const text = typedInBash(candidate, raw, replaced)
     if (text === undefined) return []
-    return [tells && candidate.about !== '' ? `${text}  (${candidate.about})` : text]
+    return [isDescribed && candidate.about !== '' ? `${text}  (${candidate.about})` : text]
   })
   return [options.join(' '), ...lines, ''].join('\n')
 }
@@ -122,10 +122,10 @@ const mostAligned = 40
 
 /** The answer as `zshScript` reads it: `+` or, where something has to follow, `-` before each word, and what is shown after a tab. */
 export function renderZsh({ candidates, files }: Answer): string {
-  const tells = candidates.some(({ about }) => about !== '')
+  const isDescribed = candidates.some(({ about }) => about !== '')
   const width = Math.min(mostAligned, Math.max(0, ...candidates.map(({ shown }) => shown.length)))
   const options = [
-    ...(tells ? ['about'] : []),
+    ...(isDescribed ? ['about'] : []),
     ...(files === undefined ? [] : [files.only, ...(files.lead === '' ? [] : ['cut'])]),
   ]
   const lines = candidates.map(

@@ -104,7 +104,7 @@ function wantedOf(command: Command, words: readonly string[], current: string): 
 }
 
 /** What can stand at the end of these words of a command line, `current` being the word there as far as it is typed. */
-export function whatIsWanted(manifest: Manifest, words: readonly string[], current: string): Wanted {
+export function wantedAtCursor(manifest: Manifest, words: readonly string[], current: string): Wanted {
   const isGlobal = (words[0] ?? current).startsWith('-')
   const flags = isGlobal ? globalFlags(manifest.commands) : {}
   const { globals, words: typed, pending } = splitGlobals(flags, words)

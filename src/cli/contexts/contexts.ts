@@ -88,8 +88,8 @@ export class Contexts {
     const isUsers =
       username === undefined || username.toLowerCase() === (known.username ?? username).toLowerCase()
     if (known.url === url && isUsers) return
-    const whose = known.url === url ? `logged in as ${known.username}` : known.url
-    throw new RsmError('conflict', `context ${name} is ${whose} already`, {
+    const owner = known.url === url ? `logged in as ${known.username}` : known.url
+    throw new RsmError('conflict', `context ${name} is ${owner} already`, {
       hint: `choose another with --context NAME, or forget it: rsm context remove ${name}`,
     })
   }
@@ -141,7 +141,7 @@ export class Contexts {
     })
   }
 
-  holds(name: string, token: string): boolean {
+  hasToken(name: string, token: string): boolean {
     return this.#tokens()[name]?.token === token
   }
 

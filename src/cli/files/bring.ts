@@ -76,13 +76,13 @@ export async function bring(
     let made: readonly string[] = []
     try {
       made = make(dirname(place))
-      const { bytes, told } = await receive(
+      const { bytes, warning } = await receive(
         command,
         files,
         { taskId, hostId, hostname, kind, mostEntries: share },
         place,
       )
-      const notes = [error, told].filter((note) => note !== null).map((note) => `: ${sanitizeLine(note)}`)
+      const notes = [error, warning].filter((note) => note !== null).map((note) => `: ${sanitizeLine(note)}`)
       command.done(`${sanitizeLine(`${hostname}: ${place}`)} (${bytes})${notes.join('')}`)
     } catch (fault) {
       removeEmpty(made)

@@ -11,7 +11,7 @@ import { attributesFor } from '../../disk/files/attributes.ts'
 import { Failure } from '../../disk/files/failure.ts'
 import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import { putTree } from '../../disk/files/put-tree.ts'
-import { formerOf, Replacement, type Temporaries } from '../../disk/files/replacement.ts'
+import { Replacement, statReplaceable, type Temporaries } from '../../disk/files/replacement.ts'
 import { bareText } from '../../disk/files/settle.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { showTransfer } from '../output/status-line.ts'
@@ -36,7 +36,7 @@ export async function receive(
   files: Pick<ClientFileService, 'fetched'>,
   { taskId, hostId, hostname, kind, mostEntries }: Coming,
   path: string,
-): Promise<{ readonly bytes: string; readonly told: string | null }> {
+): Promise<{ readonly bytes: string; readonly warning: string | null }> {
   const progress = showTransfer(command, `receiving ${path}`)
   const temporaries = new LocalTemporaries(taskId, (line) => command.notice(line))
   let received = 0
@@ -50,10 +50,10 @@ export async function receive(
   let directory: OpenDirectory | undefined
   try {
     directory = OpenDirectory.open(dirname(path))
-    let told: string | null = null
-    if (kind === 'TREE') told = await unpack(path, directory, temporaries, bytes, mostEntries)
+    let warning: string | null = null
+    if (kind === 'TREE') warning = await unpack(path, directory, temporaries, bytes, mostEntries)
     else await putFile(path, directory, temporaries, bytes)
-    return { bytes: showBytes(received), told }
+    return { bytes: showBytes(received), warning }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     throw new RsmError('usage', `what came from ${hostname} could not be put in place: ${error.message}`, {
@@ -101,14 +101,14 @@ async function putFile(
   bytes: AsyncIterable<Buffer>,
 ): Promise<void> {
   const name = basename(path)
-  const found = formerOf(directory, name)
+  const found = statReplaceable(directory, name)
   const usual = 0o666 & ~process.umask()
   const desired = { mode: undefined, sourceMode: usual, ...noOwner }
   const replacement = new Replacement(temporaries, directory, name)
   try {
     for await (const piece of bytes) await replacement.write(piece)
     const attributes = attributesFor(desired, found?.isFile() === true ? found : null)
-    await replacement.commit(attributes, { keepsFormer: false })
+    await replacement.commit(attributes, { keepsPrevious: false })
   } finally {
     await replacement.close()
   }
@@ -134,7 +134,7 @@ export class LocalTemporaries implements Temporaries {
 
   report(): void {}
 
-  assertLeave(): void {}
+  checkCancelled(): void {}
 
   note(sentence: string): void {
     if (!this.#notes.has(sentence)) this.#notice(sentence)

@@ -22,8 +22,8 @@ function rootOf({ source, name }: Named): TreeRoot {
   const path = textOf(realpathSync.native(source, 'buffer'))
   try {
     return name === '' || name === topName
-      ? { directory: OpenDirectory.open(path), name: null, shown: name }
-      : { directory: OpenDirectory.open(dirname(path)), name: basename(path), shown: name }
+      ? { directory: OpenDirectory.open(path), name: null, tarName: name }
+      : { directory: OpenDirectory.open(dirname(path)), name: basename(path), tarName: name }
   } catch (error) {
     throw explained(error)
   }

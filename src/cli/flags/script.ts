@@ -30,8 +30,8 @@ const kept = ['type', 'timeout', 'description', 'tags', 'category'] as const
  * The settings in which the comments of a new text differ from those of the former one, so that a stored script follows its text. What
  * both say alike stays as it is, because somebody may have set it with an option. A text never changes the name.
  */
-export function frontMatterPatch(former: FrontMatter, matter: FrontMatter): ScriptPatch {
-  const changed = kept.filter((key) => JSON.stringify(former[key]) !== JSON.stringify(matter[key]))
+export function frontMatterPatch(previous: FrontMatter, matter: FrontMatter): ScriptPatch {
+  const changed = kept.filter((key) => JSON.stringify(previous[key]) !== JSON.stringify(matter[key]))
   const patch = changed.flatMap((key) => {
     const value = matter[key] ?? null
     return value === null && key === 'type' ? [] : [[key, value] as const]

@@ -67,8 +67,8 @@ export function showFleet(
     const [only = ''] = hostnames
     const advice = hostnames.length === 1 ? markedAdviceFor(finding, only) : finding.advice
     const isOfAll = hosts.length > 2 && hostnames.length === hosts.length
-    const whose = isOfAll ? `all ${hosts.length} hosts` : foldNodeset(hostnames)
-    return block(finding.severity, `${whose}: ${message}`, { advice, columns })
+    const subject = isOfAll ? `all ${hosts.length} hosts` : foldNodeset(hostnames)
+    return block(finding.severity, `${subject}: ${message}`, { advice, columns })
   })
   return [...ofServer, ...ofHosts, balance(hosts)].join('\n')
 }

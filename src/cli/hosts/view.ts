@@ -23,9 +23,9 @@ export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): s
 }
 
 export const hostColumns: readonly Column<Host>[] = [
-  { heading: 'ID', value: (host) => host.id, keep: true },
-  { heading: 'HOSTNAME', value: (host) => host.hostname, keep: true },
-  { heading: 'STATUS', value: shownStatus, keep: true, tone: (host) => toneOf(shownStatus(host)) },
+  { heading: 'ID', value: (host) => host.id, essential: true },
+  { heading: 'HOSTNAME', value: (host) => host.hostname, essential: true },
+  { heading: 'STATUS', value: shownStatus, essential: true, tone: (host) => toneOf(shownStatus(host)) },
   { heading: 'IP', value: (host) => host.ip },
   { heading: 'TAGS', value: (host) => showTags(host.tags) },
   { heading: 'REASON', value: (host) => withLocalTimes(host.statusReason ?? '') },

@@ -71,8 +71,8 @@ function badLine(bytes: Buffer): number {
 }
 
 function isUtf16(bytes: Buffer): boolean {
-  const mark = bytes.toString('hex', 0, 2)
-  return mark === 'fffe' || mark === 'feff'
+  const bom = bytes.toString('hex', 0, 2)
+  return bom === 'fffe' || bom === 'feff'
 }
 
 /**

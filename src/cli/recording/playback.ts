@@ -81,15 +81,15 @@ export class PlainText {
     const end = text.lastIndexOf('\n') + 1
     if (end > 0) {
       const lines = this.#take() + text.slice(0, end)
-      this.#keep(text.slice(end))
+      this.#push(text.slice(end))
       return sanitize(lines)
     }
-    this.#keep(text)
+    this.#push(text)
     if (this.#length <= longestPiece) return ''
-    const held = this.#take()
-    const whole = wholeSequences(held)
+    const pending = this.#take()
+    const whole = wholeSequences(pending)
     // A sequence as long as that is none that ends.
-    if (held.length - whole.length <= longestPiece / 2) this.#keep(held.slice(whole.length))
+    if (pending.length - whole.length <= longestPiece / 2) this.#push(pending.slice(whole.length))
     return sanitize(whole)
   }
 
@@ -97,7 +97,7 @@ export class PlainText {
     return sanitize(this.#take() + this.#endings.end())
   }
 
-  #keep(text: string): void {
+  #push(text: string): void {
     this.#pieces.push(text)
     this.#length += text.length
   }

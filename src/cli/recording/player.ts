@@ -63,10 +63,10 @@ export class Player {
       const began = performance.now()
       if (this.#isPaused) await once(signal, 'abort')
       else {
-        const turn = Math.min(left, longestTimer)
-        await pause(turn, signal)
+        const delay = Math.min(left, longestTimer)
+        await pause(delay, signal)
         // A timer may fire a moment early; that is not worth another one.
-        if (!signal.aborted && turn === left) return
+        if (!signal.aborted && delay === left) return
         left -= performance.now() - began
       }
     }

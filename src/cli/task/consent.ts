@@ -14,29 +14,29 @@ import { isUtf8 } from '../text/screen.ts'
 /** The most characters of host names: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
 
-const mark = () => (isUtf8() ? '…' : '...')
+const ellipsis = () => (isUtf8() ? '…' : '...')
 
 export interface Intent {
   /** `Run 'reboot'`, `Run script deploy` */
-  readonly what: string
+  readonly action: string
   readonly server: string
 }
 
 /** `'reboot'`, `'reboot' …` where more lines follow. */
 export function quotedBeginning(text: string): string {
   const line = sanitizeLine(firstLine(text) ?? '')
-  return `'${line}'${text.trim().includes('\n') ? ` ${mark()}` : ''}`
+  return `'${line}'${text.trim().includes('\n') ? ` ${ellipsis()}` : ''}`
 }
 
 /** Asks whether it may start on these hosts; rejects with `interrupted` where it may not. */
 async function confirmHosts(
-  { what, server }: Intent,
+  { action, server }: Intent,
   hostnames: readonly string[],
   all: boolean,
 ): Promise<void> {
-  const names = shortened(foldNodeset(hostnames), longestNames, mark())
+  const names = shortened(foldNodeset(hostnames), longestNames, ellipsis())
   const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
-  if (!(await confirm(`${what} on ${count} of ${server}, ${names}?`, 'use --yes')))
+  if (!(await confirm(`${action} on ${count} of ${server}, ${names}?`, 'use --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }
 

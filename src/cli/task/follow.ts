@@ -46,7 +46,7 @@ export async function followTask(options: FollowOptions): Promise<Followed> {
     const { hostCount } = started
     if (hostCount !== undefined) await outputs.begin({ hostCount, alone: hostCount === 1 })
     const { end, last } = await showEvents(taskId, options, halting)
-    const task = select(end ?? (await halting.look(taskId)))
+    const task = select(end ?? (await halting.read(taskId)))
     await outputs.end(task)
     return concluded(task, last, options, halting)
   } catch (error) {
@@ -118,8 +118,8 @@ function naming(taskId: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Halted || error.message.includes(taskId)) return error
   const { code, fields, hint } =
     error instanceof RsmError ? error : { code: 'internal' as const, fields: [], hint: undefined }
-  const what = error instanceof RsmError ? error.message : `internal error: ${error.message}`
-  return new RsmError(code, `${what} (task ${taskId} was started)`, {
+  const message = error instanceof RsmError ? error.message : `internal error: ${error.message}`
+  return new RsmError(code, `${message} (task ${taskId} was started)`, {
     fields,
     hint: [hint, `follow it: rsm logs -f ${taskId}`].filter((step) => step !== undefined).join('\n'),
     cause: error,

@@ -8,7 +8,7 @@ import type { TaskDisplay } from './task-display.ts'
 /** Once a task is left or cancelled the server may take so long to say how it stands, in milliseconds: with a cancel 5 s in all (contract §9). */
 const leaveWait = 3_000
 const cancelWait = 4_000
-const lastLook = 1_000
+const readWait = 1_000
 
 export interface HaltOptions {
   readonly client: Client
@@ -72,8 +72,8 @@ export class Halting {
   }
 
   /** The task with its results, as the server has it; `halt` ends the wait and leaves a last look. */
-  async look(taskId: string): Promise<Task> {
-    const wait = this.#by?.kind === 'leave' ? leaveWait : lastLook
+  async read(taskId: string): Promise<Task> {
+    const wait = this.#by?.kind === 'leave' ? leaveWait : readWait
     const signal = this.signal.aborted ? AbortSignal.timeout(wait) : this.signal
     try {
       return await this.#options.client.tasks.get(taskId, {}, signal)
@@ -105,7 +105,7 @@ export class Halting {
     if (this.#by !== undefined) return
     this.#by = verdict
     const { kind, exit } = verdict
-    this.#options.halted(exit, kind === 'leave' ? leaveWait : cancelWait + lastLook)
+    this.#options.halted(exit, kind === 'leave' ? leaveWait : cancelWait + readWait)
     this.#interruption.settled()
     if (kind === 'leave') return this.#halt.abort()
     if (this.#taskId !== undefined) void this.#cancel(this.#taskId)

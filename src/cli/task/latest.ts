@@ -16,7 +16,7 @@ interface Choice {
 }
 
 /** `script deploy`, `'df -h'`. */
-export function whatRan({ scriptName, firstLine }: TaskSummary): string {
+export function scriptText({ scriptName, firstLine }: TaskSummary): string {
   if (scriptName !== null) return `script ${sanitizeLine(scriptName)}`
   return firstLine === null ? 'a command' : `'${withOwnMark(sanitizeLine(firstLine))}'`
 }
@@ -32,12 +32,12 @@ export async function latestChosen(client: Client, { verb, yes, utc, say }: Choi
     })
   const task = await latestTask(client)
   const hosts = counted(task.hostCount, 'host')
-  say(`latest is ${task.taskId}: ${whatRan(task)} on ${hosts}, started ${showTime(task.createdAt, utc)}`)
+  say(`latest is ${task.taskId}: ${scriptText(task)} on ${hosts}, started ${showTime(task.createdAt, utc)}`)
   return task
 }
 
 /** Asks whether it may end; rejects with `interrupted` where it may not. */
 export async function confirmCancel(task: TaskSummary, server: string): Promise<void> {
-  const question = `Cancel ${whatRan(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
+  const question = `Cancel ${scriptText(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
   if (!(await confirm(question, 'use --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')
 }

@@ -44,13 +44,13 @@ export function planView(
     pauseSeconds: options.pauseSeconds ?? 0,
   }
   const names = found.map((host) => host.hostname)
-  const most = failureLimit(found.length, order)
+  const limit = failureLimit(found.length, order)
   return {
     hosts: found.map(({ id, hostname, status }) => ({ id, hostname, status })),
     batches: planBatches(found.length, order).map((size) => names.splice(0, size)),
     strategy: order.strategy,
     concurrency: order.concurrency,
-    maxFailures: Number.isFinite(most) ? most : null,
+    maxFailures: Number.isFinite(limit) ? limit : null,
     pauseSeconds: order.pauseSeconds,
     timeout: options.timeout ?? timeout ?? defaultTimeout,
     deadline: deadline ?? null,

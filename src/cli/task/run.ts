@@ -122,13 +122,13 @@ export async function besideStdin<T>(
 ): Promise<T> {
   if (stdin.isTaken || process.stdin.isTTY) return work()
   const { hasUnreadStdin } = await import('../input/stdin.ts')
-  const told = hasUnreadStdin().then((isUnread) => {
+  const checked = hasUnreadStdin().then((isUnread) => {
     if (isUnread) command.notice(`stdin is not passed on${hint}`)
   })
   try {
     return await work()
   } finally {
-    await told
+    await checked
   }
 }
 
@@ -141,7 +141,7 @@ async function agreedTarget(
 ): Promise<Target> {
   if (yes || !isSomeoneThere()) return target
   const { confirmTarget } = await import('./consent.ts')
-  return confirmTarget(client, target, { what: await intentOf(runnable), server: command.serverName() })
+  return confirmTarget(client, target, { action: await intentOf(runnable), server: command.serverName() })
 }
 
 /** With the params that the script declares: filled in, or asked where somebody is there. */
@@ -190,14 +190,14 @@ async function showPlan(
   })
   const away = foldStanding(found.filter((host) => !canBeReached(host)))
   // Exact for programs; a terminal is not handed what would move its cursor.
-  const shown = (text: string) => (process.stdout.isTTY ? sanitize(text) : text)
+  const clean = (text: string) => (process.stdout.isTTY ? sanitize(text) : text)
   const lines = [
     ...batchLines(plan.batches),
     ...away.map(({ names, state }) => `${names} is ${state}`),
     ...orderLines(plan),
-    `\n${shown(plan.script)}`.trimEnd(),
+    `\n${clean(plan.script)}`.trimEnd(),
     ...[plan.verify, plan.rollback].flatMap((gate, at) =>
-      gate === null ? [] : [`\n${at === 0 ? 'verify' : 'rollback'}:\n${shown(gate.script)}`.trimEnd()],
+      gate === null ? [] : [`\n${at === 0 ? 'verify' : 'rollback'}:\n${clean(gate.script)}`.trimEnd()],
     ),
   ]
   command.print(lines.join('\n'))

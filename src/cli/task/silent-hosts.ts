@@ -29,23 +29,23 @@ export function silentLines(results: Iterable<Silent>): string[] {
 
 /** Says for which hosts a task waits, and why. */
 export class SilentHosts {
-  readonly #tell: (line: string) => void
+  readonly #notify: (line: string) => void
   /** What was last said of each: an event comes again after a lost connection. */
-  readonly #said = new Map<number, string | null>()
+  readonly #reported = new Map<number, string | null>()
   readonly #news = new Map<number, Silent>()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(tell: (line: string) => void) {
-    this.#tell = tell
+  constructor(notify: (line: string) => void) {
+    this.#notify = notify
   }
 
   event(event: TaskEvent): void {
     if (event.type !== 'host') return
     const { hostId, error } = event.result
     this.#news.delete(hostId)
-    if (!isSilent(event.result) || this.#said.get(hostId) === error) return
+    if (!isSilent(event.result) || this.#reported.get(hostId) === error) return
     this.#news.set(hostId, event.result)
-    this.#timer ??= setTimeout(() => this.#say(), gathered)
+    this.#timer ??= setTimeout(() => this.#report(), gathered)
   }
 
   /** What has not been said yet, the end of the task says. */
@@ -53,10 +53,10 @@ export class SilentHosts {
     clearTimeout(this.#timer)
   }
 
-  #say(): void {
+  #report(): void {
     this.#timer = undefined
-    for (const line of silentLines(this.#news.values())) this.#tell(line)
-    for (const [hostId, { error }] of this.#news) this.#said.set(hostId, error)
+    for (const line of silentLines(this.#news.values())) this.#notify(line)
+    for (const [hostId, { error }] of this.#news) this.#reported.set(hostId, error)
     this.#news.clear()
   }
 }

@@ -52,7 +52,7 @@ export class TaskDisplay {
   readonly known: KnownTask = new KnownTask()
   readonly #options: TaskDisplayOptions
   #kept: readonly Kept[] = []
-  #shown: OutputFormat | undefined
+  #format: OutputFormat | undefined
   #status: StatusLine | undefined
   /** A closed stderr ends no command. */
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
@@ -110,7 +110,7 @@ export class TaskDisplay {
       this.#unfinished = text
     }
     if (show.format !== undefined)
-      this.#shown = await formats[show.format].open({
+      this.#format = await formats[show.format].open({
         ...common,
         stdout,
         stderr,
@@ -133,9 +133,9 @@ export class TaskDisplay {
     if (event.type === 'output') this.hasOutput = true
     if (event.type === 'output' && this.#isReason(event) && this.#reasons.length < mostReasons)
       this.#reasons.push(event)
-    else await this.#shown?.event(event)
+    else await this.#format?.event(event)
     if (event.type === 'host' && isFinal(event.result.status)) await this.#showReasons([event.result])
-    await this.#keep(async ({ output }) => output?.event(event))
+    await this.#eachFile(async ({ output }) => output?.event(event))
   }
 
   /** Why files were not copied, which the summary states for all such hosts at once. */
@@ -151,15 +151,15 @@ export class TaskDisplay {
     const reasons = this.#reasons
     this.#reasons = reasons.filter(({ entry }) => !errors.has(entry.hostname))
     for (const event of reasons)
-      if (errors.get(event.entry.hostname) === null) await this.#shown?.event(event)
+      if (errors.get(event.entry.hostname) === null) await this.#format?.event(event)
   }
 
   /** The task with its results, as it ended or as far as it is known. */
   async end(task: Task): Promise<void> {
     this.#status?.answered()
     await this.#showReasons(task.results)
-    await this.#shown?.end(task)
-    await this.#keep(async ({ output, file }) => {
+    await this.#format?.end(task)
+    await this.#eachFile(async ({ output, file }) => {
       await output?.end(task)
       await file?.finish()
     })
@@ -201,7 +201,7 @@ export class TaskDisplay {
     this.#status?.answered()
   }
 
-  async #keep(work: (kept: Kept) => Promise<void>): Promise<void> {
+  async #eachFile(work: (kept: Kept) => Promise<void>): Promise<void> {
     for (const kept of this.#kept) {
       try {
         await work(kept)
@@ -226,11 +226,11 @@ export class TaskDisplay {
 
   #statusText(milliseconds: number): string {
     const { counts, transfer } = this.known
-    const mark = isUtf8() ? '·' : '|'
+    const separator = isUtf8() ? '·' : '|'
     const parts = [counts === undefined ? 'starting' : progressText(counts), elapsed(milliseconds)]
     const isMoving = transfer && (transfer.total === null || transfer.bytes < transfer.total)
     if (isMoving) parts.push(...transferParts(transfer.bytes, transfer.total, transfer.bytesPerSecond))
     if (this.#unfinished !== '') parts.push(this.#unfinished)
-    return parts.join(` ${mark} `)
+    return parts.join(` ${separator} `)
   }
 }

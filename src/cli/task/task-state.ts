@@ -70,8 +70,8 @@ export class TaskState {
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
 /** A task that has ended stays ended: data that says it runs is older, whenever it was read. */
-export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
-  told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
+export const isOutdated = (incoming: Partial<TaskSummary>, known: TaskSummary | null) =>
+  incoming.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
 
 /** How many hosts are in which state, as people count them. */
 export function tallyOf(counts: Counts) {

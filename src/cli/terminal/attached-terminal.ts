@@ -9,7 +9,7 @@ import { Display } from './display.ts'
 import { EscapeReader, shownCharacter } from './escapes.ts'
 import { Keyboard, playerKeysOf } from './keyboard.ts'
 import { localSize } from './term.ts'
-import { WatchersTold } from './watchers-told.ts'
+import { WatcherNotices } from './watchers-told.ts'
 
 /** Exit code of a session that is lost, or was left (contract §9). */
 const lostExit = 255
@@ -58,7 +58,7 @@ const removeTimeout = 3_000
 export class AttachedTerminal {
   readonly #options: AttachedTerminalOptions
   readonly #display = new Display()
-  readonly #watchers = new WatchersTold()
+  readonly #watchers = new WatcherNotices()
   readonly #refusals = new Burst()
   readonly #escapes: EscapeReader
   readonly #attachment: Attachment
@@ -110,8 +110,8 @@ export class AttachedTerminal {
       process.off('SIGWINCH', this.#resize)
       this.#keyboard?.stop()
       this.#display.end()
-      const isUntold = end === undefined || (end.kind === 'left' && !end.isReported)
-      if (!watch && isUntold) await this.#remove()
+      const isUnreported = end === undefined || (end.kind === 'left' && !end.isReported)
+      if (!watch && isUnreported) await this.#remove()
     }
     // Even a shell that ended by itself may have left a mouse or a full screen on: one that was killed, for one.
     this.#giveBack()
@@ -124,7 +124,7 @@ export class AttachedTerminal {
 
   #attached({ cols, rows, omitted, watchers }: TerminalAttached, again: boolean): void {
     if (again) this.#note('reattached')
-    else this.#sayHowToLeave()
+    else this.#noteLeaveKeys()
     if (omitted > 0)
       this.#display.say(`${omitted} characters of output are no longer kept and are missing here`)
     const news = this.#options.watch ? null : this.#watchers.attached(watchers)
@@ -133,7 +133,7 @@ export class AttachedTerminal {
     if (again) this.#redraw()
   }
 
-  #sayHowToLeave(): void {
+  #noteLeaveKeys(): void {
     const { escape, watch } = this.#options
     if (this.#keyboard === null || !process.stdout.isTTY || escape === undefined) return
     const key = shownCharacter(escape)

@@ -3,18 +3,18 @@
  * the program wrote, for a file or a pipe.
  */
 export class LineEndings {
-  #held = ''
+  #pending = ''
 
   write(chunk: string): string {
-    const text = this.#held + chunk
+    const text = this.#pending + chunk
     // A carriage return at the end may be half of a line's end.
-    this.#held = text.endsWith('\r') ? '\r' : ''
-    return text.slice(0, text.length - this.#held.length).replaceAll('\r\n', '\n')
+    this.#pending = text.endsWith('\r') ? '\r' : ''
+    return text.slice(0, text.length - this.#pending.length).replaceAll('\r\n', '\n')
   }
 
   end(): string {
-    const rest = this.#held
-    this.#held = ''
+    const rest = this.#pending
+    this.#pending = ''
     return rest
   }
 }

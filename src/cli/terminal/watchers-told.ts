@@ -1,7 +1,7 @@
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 
 /** What the user has been told about watchers: every watcher is announced, however often the connection is cut. */
-export class WatchersTold {
+export class WatcherNotices {
   /** The names, or null where a notice has changed them since. */
   #known: string | null = ''
 

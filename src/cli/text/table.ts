@@ -8,7 +8,7 @@ export interface Column<Row> {
   readonly heading: string
   readonly value: (row: Row) => string | number | null
   /** Identifies the row: on a narrow terminal the other columns give way first. */
-  readonly keep?: boolean
+  readonly essential?: boolean
   /** Left out rather than cut: a part of it says nothing. */
   readonly uncut?: boolean
   /** The same in fewer characters, for where the rows don't fit otherwise. */
@@ -67,14 +67,14 @@ const totalOf = (laid: readonly { readonly width: number }[]) =>
   laid.reduce((sum, each) => sum + each.width + gap, -gap)
 
 /**
- * Drops columns without `keep`, the rightmost first, until the rest fits once it is cut as far as allowed. Keeps the first
+ * Drops columns without `essential`, the rightmost first, until the rest fits once it is cut as far as allowed. Keeps the first
  * column.
  */
 function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
   const least = laid.map(({ column, width }) => ({
-    width: column.keep || column.uncut ? width : Math.min(width, narrowest),
+    width: column.essential || column.uncut ? width : Math.min(width, narrowest),
   }))
-  const last = laid.findLastIndex(({ column }) => column.keep !== true)
+  const last = laid.findLastIndex(({ column }) => column.essential !== true)
   if (last < 1 || totalOf(least) <= width) return laid
   return withoutLast(
     laid.filter((_, at) => at !== last),
@@ -88,7 +88,7 @@ const narrowestLast = 40
 /** Whether the rows fit once the last column is cut. */
 function fitsCut<Row>(laid: readonly Laid<Row>[], width: number): boolean {
   const last = laid.at(-1)
-  const isCut = last && last.column.keep !== true && last.column.uncut !== true
+  const isCut = last && last.column.essential !== true && last.column.uncut !== true
   return totalOf(laid) - (isCut ? Math.max(0, last.width - narrowestLast) : 0) <= width
 }
 
@@ -141,7 +141,7 @@ export function renderTable<Row>(
 ): string {
   const laid = roomFor(rows, columns, width)
   const natural = laid.map((each) => each.width)
-  const kept = (at: number) => laid[at]?.column.keep === true
+  const kept = (at: number) => laid[at]?.column.essential === true
   const mayCut = (at: number) => laid[at]?.column.uncut !== true
   const widths =
     width === undefined

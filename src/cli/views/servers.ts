@@ -5,7 +5,7 @@ import { timeColumn } from '../text/time.ts'
 /** The servers of a store, a row each. */
 export function serverColumns(utc: boolean): readonly Column<Server>[] {
   return [
-    { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), keep: true },
+    { heading: 'NAME', value: ({ name, isThis }) => (isThis ? `${name} *` : name), essential: true },
     { heading: 'VERSION', value: ({ version }) => version },
     { heading: 'ADDRESS', value: ({ address }) => address },
     { ...timeColumn('STARTED', ({ startedAt }) => startedAt, utc), spare: true },

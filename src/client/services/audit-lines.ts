@@ -4,7 +4,8 @@ import { Backoff, pause } from '../../net/backoff.ts'
 /** Most bytes of one line: the server writes none longer, so whatever is longer is no entry. */
 const longestLine = 256 * 1024
 const pace = { first: 250, longest: 5_000 }
-const lookHint = 'copy the file audit.log of the data directory, and look at it with rsm audit verify --file'
+const verifyHint =
+  'copy the file audit.log of the data directory, and look at it with rsm audit verify --file'
 /** How long a lost connection is resumed, in milliseconds. */
 const resumeFor = 30_000
 
@@ -45,7 +46,7 @@ export async function* wholeLines(
         rest = text.subarray(end)
         if (rest.length > longestLine)
           throw new RsmError('conflict', 'the audit log is damaged: a line is longer than any entry', {
-            hint: lookHint,
+            hint: verifyHint,
           })
         if (end === 0) continue
         const block = text.subarray(0, end)
@@ -58,7 +59,7 @@ export async function* wholeLines(
       // The same torn line twice: the log ends there, not the connection.
       if (typeof last !== 'number' || torn?.equals(rest))
         throw new RsmError('conflict', 'the audit log is damaged: its last line has no end', {
-          hint: lookHint,
+          hint: verifyHint,
         })
       torn = rest
       throw new RsmError('unreachable', 'the audit log ends within a line')

@@ -12,12 +12,12 @@ const opaqueId = /\b[0-9A-Z]{20}([0-9A-Z]{6})$/
 
 function objectOf({ object }: AuditEntry): string | null {
   if (object === null) return null
-  const what = object.name ?? object.id
-  return what === null ? object.type : `${object.type} ${what}`
+  const name = object.name ?? object.id
+  return name === null ? object.type : `${object.type} ${name}`
 }
 
 /** The details that people look for; `--json` has all of them. */
-const telling: readonly (readonly [key: string, before: string])[] = [
+const shownDetails: readonly (readonly [key: string, before: string])[] = [
   ['firstLine', ''],
   ['command', ''],
   ['scriptName', 'script '],
@@ -41,8 +41,8 @@ const telling: readonly (readonly [key: string, before: string])[] = [
   ['rollbackFirstLine', 'rollback '],
 ]
 
-function whatOf({ detail, outcome }: AuditEntry): string {
-  const told = telling.flatMap(([key, before]) => {
+function detailsOf({ detail, outcome }: AuditEntry): string {
+  const parts = shownDetails.flatMap(([key, before]) => {
     const value = detail[key] ?? null
     // The first line of a copy has its path.
     if (value === null || value === '' || (key === 'path' && 'firstLine' in detail)) return []
@@ -50,9 +50,9 @@ function whatOf({ detail, outcome }: AuditEntry): string {
     return [before + (Array.isArray(value) ? value.join(', ') : String(value))]
   })
   const { hostCount = null, message = null } = detail
-  if (typeof hostCount === 'number') told.push(counted(hostCount, 'host'))
-  if (outcome !== 'SUCCESS' && message !== null) told.push(String(message))
-  return told.join(', ')
+  if (typeof hostCount === 'number') parts.push(counted(hostCount, 'host'))
+  if (outcome !== 'SUCCESS' && message !== null) parts.push(String(message))
+  return parts.join(', ')
 }
 
 export default class AuditList extends BaseCommand {
@@ -78,18 +78,18 @@ export default class AuditList extends BaseCommand {
       filtered: true,
       none: '',
       columns: [
-        { heading: 'ID', value: (entry) => entry.id, keep: true },
-        { ...timeColumn('TIME', ({ at }) => at, utc), keep: true },
+        { heading: 'ID', value: (entry) => entry.id, essential: true },
+        { ...timeColumn('TIME', ({ at }) => at, utc), essential: true },
         { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
         { heading: 'IP', value: (entry) => entry.ip, spare: true },
-        { heading: 'ACTION', value: (entry) => entry.action, keep: true },
+        { heading: 'ACTION', value: (entry) => entry.action, essential: true },
         {
           heading: 'OBJECT',
           value: objectOf,
           short: (entry) => objectOf(entry)?.replace(opaqueId, '$1') ?? null,
         },
         { heading: 'OUTCOME', value: (entry) => entry.outcome, tone: (entry) => toneOf(entry.outcome) },
-        { heading: 'WHAT', value: whatOf },
+        { heading: 'WHAT', value: detailsOf },
       ],
     })
   }

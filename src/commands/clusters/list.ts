@@ -23,8 +23,8 @@ export default class ClustersList extends BaseCommand {
       filtered: Object.keys(query).length > 0,
       none: "no clusters: rsm clusters add NAME -w 'web[1-3]'",
       columns: [
-        { heading: 'ID', value: (cluster) => cluster.id, keep: true },
-        { heading: 'NAME', value: (cluster) => cluster.name, keep: true },
+        { heading: 'ID', value: (cluster) => cluster.id, essential: true },
+        { heading: 'NAME', value: (cluster) => cluster.name, essential: true },
         { heading: 'HOSTS', value: (cluster) => cluster.hostCount },
         { heading: 'SELECTOR', value: (cluster) => cluster.selector ?? '' },
         { heading: 'DESCRIPTION', value: (cluster) => cluster.description },

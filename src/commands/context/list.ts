@@ -19,7 +19,7 @@ export default class ContextList extends LocalCommand {
       await this.printLong(
         renderTable(rows, [
           { heading: ' ', value: (row) => (row.current ? '*' : ' ') },
-          { heading: 'NAME', value: (row) => row.name, keep: true },
+          { heading: 'NAME', value: (row) => row.name, essential: true },
           { heading: 'URL', value: (row) => row.url },
           { heading: 'USER', value: (row) => row.username ?? null },
         ]),

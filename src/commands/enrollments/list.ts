@@ -21,10 +21,14 @@ export default class EnrollmentsList extends BaseCommand {
       filtered: false,
       none: 'no enrollment tokens: rsm hosts join',
       columns: [
-        { heading: 'ID', value: (enrollment) => enrollment.id, keep: true },
-        { heading: 'NAME', value: (enrollment) => enrollment.name, keep: true },
+        { heading: 'ID', value: (enrollment) => enrollment.id, essential: true },
+        { heading: 'NAME', value: (enrollment) => enrollment.name, essential: true },
         { heading: 'USES', value: ({ uses, maxUses }) => `${uses} of ${maxUses}` },
-        { heading: 'HOST', value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`), keep: true },
+        {
+          heading: 'HOST',
+          value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`),
+          essential: true,
+        },
         { heading: 'CLUSTER', value: ({ clusterId }) => clusters.get(clusterId) ?? clusterId },
         { heading: 'TAGS', value: (enrollment) => showTags(enrollment.tags) },
         { heading: 'BY', value: (enrollment) => enrollment.createdBy },

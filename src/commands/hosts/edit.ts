@@ -70,14 +70,14 @@ export default class HostsEdit extends BaseCommand {
     if (own !== undefined && hosts.length > 1)
       throw new RsmError('usage', `--${own} is for one host, not for ${hosts.length}`, { hint: 'name one' })
     const nameOf = (host: Host) => host.hostname
-    const done = (_: unknown, changed: readonly Host[]) => this.#tell(hosts, changed)
+    const done = (_: unknown, changed: readonly Host[]) => this.#report(hosts, changed)
     const changed = await doToEach(hosts, { nameOf, json: flags.json, done }, ({ id }) =>
       client.hosts.update(id, patch),
     )
     return namesOneHost(args.host) ? changed[0] : changed
   }
 
-  #tell(before: readonly Host[], hosts: readonly Host[]): void {
+  #report(before: readonly Host[], hosts: readonly Host[]): void {
     const [only, ...others] = hosts
     if (only === undefined) return
     const tags = showTags(only.tags)

@@ -69,7 +69,7 @@ export default class HostsInstall extends BaseCommand {
       flags.yes || !isSomeoneThere()
         ? asked
         : await (await import('../../cli/task/consent.ts')).confirmTarget(client, asked, {
-            what: 'Install the agent',
+            action: 'Install the agent',
             server: this.serverName(),
           })
     const body = { install, target, ...options, async: true }

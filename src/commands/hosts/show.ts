@@ -14,11 +14,11 @@ export default class HostsShow extends BaseCommand {
     const { args, flags } = await this.parse(HostsShow)
     const hosts = await findHosts(await this.client(), args.host)
     const { renderFields } = await import('../../cli/text/table.ts')
-    const shown = hosts.map((host) => {
+    const sections = hosts.map((host) => {
       const warned = isUnbounded(host.agent ?? {}) ? ['scripts run as'] : []
       return renderFields(hostFields(host, flags.utc), warned)
     })
-    await this.printLong(shown.join('\n\n'))
+    await this.printLong(sections.join('\n\n'))
     if (hosts.some((host) => isUnbounded(host.agent ?? {})))
       this.hint('     scripts can do anything there: rsm agent run --run-as USER, or --sandbox strict')
     return namesOneHost(args.host) ? hosts[0] : hosts

@@ -93,9 +93,9 @@ export default class HostsWait extends BaseCommand {
       const { hosts, missing } = await read()
       const late = foldStanding(hosts.filter((host) => !isThere(host)))
       if (missing.length > 0) late.push({ names: foldNodeset(missing), state: 'there is no such host yet' })
-      const told = late.map(({ names, state: standing }) => `${names} (${standing})`).join(', ')
+      const reasons = late.map(({ names, state: standing }) => `${names} (${standing})`).join(', ')
       const first = hosts.find((host) => !isThere(host))
-      throw new Halted(timedOutExit, `not ${state} after ${showDuration(seconds * 1000)}: ${told}`, {
+      throw new Halted(timedOutExit, `not ${state} after ${showDuration(seconds * 1000)}: ${reasons}`, {
         fields: late.map(({ names, state: standing }) => ({ field: names, message: standing })),
         hint: first === undefined ? 'rsm hosts join' : `rsm hosts doctor ${first.hostname}`,
         cause: error,

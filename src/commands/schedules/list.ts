@@ -25,10 +25,10 @@ export default class SchedulesList extends BaseCommand {
       filtered: Object.keys(query).length > 0,
       none: "no schedules: rsm schedules add NAME --cron '30 3 * * *' -g CLUSTER --script FILE",
       columns: [
-        { heading: 'ID', value: (schedule) => schedule.id, keep: true },
-        { heading: 'NAME', value: (schedule) => schedule.name, keep: true },
+        { heading: 'ID', value: (schedule) => schedule.id, essential: true },
+        { heading: 'NAME', value: (schedule) => schedule.name, essential: true },
         { heading: 'WHEN', value: (schedule) => timingOf(schedule, flags.utc) },
-        { heading: 'NEXT', value: (schedule) => nextOf(schedule, flags.utc), keep: true },
+        { heading: 'NEXT', value: (schedule) => nextOf(schedule, flags.utc), essential: true },
         {
           heading: 'LAST',
           value: ({ lastTask }) => lastTask?.status ?? '-',

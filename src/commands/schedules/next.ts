@@ -33,8 +33,12 @@ export default class SchedulesNext extends BaseCommand {
       const { renderTable } = await import('../../cli/text/table.ts')
       this.print(
         renderTable(times.next, [
-          { heading: timezone, value: (time) => timeIn(timezone, time), keep: true },
-          { heading: flags.utc ? 'UTC' : 'LOCAL', value: (time) => showTime(time, flags.utc), keep: true },
+          { heading: timezone, value: (time) => timeIn(timezone, time), essential: true },
+          {
+            heading: flags.utc ? 'UTC' : 'LOCAL',
+            value: (time) => showTime(time, flags.utc),
+            essential: true,
+          },
         ]),
       )
     }

@@ -13,13 +13,13 @@ export default class SchedulesResume extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(SchedulesResume)
     const client = await this.client()
-    const former = await findSchedule(client, args.schedule)
-    const schedule = await client.schedules.update(former.id, { enabled: true })
+    const previous = await findSchedule(client, args.schedule)
+    const schedule = await client.schedules.update(previous.id, { enabled: true })
     this.done(`resumed ${schedule.name}, next: ${nextOf(schedule, flags.utc)}`)
-    const dropped = former.secretParams.filter((name) => !schedule.secretParams.includes(name))
+    const dropped = previous.secretParams.filter((name) => !schedule.secretParams.includes(name))
     if (dropped.length > 0)
       this.notice(
-        `${former.owner}'s secret params are dropped: give ${dropped.join(' and ')} again with rsm schedules edit`,
+        `${previous.owner}'s secret params are dropped: give ${dropped.join(' and ')} again with rsm schedules edit`,
       )
     return schedule
   }

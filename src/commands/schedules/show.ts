@@ -77,9 +77,9 @@ export default class SchedulesShow extends BaseCommand {
     if (content.length > 0)
       this.print(
         `\n${renderTable(content, [
-          { heading: 'SLOT', value: (slot) => showTime(slot.plannedAt, flags.utc), keep: true },
+          { heading: 'SLOT', value: (slot) => showTime(slot.plannedAt, flags.utc), essential: true },
           { heading: 'SLOTS', value: (slot) => slot.count ?? 'many' },
-          { heading: 'OUTCOME', value: outcomeOf, keep: true },
+          { heading: 'OUTCOME', value: outcomeOf, essential: true },
         ])}`,
       )
     return schedule

@@ -12,22 +12,22 @@ import { parseFrontMatter } from '../../core/scripts/front-matter.ts'
 
 /** The new text, with the settings in its comments that differ from the former text's. */
 function textPatch(
-  former: Script,
+  previous: Script,
   content: string,
   what: string,
   notice: (text: string) => void,
 ): ScriptPatch {
   const matter = readFrontMatter(content, what, notice)
-  if (matter.name !== undefined && matter.name !== former.name)
-    notice(`${what} says name=${matter.name}; it is kept as ${former.name} (--name renames)`)
-  return { ...frontMatterPatch(parseFrontMatter(former.content).matter, matter), content }
+  if (matter.name !== undefined && matter.name !== previous.name)
+    notice(`${what} says name=${matter.name}; it is kept as ${previous.name} (--name renames)`)
+  return { ...frontMatterPatch(parseFrontMatter(previous.content).matter, matter), content }
 }
 
 /** Stores what came out of the editor, unless somebody else has changed the script since it was opened. */
 async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
-  const present = await client.scripts.get(id)
-  if (present.version !== version)
-    throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${present.version}`)
+  const current = await client.scripts.get(id)
+  if (current.version !== version)
+    throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${current.version}`)
   return client.scripts.update(id, patch)
 }
 
@@ -48,23 +48,23 @@ Settings in the comments of a new text (docs/use/scripts.md) are stored; options
     const { args, flags } = await this.parse(ScriptsEdit)
     const patch = await readScriptPatch(flags)
     const client = await this.client()
-    const former = await findScript(client, args.script)
+    const previous = await findScript(client, args.script)
     const inEditor = Object.keys(patch).length === 0
     const script = inEditor
-      ? await this.#edit(client, former)
-      : await client.scripts.update(former.id, {
-          ...this.#ofText(former, patch.content, flags.file),
+      ? await this.#edit(client, previous)
+      : await client.scripts.update(previous.id, {
+          ...this.#ofText(previous, patch.content, flags.file),
           ...patch,
         })
-    if (script.version === former.version) this.done(`${script.name} is unchanged: no new version`)
+    if (script.version === previous.version) this.done(`${script.name} is unchanged: no new version`)
     else this.done(`changed ${script.name} (version ${script.version})`)
     return script
   }
 
-  #ofText(former: Script, content: string | undefined, file = 'the text'): ScriptPatch {
+  #ofText(previous: Script, content: string | undefined, file = 'the text'): ScriptPatch {
     if (content === undefined) return {}
     const what = file === '-' ? 'the script on stdin' : file
-    return textPatch(former, content, what, (text) => this.notice(text))
+    return textPatch(previous, content, what, (text) => this.notice(text))
   }
 
   async #edit(client: Client, script: Script): Promise<Script> {

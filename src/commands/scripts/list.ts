@@ -29,10 +29,10 @@ export default class ScriptsList extends BaseCommand {
       filtered: Object.keys(query).length > 0,
       none: 'no scripts: rsm scripts add NAME FILE',
       columns: [
-        { heading: 'ID', value: (script) => script.id, keep: true },
-        { heading: 'NAME', value: (script) => script.name, keep: true },
+        { heading: 'ID', value: (script) => script.id, essential: true },
+        { heading: 'NAME', value: (script) => script.name, essential: true },
         { heading: 'TYPE', value: (script) => script.type },
-        { heading: 'VERSION', value: (script) => script.version, keep: true },
+        { heading: 'VERSION', value: (script) => script.version, essential: true },
         timeColumn('CHANGED', ({ updatedAt }) => updatedAt, flags.utc),
         { heading: 'DESCRIPTION', value: (script) => script.description },
       ],

@@ -48,10 +48,10 @@ export default class ScriptsVersions extends BaseCommand {
       filtered: false,
       none: '',
       columns: [
-        { heading: 'VERSION', value: (version) => version.version, keep: true },
+        { heading: 'VERSION', value: (version) => version.version, essential: true },
         timeColumn('CHANGED', ({ changedAt }) => changedAt, flags.utc),
         { heading: 'BY', value: (version) => version.changedBy },
-        { heading: 'NAME', value: (version) => version.name, keep: true },
+        { heading: 'NAME', value: (version) => version.name, essential: true },
         { heading: 'TYPE', value: (version) => version.type },
         { heading: 'BYTES', value: (version) => version.bytes },
         { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },

@@ -49,8 +49,8 @@ export default class ServerDoctor extends LocalCommand {
     })
     const { findingData, findingLines } = await import('../../cli/hosts/findings-view.ts')
     const hasErrors = findings.some(({ severity }) => severity === 'error')
-    const told = findings.length === 0 ? [] : [`${dataDir}:`]
-    this.print([...told, ...findingLines({ findings, well }, dataDir)].join('\n'))
+    const heading = findings.length === 0 ? [] : [`${dataDir}:`]
+    this.print([...heading, ...findingLines({ findings, well }, dataDir)].join('\n'))
     process.exitCode = hasErrors ? 1 : 0
     return {
       dataDir,

@@ -114,10 +114,15 @@ export default class ServerInstall extends LocalCommand {
     if (changed) for (const line of showPlan(plan, 'did').split('\n')) this.done(line)
     const url = `${tls.certFile !== undefined || tls.selfSigned ? 'https' : 'http'}://${/^(0\.0\.0\.0|::)$/.test(host) ? hostname() : host}:${port}`
     const start = { start: !flags['no-start'], changed }
-    const told = await this.#start(service, systemd, plan, { dataDir, url, certFile: tls.certFile, ...start })
-    if (told !== null && isLoopback(host))
+    const started = await this.#start(service, systemd, plan, {
+      dataDir,
+      url,
+      certFile: tls.certFile,
+      ...start,
+    })
+    if (started !== null && isLoopback(host))
       this.hint('only this machine reaches it: hosts need --host 0.0.0.0 and --tls-self-signed or --tls-cert')
-    return this.#result(plan, told)
+    return this.#result(plan, started)
   }
 
   /** The user of the unit, and directories that systemd does not make. */

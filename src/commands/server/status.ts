@@ -8,7 +8,7 @@ import { doubtSentence } from '../../core/clock/agreed-time.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Server, ServerStatus as Status } from '../../core/protocol/http/server.ts'
 
-const held = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
+const restoreText = ({ executions, tasks, reason }: NonNullable<Status['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
 
 /** Adds the answer of `/api/ready`, which needs no token and so no store. */
@@ -82,7 +82,7 @@ export default class ServerStatus extends BaseCommand {
         started: showTime(startedAt, utc),
         time: showTime(serverTime, utc),
         ...rest,
-        restore: restore === null ? null : held(restore),
+        restore: restore === null ? null : restoreText(restore),
         clock: clock === null ? null : doubtSentence(clock),
       }),
     )

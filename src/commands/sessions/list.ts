@@ -17,8 +17,8 @@ export default class SessionsList extends BaseCommand {
       filtered: false,
       none: 'no sessions: rsm login makes one',
       columns: [
-        { heading: 'ID', value: ({ id }) => id, keep: true },
-        { heading: 'FROM', value: ({ address }) => address, keep: true },
+        { heading: 'ID', value: ({ id }) => id, essential: true },
+        { heading: 'FROM', value: ({ address }) => address, essential: true },
         { heading: 'CLIENT', value: ({ userAgent }) => userAgent },
         timeColumn('LOGGED IN', ({ createdAt }) => createdAt, flags.utc),
         timeColumn(

@@ -37,9 +37,9 @@ export default class TasksFiles extends BaseCommand {
         filtered: false,
         none: '',
         columns: [
-          { heading: 'HOST', value: ({ hostname }) => hostname, keep: true },
-          { heading: 'SIZE', value: ({ size }) => (size === null ? null : showBytes(size)), keep: true },
-          { heading: 'PATH', value: ({ path }) => path, keep: true },
+          { heading: 'HOST', value: ({ hostname }) => hostname, essential: true },
+          { heading: 'SIZE', value: ({ size }) => (size === null ? null : showBytes(size)), essential: true },
+          { heading: 'PATH', value: ({ path }) => path, essential: true },
           { heading: 'SHA256', value: ({ sha256 }) => sha256 },
         ],
       })

@@ -10,7 +10,7 @@ import { allPages } from '../../client/http/pages.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 
 /** The last characters of an id, by which commands know the task. */
-const tellingPart = 6
+const idSuffix = 6
 
 /** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
 function doneOf({ counts, hostCount, status }: TaskSummary): string {
@@ -61,13 +61,13 @@ export default class TasksList extends BaseCommand {
         {
           heading: 'TASK',
           value: (task) => task.taskId,
-          keep: true,
-          shortest: (task) => task.taskId.slice(-tellingPart),
+          essential: true,
+          shortest: (task) => task.taskId.slice(-idSuffix),
         },
         {
           heading: 'STATUS',
           value: (task) => task.status,
-          keep: true,
+          essential: true,
           tone: (task) => toneOf(task.status),
         },
         { heading: 'HOSTS', value: ({ counts }) => countsText(counts), short: doneOf },

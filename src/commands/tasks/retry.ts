@@ -42,27 +42,27 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
     const client = await this.client()
     const isLatest = args.task === 'latest'
     const taskId = isLatest ? await this.#latest(client, flags) : await findTaskId(client, args.task)
-    const former = await client.tasks.get(taskId, { page: 0, size: 1 })
-    const script = runsScript(former.type) ? await client.tasks.script(taskId) : null
+    const previous = await client.tasks.get(taskId, { page: 0, size: 1 })
+    const script = runsScript(previous.type) ? await client.tasks.script(taskId) : null
     if (!flags.yes && isSomeoneThere()) {
       const { confirmRetry, quotedBeginning } = await import('../../cli/task/consent.ts')
-      const intent = { what: againOf(former, script, quotedBeginning), server: this.serverName() }
-      await confirmRetry(client, former.taskId, intent, isLatest)
+      const intent = { action: againOf(previous, script, quotedBeginning), server: this.serverName() }
+      await confirmRetry(client, previous.taskId, intent, isLatest)
     }
     const named = flags['secret-param'] ?? []
     const unnamed = (script?.secretParams ?? []).filter((name) => !named.includes(name))
     const secretParams = {
       ...(await readSecrets(named)),
-      ...(await askSecrets(former.taskId, unnamed)),
+      ...(await askSecrets(previous.taskId, unnamed)),
     }
     const input = { async: true, ...(Object.keys(secretParams).length === 0 ? {} : { secretParams }) }
     return startTask(
       this,
       client,
       { ...flags, show, deadline },
-      (key, signal) => client.tasks.retry(former.taskId, input, key, signal),
+      (key, signal) => client.tasks.retry(previous.taskId, input, key, signal),
       ({ taskId, hostCount }) =>
-        this.notice(`retry of ${former.taskId} on ${counted(hostCount, 'host')}: task ${taskId}`),
+        this.notice(`retry of ${previous.taskId} on ${counted(hostCount, 'host')}: task ${taskId}`),
     )
   }
 

@@ -31,13 +31,13 @@ const changedOf = ({ changed }: TaskResult): string | null =>
 
 /** What the result says beside its exit code; output that is not whole is no detail. */
 function errorOf({ error, rollback, truncated, outputComplete }: TaskResult): string {
-  const told = [
+  const parts = [
     error,
     rollback?.status === 'SUCCESS' ? 'rolled back' : null,
     truncated ? cutOutput : null,
     outputComplete || truncated ? null : 'its output is not complete',
   ]
-  return told.filter((each) => each !== null).join('; ')
+  return parts.filter((each) => each !== null).join('; ')
 }
 
 function paramsOf({ params, secretParams }: TaskScript): string | null {
@@ -86,14 +86,14 @@ export default class TasksShow extends BaseCommand {
     })
 
     const table = renderTable(task.results, [
-      { heading: 'HOST', value: (result) => result.hostname, keep: true },
+      { heading: 'HOST', value: (result) => result.hostname, essential: true },
       {
         heading: 'STATUS',
         value: ({ status, phase }) => (phase === 'VERIFY' || phase === 'ROLLBACK' ? phase : status),
-        keep: true,
+        essential: true,
         tone: ({ status }) => toneOf(status),
       },
-      { heading: 'EXIT', value: (result) => result.exitCode, keep: true },
+      { heading: 'EXIT', value: (result) => result.exitCode, essential: true },
       ...(task.copy ? [{ heading: 'CHANGED', value: changedOf }] : []),
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
       { heading: 'ERROR', value: errorOf, wrap: true },

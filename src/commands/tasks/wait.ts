@@ -42,8 +42,8 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     )
     const tasks: Task[] = []
     let exit = 0
-    for (const former of known) {
-      const followed = await this.#ended(client, former, show)
+    for (const task of known) {
+      const followed = await this.#ended(client, task, show)
       tasks.push(followed.task)
       exit ||= followed.isHalted ? followed.exit : Number(process.exitCode ?? 0)
       if (followed.isHalted) break

@@ -18,8 +18,8 @@ export default class TokensList extends BaseCommand {
       filtered: false,
       none: 'no tokens: rsm tokens add NAME',
       columns: [
-        { heading: 'ID', value: (token) => token.id, keep: true },
-        { heading: 'NAME', value: (token) => token.name, keep: true },
+        { heading: 'ID', value: (token) => token.id, essential: true },
+        { heading: 'NAME', value: (token) => token.name, essential: true },
         { heading: 'ROLE', value: showTokenRole },
         timeColumn('CREATED', ({ createdAt }) => createdAt, flags.utc),
         timeColumn(

@@ -63,11 +63,11 @@ export default class UsersEdit extends BaseCommand {
     const newPassword = flags.password || flags['password-stdin']
     if (!newPassword) refuseEmpty(patch, 'users edit')
     const client = await this.client()
-    const former = await findUser(client, args.user)
+    const previous = await findUser(client, args.user)
     if (newPassword) patch.password = await readNewPassword(flags['password-stdin'])
-    const user = await client.users.update(former.id, patch)
+    const user = await client.users.update(previous.id, patch)
     this.done(`changed ${user.username} (${showUserRole(user)}${user.enabled ? '' : ', disabled'})`)
-    if (newPassword || user.role !== former.role || (former.enabled && !user.enabled))
+    if (newPassword || user.role !== previous.role || (previous.enabled && !user.enabled))
       this.notice(`every session and token of ${user.username} has ended`)
     return user
   }

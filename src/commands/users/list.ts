@@ -28,8 +28,8 @@ export default class UsersList extends BaseCommand {
       filtered: true,
       none: '',
       columns: [
-        { heading: 'ID', value: (user) => user.id, keep: true },
-        { heading: 'USERNAME', value: (user) => user.username, keep: true },
+        { heading: 'ID', value: (user) => user.id, essential: true },
+        { heading: 'USERNAME', value: (user) => user.username, essential: true },
         { heading: 'ROLE', value: showUserRole },
         { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
         { heading: 'EMAIL', value: (user) => user.email },

@@ -25,8 +25,8 @@ export default class WebhooksList extends BaseCommand {
       filtered: false,
       none: 'no webhooks: rsm webhooks add NAME URL --event task.failed',
       columns: [
-        { heading: 'ID', value: (webhook) => webhook.id, keep: true },
-        { heading: 'NAME', value: (webhook) => webhook.name, keep: true },
+        { heading: 'ID', value: (webhook) => webhook.id, essential: true },
+        { heading: 'NAME', value: (webhook) => webhook.name, essential: true },
         { heading: 'EVENTS', value: (webhook) => webhook.events.join(', ') },
         { heading: 'SELECTOR', value: (webhook) => webhook.selector },
         { heading: 'FILTERS', value: filtersOf },

@@ -150,7 +150,7 @@ function causes({ reason }: HostStanding): string {
 }
 
 /** Whether who has heard of one standing need not hear of the other: the status is the same, and what it warns of. */
-export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
+export function isSameStanding(one: HostStanding, other: HostStanding): boolean {
   if (one.status !== other.status) return false
   return one.status !== 'WARNING' || one.reason === other.reason || causes(one) === causes(other)
 }

@@ -2,7 +2,7 @@ import { scriptFileName } from '../scripts/script-form.ts'
 import { gateStatuses, mostRetries, phases } from '../tasks/gates.ts'
 import { largestScreen, longestSentence } from './bounds.ts'
 import { copy, fetch, file, rollback, scriptType, upgrade, verify } from './order-fields.ts'
-import { type Held, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'
+import { type Infer, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'
 
 const most = Number.MAX_SAFE_INTEGER
 const id = text({ pattern: /^[A-Za-z0-9_-]{1,64}$/ })
@@ -32,7 +32,7 @@ const mark = object({
   /** HMAC-SHA256 over the agent, `run` and `sequence`, base64url: shows that this server gave the mark to this agent. */
   mac: optional(bytes32),
 })
-export type RunMark = Held<typeof mark>
+export type RunMark = Infer<typeof mark>
 
 /** Fields that a signature adds; the agent refuses a message that lacks one. */
 const signed = {
@@ -46,10 +46,10 @@ const signed = {
 }
 
 /** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
-const inputMark = {
+const inputMac = {
   /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
   counter: optional(sequence),
-  /** HMAC-SHA256 of `markedText` (core/terminals/terminal.ts), base64url. */
+  /** HMAC-SHA256 of `macText` (core/terminals/terminal.ts), base64url. */
   mac: optional(bytes32),
 }
 
@@ -66,10 +66,10 @@ const fileOrder = {
 /** How much of which row of input was taken; '' before any. */
 const typed = object({ by: text({ pattern: /^[A-Za-z0-9_-]{0,64}$/ }), count: sequence })
 
-export type UpgradeOrder = Held<typeof upgrade>
-export type FileOfTask = Held<typeof file>
-export type CopyOrder = Held<typeof copy>
-export type FetchOrder = Held<typeof fetch>
+export type UpgradeOrder = Infer<typeof upgrade>
+export type FileOfTask = Infer<typeof file>
+export type CopyOrder = Infer<typeof copy>
+export type FetchOrder = Infer<typeof fetch>
 
 const phase = oneOf(...phases)
 const gateStatus = oneOf(...gateStatuses)
@@ -257,13 +257,13 @@ export const payloads = {
     data: text(),
     by: optional(id),
     position: optional(sequence),
-    ...inputMark,
+    ...inputMac,
   }),
   /** `sequence` counts the frames of a session from 0. A base-protocol agent leaves it out. */
   TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
   /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */
   TERMINAL_ACK: object({ sessionId: id, sequence: lastSequence }),
-  TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size, ...inputMark }),
+  TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size, ...inputMac }),
   TERMINAL_CLOSE: object({ sessionId: id }),
   /** The end of a session; `reason` is a sentence where it did not end by itself, or never began. */
   TERMINAL_CLOSED: object({
@@ -282,7 +282,7 @@ export const payloads = {
 }
 
 export type MessageType = keyof typeof payloads
-export type Payloads = { [T in MessageType]: Held<(typeof payloads)[T]> }
+export type Payloads = { [T in MessageType]: Infer<(typeof payloads)[T]> }
 export type ExecuteScript = Payloads['EXECUTE_SCRIPT']
 export type CopyFile = Payloads['COPY_FILE']
 export type FetchFile = Payloads['FETCH_FILE']

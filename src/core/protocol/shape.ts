@@ -8,7 +8,7 @@
 export interface Shape<T> {
   (value: unknown, at: string): string | null
   /** For the compiler: never set. */
-  readonly holds?: T
+  readonly phantom?: T
 }
 
 /** A field with this shape may be absent. */
@@ -17,12 +17,12 @@ interface OptionalShape<T> extends Shape<T> {
 }
 
 /** The type that a shape lets through. */
-export type Held<S> = S extends Shape<infer T> ? T : never
+export type Infer<S> = S extends Shape<infer T> ? T : never
 
 type Fields = Readonly<Record<string, Shape<unknown>>>
-type HeldFields<F extends Fields> = {
-  [K in keyof F as F[K] extends OptionalShape<unknown> ? never : K]: Held<F[K]>
-} & { [K in keyof F as F[K] extends OptionalShape<unknown> ? K : never]?: Held<F[K]> }
+type InferFields<F extends Fields> = {
+  [K in keyof F as F[K] extends OptionalShape<unknown> ? never : K]: Infer<F[K]>
+} & { [K in keyof F as F[K] extends OptionalShape<unknown> ? K : never]?: Infer<F[K]> }
 type Flat<T> = { [K in keyof T]: T[K] }
 
 export const text =
@@ -81,7 +81,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Fields that are not listed are ignored: either side may be newer. */
 export const object =
-  <F extends Fields>(fields: F): Shape<Flat<HeldFields<F>>> =>
+  <F extends Fields>(fields: F): Shape<Flat<InferFields<F>>> =>
   (value, at) => {
     if (!isObject(value)) return `${at} must be an object`
     for (const [name, shape] of Object.entries(fields)) {
@@ -95,8 +95,8 @@ export const map =
   <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value, at) => {
     if (!isObject(value)) return `${at} must be an object`
-    for (const [name, held] of Object.entries(value)) {
-      const fault = shape(held, `${at}.${name}`)
+    for (const [name, item] of Object.entries(value)) {
+      const fault = shape(item, `${at}.${name}`)
       if (fault) return fault
     }
     return null

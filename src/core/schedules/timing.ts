@@ -35,7 +35,7 @@ export interface SlotRange {
 /** Slots of a cron expression that are counted one by one. */
 const mostCounted = 200
 /** Slots over which the shortest interval of a cron expression is looked for. */
-const lookedAt = 64
+const maxCompared = 64
 const second = 1000
 const steps = [3600, 86_400, 40 * 86_400, yearsToSlot * 366 * 86_400].map((seconds) => seconds * second)
 
@@ -84,7 +84,7 @@ export function timingFaults(timing: Timing, now: number): FieldFault[] {
 function shortestInterval(slots: Slots, now: number): number | null {
   let shortest: number | null = null
   let before = slots.next(now)
-  for (let looked = 0; before !== null && looked < lookedAt; looked++) {
+  for (let compared = 0; before !== null && compared < maxCompared; compared++) {
     const next = slots.next(before)
     if (next !== null && (shortest === null || next - before < shortest)) shortest = next - before
     before = next

@@ -63,7 +63,7 @@ export function missingInput(characters: number, isAll: boolean): string {
 }
 
 /** The text that a MAC is of. Text of a user stands last: what is before it holds no NUL. */
-export function markedText<T extends TypedInput>(type: T, payload: Payloads[T], counter: number): string {
+export function macText<T extends TypedInput>(type: T, payload: Payloads[T], counter: number): string {
   const what = 'data' in payload ? payload.data : `${payload.cols}x${payload.rows}`
   const place = 'by' in payload && payload.by !== undefined ? ` ${payload.by} ${payload.position}` : ''
   return `${type}\0${payload.sessionId}\0${counter}${place}\0${what}`

@@ -18,14 +18,14 @@ export function logLineForPeople(json: string, isColored: boolean): string {
   const word = color === 0 ? name.padEnd(5) : `\u001b[${color}m${name.padEnd(5)}\u001b[0m`
   const fault = (typeof err === 'object' && err !== null ? err : {}) as { message?: unknown; stack?: unknown }
   if (fault.message !== undefined) fields['error'] = fault.message
-  const more = Object.entries(fields).map(([field, value]) => `${printable(field)}=${shown(value)}`)
+  const more = Object.entries(fields).map(([field, value]) => `${printable(field)}=${formatValue(value)}`)
   const head = [`${clock} ${word} ${printable(typeof msg === 'string' ? msg : '')}`, ...more].join('  ')
   const frames = typeof fault.stack === 'string' ? fault.stack.split('\n').slice(1) : []
   return [head, ...frames.map((frame) => `    ${printable(frame.trim())}`)].join('\n')
 }
 
 /** A word as it is where it has no blanks or quotes; anything else as JSON. */
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"'{}[\]=]+$/.test(value)) return printable(value)
   return printable(JSON.stringify(value) ?? '')
 }

@@ -77,7 +77,7 @@ export const isDue = (nextAt: number, now: number): boolean => nextAt <= now || 
  * meanwhile it waits for their grace, too, so that hosts that go down together are one event, but no longer than another
  * `grace`. All in milliseconds of one clock.
  */
-export function toldTogether(since: ReadonlyMap<number, number>, now: number, grace: number): number[] {
+export function dueTogether(since: ReadonlyMap<number, number>, now: number, grace: number): number[] {
   const due = [...since].filter(([, at]) => now - at >= grace)
   const isOverdue = due.some(([, at]) => now - at >= 2 * grace)
   return due.length === since.size || isOverdue ? due.map(([id]) => id) : []

@@ -41,27 +41,27 @@ export interface DesiredAttributes {
 /** The mode of a file if neither the order, nor the former file, nor the source gives one. */
 const usualMode = 0o644
 
-/** `former`: the regular file that is replaced. `entryMode`: of the entry of a tar (contract §13). */
+/** `previous`: the regular file that is replaced. `entryMode`: of the entry of a tar (contract §13). */
 export function attributesFor(
   desired: DesiredAttributes,
-  former: Stats | null,
+  previous: Stats | null,
   entryMode?: number,
 ): Attributes {
   const source = desired.sourceMode ?? entryMode
-  const formerMode = former === null ? undefined : former.mode & modeBits
+  const previousMode = previous === null ? undefined : previous.mode & modeBits
   return {
-    mode: desired.mode ?? formerMode ?? (source === undefined ? usualMode : source & modeBits & ~setIds),
-    uid: desired.uid ?? former?.uid ?? null,
-    gid: desired.gid ?? former?.gid ?? null,
+    mode: desired.mode ?? previousMode ?? (source === undefined ? usualMode : source & modeBits & ~setIds),
+    uid: desired.uid ?? previous?.uid ?? null,
+    gid: desired.gid ?? previous?.gid ?? null,
   }
 }
 
 /** Whether its source has a setuid or setgid that a new file does not get. */
 export const losesSetIds = (
   { mode, sourceMode }: DesiredAttributes,
-  former: Stats | null,
+  previous: Stats | null,
   entryMode = 0,
-): boolean => mode === undefined && former === null && ((sourceMode ?? entryMode) & setIds) !== 0
+): boolean => mode === undefined && previous === null && ((sourceMode ?? entryMode) & setIds) !== 0
 
 type Owner = Pick<Stats, 'uid' | 'gid'>
 

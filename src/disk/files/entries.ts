@@ -43,7 +43,7 @@ export interface TreeEntry {
   readonly index: number
   readonly kind: 'file' | 'directory' | 'symlink'
   /** As the tar has it. */
-  readonly shown: string
+  readonly tarName: string
   /** From the root of the tree on, which is no name. */
   readonly names: readonly string[]
   readonly mode: number
@@ -119,10 +119,10 @@ export async function* entriesOf(
 
 function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>): TreeEntry {
   const { type, size = 0, mode = 0o644 } = header
-  const shown = nameIn(header, 'name')
-  if (shown === null) throw refusal(header.name, 'a name that is not UTF-8, without its bytes')
-  const refuse = (why: string) => refusal(shown, why)
-  const names = namesOf(shown)
+  const tarName = nameIn(header, 'name')
+  if (tarName === null) throw refusal(header.name, 'a name that is not UTF-8, without its bytes')
+  const refuse = (why: string) => refusal(tarName, why)
+  const names = namesOf(tarName)
   const kind = kinds[type ?? '']
   if (kind === undefined)
     throw refuse(`${type ?? 'something unknown'}, and only files, directories and symlinks are copied`)
@@ -131,22 +131,22 @@ function entryOf(header: Headers, index: number, pieces: AsyncIterable<Buffer>):
   const target = kind === 'symlink' ? nameIn(header, 'linkname') : ''
   if (target === null || (kind === 'symlink' && !/^[^\0]+$/.test(target)))
     throw refuse('a symlink to nothing')
-  return { index, kind, shown, names, mode, size, target, cut: cutIn(header), pieces }
+  return { index, kind, tarName, names, mode, size, target, cut: cutIn(header), pieces }
 }
 
 /** The names on the way to an entry. Throws `Failure` where it is not one below the root of the tree. */
-function namesOf(shown: string): string[] {
-  const refuse = (why: string) => refusal(shown, why)
-  if (shown.startsWith('/')) throw refuse('an absolute name')
-  if (shown.includes('\0')) throw refuse('a name with NUL')
-  const names = shown.split('/').filter((name) => name !== '' && name !== '.')
+function namesOf(tarName: string): string[] {
+  const refuse = (why: string) => refusal(tarName, why)
+  if (tarName.startsWith('/')) throw refuse('an absolute name')
+  if (tarName.includes('\0')) throw refuse('a name with NUL')
+  const names = tarName.split('/').filter((name) => name !== '' && name !== '.')
   if (names.includes('..')) throw refuse('.. leads out of it')
   if (names.length > mostDeep) throw refuse(`more than ${mostDeep} directories deep`)
   return names
 }
 
-const refusal = (shown: string, why: string) =>
-  new Failure(`the tree holds ${JSON.stringify(shown.slice(0, longestShown))}: ${why}`)
+const refusal = (tarName: string, why: string) =>
+  new Failure(`the tree holds ${JSON.stringify(tarName.slice(0, longestShown))}: ${why}`)
 
 /** Its first bytes; all of it is read. */
 async function* beginningOf(pieces: AsyncIterable<Buffer>, length: number): AsyncGenerator<Buffer> {
@@ -163,21 +163,21 @@ export async function judge(fd: number, most: number): Promise<Judged> {
   const cuts = new Map<number, number>()
   const files = new PlainFiles()
   let made = 0
-  let former: readonly string[] = []
+  let previous: readonly string[] = []
   let before: TreeEntry | null = null
   for await (const entry of entriesOf(fd)) {
     const { index, size, names, cut, pieces } = entry
     if (cut !== null) {
       if (before?.kind !== 'file' || !(cut >= 0 && cut < before.size))
-        throw refusal(entry.shown, 'an invalid length')
+        throw refusal(entry.tarName, 'an invalid length')
       cuts.set(before.index, cut)
       sums.delete(before.index)
     }
     before = entry
-    const fresh = newNames(names, former)
+    const fresh = newNames(names, previous)
     if (entry.kind === 'file') files.add(names.join('/'), fresh)
     made += fresh
-    former = names
+    previous = names
     if (made > most)
       throw new Failure(
         `the tree has more than ${most.toLocaleString('en-US')} entries: copy from fewer hosts at once, or copy an archive of it`,
@@ -190,8 +190,8 @@ export async function judge(fd: number, most: number): Promise<Judged> {
 }
 
 /** Names that an entry may make behind the one before it: its own, and directories that have no entry. */
-function newNames(names: readonly string[], former: readonly string[]): number {
-  const common = names.findIndex((name, at) => name !== former[at])
+function newNames(names: readonly string[], previous: readonly string[]): number {
+  const common = names.findIndex((name, at) => name !== previous[at])
   return common < 0 ? 0 : names.length - common
 }
 

@@ -4,7 +4,7 @@ import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
 import { kindOf, OpenDirectory } from './held-directory.ts'
 import { whole } from './reading.ts'
-import { assertReplaceable, backupName, formerOf, isSameText, sha256In } from './replacement.ts'
+import { assertReplaceable, backupName, isSameText, sha256In, statReplaceable } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
 import { longestText } from './would.ts'
 
@@ -105,7 +105,7 @@ class TreeCopy {
   #make(parent: OpenDirectory, name: string, names: readonly string[], mode: number): void {
     const { workspace, desired } = this.#placing
     const isLate = (mode & ownersMode) !== ownersMode
-    workspace.assertLeave()
+    workspace.checkCancelled()
     // Its mode from the beginning where its owner stays: a chmod may clear the setgid that it gets from its parent.
     parent.makeDirectory(name, isLate || isAsked(desired) ? ownersMode : mode)
     workspace.report({ changed: true })
@@ -151,7 +151,7 @@ class TreeCopy {
       assertGivable({ uid: desired.uid, gid: desired.gid }, directory.stat(), directory.path)
       return say(`owner of ${directory.path} would change`)
     }
-    workspace.assertLeave()
+    workspace.checkCancelled()
     directory.settle(desired.uid, desired.gid, null)
     workspace.report({ changed: true })
     return undefined
@@ -160,10 +160,10 @@ class TreeCopy {
   async #putFile(entry: TreeEntry, directory: OpenDirectory | null): Promise<void> {
     const { names, size, mode, index } = entry
     const name = names.at(-1) ?? ''
-    const found = directory === null ? null : formerOf(directory, name)
-    const former = found?.isFile() === true ? found : null
+    const found = directory === null ? null : statReplaceable(directory, name)
+    const previous = found?.isFile() === true ? found : null
     const small = size <= longestText ? await whole(entry.pieces) : null
-    const isSize = directory !== null && former?.size === size
+    const isSize = directory !== null && previous?.size === size
     const isSame =
       isSize &&
       (small === null
@@ -173,8 +173,8 @@ class TreeCopy {
       path: this.#pathOf(names),
       directory,
       name,
-      former,
-      wanted: attributesFor(this.#placing.desired, former, mode),
+      previous,
+      wanted: attributesFor(this.#placing.desired, previous, mode),
       isSameText: isSame,
       size,
     }
@@ -182,7 +182,7 @@ class TreeCopy {
     const isPlain = () => this.#root !== null && this.#judged.files.has(this.#root, names.join('/'))
     if (await settle(this.#placing, place, pieces, isPlain)) {
       this.changed = true
-      if (losesSetIds(this.#placing.desired, former, mode)) this.#placing.bare.push(place.path)
+      if (losesSetIds(this.#placing.desired, previous, mode)) this.#placing.bare.push(place.path)
     }
     // The next entry begins where this one ends.
     if (small === null) for await (const _ of entry.pieces);
@@ -192,7 +192,7 @@ class TreeCopy {
     const { copy, workspace, desired, say } = this.#placing
     const name = names.at(-1) ?? ''
     const path = this.#pathOf(names)
-    const found = directory === null ? null : formerOf(directory, name)
+    const found = directory === null ? null : statReplaceable(directory, name)
     const isSame = found?.isSymbolicLink() === true && directory?.readLink(name) === target
     if (isSame && (desired.uid ?? found?.uid) === found?.uid && (desired.gid ?? found?.gid) === found?.gid)
       return
@@ -205,7 +205,7 @@ class TreeCopy {
     try {
       directory.makeLink(temporary, target)
       if (isAsked(desired)) directory.own(temporary, desired, path)
-      workspace.assertLeave()
+      workspace.checkCancelled()
       if (copy.backup === true && found !== null) directory.link(name, backupName(name, workspace.taskId))
       directory.rename(temporary, name)
       workspace.report({ changed: true })
@@ -236,7 +236,7 @@ function rootOf({ copy, workspace, desired }: Placing): { root: OpenDirectory | 
       parent.assertTakes(desired, path)
       return { root: null, isNew: true }
     }
-    workspace.assertLeave()
+    workspace.checkCancelled()
     parent.makeDirectory(name, isAsked(desired) ? ownersMode : usualMode)
     parent.sync()
     workspace.report({ changed: true })

@@ -21,9 +21,9 @@ const inPlace = "to write in place on a host: rsm exec --stdin FILE -- 'cat > PA
 export interface Temporaries {
   readonly taskId: string
   /** Hears that something is in its place. */
-  report(said: { readonly changed: boolean }): void
+  report(outcome: { readonly changed: boolean }): void
   /** To be called right before anything takes its place. Throws `Failure` where the work was ended. */
-  assertLeave(): void
+  checkCancelled(): void
   /** Tells people what they should know of something that is in its place all the same; each sentence once. */
   note(sentence: string): void
   /** A new temporary file. */
@@ -57,21 +57,21 @@ export class Replacement {
     await this.#appended(this.#text.write(piece))
   }
 
-  /** Takes the place, whole and durably. Throws `Failure` where the agent has taken its leave back. */
+  /** Takes the place, whole and durably. Throws `Failure` if the order was cancelled. */
   async commit(
     attributes: Attributes,
-    { keepsFormer, isPlain }: { keepsFormer: boolean; isPlain?: (() => boolean) | undefined },
+    { keepsPrevious, isPlain }: { keepsPrevious: boolean; isPlain?: (() => boolean) | undefined },
   ): Promise<void> {
     await this.#appended(this.#text.end())
-    apply(attributes, this.#fd, this.#path, () => this.#keepExtended(attributes.mode, isPlain))
+    apply(attributes, this.#fd, this.#path, () => this.#copyExtended(attributes.mode, isPlain))
     try {
       await syncing(this.#fd)
     } catch (error) {
       throw refusedBy(error, this.#path, 'fsync')
     }
-    this.#workspace.assertLeave()
-    const former = assertReplaceable(this.#directory, this.#name)
-    if (keepsFormer && former !== null)
+    this.#workspace.checkCancelled()
+    const previous = assertReplaceable(this.#directory, this.#name)
+    if (keepsPrevious && previous !== null)
       this.#directory.link(this.#name, backupName(this.#name, this.#workspace.taskId))
     this.#directory.rename(this.#temporary, this.#name)
     this.#isPlaced = true
@@ -85,8 +85,8 @@ export class Replacement {
     if (!this.#isPlaced) this.#directory.remove(this.#temporary)
   }
 
-  /** The new file has what the former one had beside its content, owner and mode; what can't be kept is told. */
-  #keepExtended(mode: number, isPlain = () => false): void {
+  /** The new file has what the previous one had beside its content, owner and mode; what can't be kept is told. */
+  #copyExtended(mode: number, isPlain = () => false): void {
     if (this.#directory.lstat(this.#name)?.isFile() !== true || isPlain()) return
     let from: number
     try {
@@ -103,7 +103,7 @@ export class Replacement {
     }
   }
 
-  /** By way of an empty file, because cp gives the mode, too: that of the former file may open the new content to more users. */
+  /** By way of an empty file, because cp gives the mode, too: that of the previous file may open the new content to more users. */
   #narrowed(from: number, mode: number): ReturnType<typeof copyExtended> {
     const { name, fd } = this.#workspace.create(this.#directory)
     try {
@@ -131,7 +131,7 @@ export class Replacement {
 }
 
 /** What stands in the place that a file is to take; null where nothing does. Throws `Failure` for what is not replaced. */
-export function formerOf(directory: OpenDirectory, name: string): Stats | null {
+export function statReplaceable(directory: OpenDirectory, name: string): Stats | null {
   const found = directory.lstat(name)
   if (found === null || found.isFile() || found.isSymbolicLink()) return found
   throw new Failure(`${directory.pathOf(name)} is ${kindOf(found)}, which a file cannot replace`)
@@ -142,25 +142,25 @@ export function formerOf(directory: OpenDirectory, name: string): Stats | null {
  * is certain before anything is written.
  */
 export function assertReplaceable(directory: OpenDirectory, name: string, isLink = false): Stats | null {
-  const former = formerOf(directory, name)
-  if (former === null) return null
+  const previous = statReplaceable(directory, name)
+  if (previous === null) return null
   const path = directory.pathOf(name)
-  if (!isLink && former.isSymbolicLink() && directory.leadsToDirectory(name))
+  if (!isLink && previous.isSymbolicLink() && directory.leadsToDirectory(name))
     throw new Failure(
       `${path} is a symbolic link to a directory, which a file cannot replace; to copy into the directory: ${path}/`,
     )
   if (directory.isMountPoint(name))
     throw new Failure(`${path} is a mount point, and can't be replaced (EBUSY); ${inPlace}`, 1, 'EBUSY')
-  if (former.isFile()) assertMutable(directory, name)
+  if (previous.isFile()) assertMutable(directory, name)
   const { mode, uid } = directory.stat()
-  const owners = [former.uid, uid]
+  const owners = [previous.uid, uid]
   if ((mode & sticky) !== 0 && !owners.includes(process.geteuid?.() ?? -1) && !isAble(capFowner))
     throw new Failure(
       `replace ${path} as ${userName()}: it belongs to another user, in a directory with the sticky bit (EPERM)`,
       1,
       'EPERM',
     )
-  return former
+  return previous
 }
 
 /** Throws `Failure` for a file that nothing may change. */

@@ -5,7 +5,7 @@ import { shownNames } from './byte-names.ts'
 import { Failure } from './failure.ts'
 import type { OpenDirectory } from './held-directory.ts'
 import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
-import { type Comparison, sayWould } from './would.ts'
+import { type Comparison, describeChanges } from './would.ts'
 
 const listedAtMost = 5
 
@@ -38,13 +38,13 @@ export async function settle(
   pieces: () => AsyncIterable<Buffer> | Iterable<Buffer>,
   isPlain?: () => boolean,
 ): Promise<boolean> {
-  const { path, directory, name, former, wanted, isSameText } = place
-  if (isSameText && former !== null && fits(wanted, former)) return false
+  const { path, directory, name, previous, wanted, isSameText } = place
+  if (isSameText && previous !== null && fits(wanted, previous)) return false
   // A second name may be anywhere: what it leads to is not changed.
-  const isInPlace = isSameText && former?.nlink === 1
+  const isInPlace = isSameText && previous?.nlink === 1
   if (copy.check !== undefined) judge(place, isInPlace)
   if (directory === null || copy.check !== undefined) {
-    await sayWould(place, copy.check === 'DIFF' ? pieces() : null, say)
+    await describeChanges(place, copy.check === 'DIFF' ? pieces() : null, say)
     return true
   }
   if (isInPlace) {
@@ -55,20 +55,20 @@ export async function settle(
   const replacement = new Replacement(workspace, directory, name)
   try {
     for await (const piece of pieces()) await replacement.write(piece)
-    await replacement.commit(wanted, { keepsFormer: copy.backup === true, isPlain })
+    await replacement.commit(wanted, { keepsPrevious: copy.backup === true, isPlain })
   } finally {
     await replacement.close()
   }
-  say(`${path} ${former === null ? 'written' : 'replaced'}`)
+  say(`${path} ${previous === null ? 'written' : 'replaced'}`)
   return true
 }
 
 /** Throws the `Failure` that writing would end in, as far as that shows beforehand. */
-function judge({ directory, name, former, wanted, path }: Comparison, isInPlace: boolean): void {
+function judge({ directory, name, previous, wanted, path }: Comparison, isInPlace: boolean): void {
   if (directory === null) return
-  if (isInPlace && former !== null) {
+  if (isInPlace && previous !== null) {
     assertMutable(directory, name)
-    return assertGivable(wanted, former, path)
+    return assertGivable(wanted, previous, path)
   }
   assertReplaceable(directory, name)
   addBeside(directory, name, () => directory.assertWritable())
@@ -77,15 +77,15 @@ function judge({ directory, name, former, wanted, path }: Comparison, isInPlace:
 
 /** Owner and mode alone, of the very file that was compared. */
 function applyTo(
-  { name, former, wanted, path }: Comparison,
+  { name, previous, wanted, path }: Comparison,
   directory: OpenDirectory,
   workspace: Temporaries,
 ): void {
   assertMutable(directory, name)
   const fd = directory.openFile(name)
   try {
-    if (fstatSync(fd).ino !== former?.ino) throw new Failure(`${path} has just been replaced`)
-    workspace.assertLeave()
+    if (fstatSync(fd).ino !== previous?.ino) throw new Failure(`${path} has just been replaced`)
+    workspace.checkCancelled()
     apply(wanted, fd, path)
     workspace.report({ changed: true })
   } finally {

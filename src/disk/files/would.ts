@@ -17,7 +17,7 @@ export interface Comparison {
   readonly directory: OpenDirectory | null
   readonly name: string
   /** The regular file that would be replaced. */
-  readonly former: Stats | null
+  readonly previous: Stats | null
   readonly wanted: Attributes
   readonly isSameText: boolean
   /** Bytes that would be written. */
@@ -27,9 +27,9 @@ export interface Comparison {
 const octal = (mode: number) => `0${(mode & modeBits).toString(8)}`
 
 /** What of owner and mode would change, as people write it. */
-function attributeLines({ former, wanted, path }: Comparison): string[] {
-  if (former === null || fits(wanted, former)) return []
-  const { mode, uid, gid } = former
+function attributeLines({ previous, wanted, path }: Comparison): string[] {
+  if (previous === null || fits(wanted, previous)) return []
+  const { mode, uid, gid } = previous
   const lines: string[] = []
   if (wanted.mode !== (mode & modeBits))
     lines.push(`mode of ${path}: ${octal(mode)} to ${octal(wanted.mode)}`)
@@ -67,15 +67,15 @@ async function textLines(
   comparison: Comparison,
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
 ): Promise<string> {
-  const { path, directory, name, former, size } = comparison
-  if (size > longestText || (former?.size ?? 0) > longestText)
+  const { path, directory, name, previous, size } = comparison
+  if (size > longestText || (previous?.size ?? 0) > longestText)
     return `${path} would change; more than 1 MiB is not shown`
   const [old, fresh] = [
-    textOf(former === null || directory === null ? Buffer.alloc(0) : readSmall(directory, name)),
+    textOf(previous === null || directory === null ? Buffer.alloc(0) : readSmall(directory, name)),
     textOf(await whole(pieces)),
   ]
   if (old === null || fresh === null) return `${path} would change; it is not text`
-  const before = former === null ? '/dev/null' : path
+  const before = previous === null ? '/dev/null' : path
   const patch = createTwoFilesPatch(before, path, old, fresh, '', '', {
     context: 3,
     timeout: patience,
@@ -87,15 +87,15 @@ async function textLines(
 }
 
 /** Says what a copy would change, in words; with the bytes that it would write, also how the text would change. */
-export async function sayWould(
+export async function describeChanges(
   comparison: Comparison,
   pieces: AsyncIterable<Buffer> | Iterable<Buffer> | null,
   say: (line: string) => void,
 ): Promise<void> {
-  const { path, former, isSameText } = comparison
+  const { path, previous, isSameText } = comparison
   if (!isSameText) {
     if (pieces !== null) say(await textLines(comparison, pieces))
-    else say(`${path} would be ${former === null ? 'written' : 'replaced'}`)
+    else say(`${path} would be ${previous === null ? 'written' : 'replaced'}`)
   }
   for (const line of attributeLines(comparison)) say(line)
 }

@@ -67,13 +67,13 @@ async function asUnit(isUsers: boolean, unit: string, pid: number): Promise<Oper
 
 /** Why a unit's process has ended since it was started, also where systemd starts it again; null while it runs. */
 async function endOf(systemd: Systemd, unit: string): Promise<string | null> {
-  const shown = await systemd.ctl(
+  const output = await systemd.ctl(
     'show',
     '-p',
     'ActiveState,SubState,NRestarts,ExecMainCode,ExecMainStatus',
     unit,
   )
-  const state = Object.fromEntries(shown.split('\n').map((line) => line.split('=', 2)))
+  const state = Object.fromEntries(output.split('\n').map((line) => line.split('=', 2)))
   const isDown = state.ActiveState === 'failed' || state.SubState === 'auto-restart'
   if (!isDown && Number(state.NRestarts) === 0) return null
   // CLD_EXITED of waitid(2). A process that runs again has no status yet.

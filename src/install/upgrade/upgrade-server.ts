@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { ProcessStatus, UpgradeNote } from '../../core/protocol/control.ts'
-import { endUpgrade, keptStore, markUpgrade } from '../../disk/upgrade-traces.ts'
+import { endUpgrade, keptStore, recordUpgrade } from '../../disk/upgrade-traces.ts'
 import type { Candidate } from './candidate.ts'
 import { bringStoreBack, exchange, goBack, keepStore } from './exchange.ts'
 import type { Operated } from './running-server.ts'
@@ -29,7 +29,7 @@ export interface Upgrade {
 /** Waits until a server is ready; answers why it is not, or null. */
 async function whyNotReady(
   { status }: Upgrade,
-  former: number,
+  previousPid: number,
   gone: Promise<string>,
 ): Promise<string | null> {
   let end: string | null = null
@@ -39,23 +39,23 @@ async function whyNotReady(
   for (const until = Date.now() + readyWithin; Date.now() < until; await sleep(pollInterval)) {
     const now = await status().catch(() => null)
     // An older one does not say whether it is: it answers once it listens.
-    if (now !== null && now.pid !== former && now.ready !== false) return null
+    if (now !== null && now.pid !== previousPid && now.ready !== false) return null
     if (end !== null) return end
   }
   return `it was not ready within ${readyWithin / 1000} s`
 }
 
-async function startAndWait(upgrade: Upgrade, former: number): Promise<string | null> {
+async function startAndWait(upgrade: Upgrade, previousPid: number): Promise<string | null> {
   try {
     const { ended } = await upgrade.server.start()
-    return await whyNotReady(upgrade, former, ended)
+    return await whyNotReady(upgrade, previousPid, ended)
   } catch (error) {
     return (error as Error).message
   }
 }
 
 /** The former version; with the store as it left it, unless the new one has taken requests, whose answers are promises. */
-async function revert(upgrade: Upgrade, former: number, why: string): Promise<never> {
+async function revert(upgrade: Upgrade, previousPid: number, why: string): Promise<never> {
   const { dataDir, target, from, candidate, server, say } = upgrade
   const failed = `rsm ${candidate.version} did not become ready: ${why}`
   say(`${failed}; going back to ${from}`)
@@ -64,7 +64,7 @@ async function revert(upgrade: Upgrade, former: number, why: string): Promise<ne
   const isKept = existsSync(keptStore(dataDir))
   await goBack(target)
   if (isKept) await bringStoreBack(dataDir)
-  const stillNot = await startAndWait(upgrade, former)
+  const stillNot = await startAndWait(upgrade, previousPid)
   const data = isKept ? 'its data as before' : `the data of ${candidate.version}, which had taken requests`
   if (stillNot !== null)
     throw new RsmError(
@@ -81,9 +81,9 @@ async function revert(upgrade: Upgrade, former: number, why: string): Promise<ne
 }
 
 /** So that a cut upgrade can be told of. */
-async function mark({ dataDir, target, from, candidate, server }: Upgrade): Promise<void> {
+async function recordStart({ dataDir, target, from, candidate, server }: Upgrade): Promise<void> {
   const { ino } = await stat(candidate.path)
-  await markUpgrade(dataDir, {
+  await recordUpgrade(dataDir, {
     from,
     to: candidate.version,
     executable: target,
@@ -100,10 +100,10 @@ async function mark({ dataDir, target, from, candidate, server }: Upgrade): Prom
  */
 export async function upgradeServer(upgrade: Upgrade): Promise<void> {
   const { dataDir, target, from, candidate, server, say } = upgrade
-  const { pid: former } = await upgrade.status()
+  const { pid: previousPid } = await upgrade.status()
   const { version: to, sha256 } = candidate
   await upgrade.note({ from, to, sha256, reverted: null })
-  await mark(upgrade)
+  await recordStart(upgrade)
   say(`stopping rsm ${from} (${server.by})`)
   await server.stop()
   try {
@@ -111,15 +111,15 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
     await exchange(target, candidate.path)
   } catch (error) {
     // Nothing is in another place than before.
-    if ((await startAndWait(upgrade, former)) === null) {
+    if ((await startAndWait(upgrade, previousPid)) === null) {
       await endUpgrade(dataDir)
       await upgrade.note({ from, to, sha256, reverted: (error as Error).message })
     }
     throw error
   }
   say(`starting rsm ${to}`)
-  const why = await startAndWait(upgrade, former)
-  if (why !== null) await revert(upgrade, former, why)
+  const why = await startAndWait(upgrade, previousPid)
+  if (why !== null) await revert(upgrade, previousPid, why)
   // An older one does not do that itself.
   await endUpgrade(dataDir)
   const { version } = await upgrade.status()

@@ -11,7 +11,7 @@ import { Burst } from '../../core/rates.ts'
 import {
   inputKeyInfo,
   isSameCount,
-  markedText,
+  macText,
   missingInput,
   type TypedCount,
   TypedCounter,
@@ -226,7 +226,7 @@ export class InputKey {
     const counter = this.#counter++
     if (this.#shared === null) return payload
     const mac = createHmac('sha256', this.#shared)
-      .update(markedText(type, payload, counter))
+      .update(macText(type, payload, counter))
       .digest('base64url')
     return { ...payload, counter, mac }
   }

@@ -1,7 +1,7 @@
 import type { SelectorHost } from '../../core/selector/directory.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { foldIds, unfoldIds } from '../../core/tasks/id-set.ts'
-import { type EventData, toldTogether } from '../../core/webhooks/webhook.ts'
+import { dueTogether, type EventData } from '../../core/webhooks/webhook.ts'
 import type { Clock } from '../../disk/clock.ts'
 import type { Fleet } from '../hosts/fleet.ts'
 import type { Store } from '../storage/ports/store.ts'
@@ -73,8 +73,8 @@ export function createHostWatch({ store, webhookEvents, fleet, clock, hostGrace 
     follow(since.offline, new Set(await withAgent(store, away)), now)
     follow(since.online, new Set(back), now)
     const changes = {
-      gone: toldTogether(since.offline, now, hostGrace.offline),
-      back: toldTogether(since.online, now, hostGrace.online),
+      gone: dueTogether(since.offline, now, hostGrace.offline),
+      back: dueTogether(since.online, now, hostGrace.online),
     }
     if (changes.gone.length > 0 || changes.back.length > 0) await report(webhook, changes, hosts)
   }

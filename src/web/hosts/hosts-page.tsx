@@ -16,7 +16,7 @@ const tick = 5_000
 /** Rows that are drawn: past that a fleet is searched, not read. */
 const mostRows = 300
 
-const freshnessSaid: Record<LiveHosts['freshness'], string> = {
+const freshnessText: Record<LiveHosts['freshness'], string> = {
   loading: 'Loading …',
   live: 'Live',
   polled: 'Every 10 s',
@@ -35,9 +35,9 @@ export function HostsPage() {
     return () => clearInterval(timer)
   }, [])
   useEffect(() => {
-    const leave = new AbortController()
-    void followHosts(leave.signal)
-    return () => leave.abort()
+    const abort = new AbortController()
+    void followHosts(abort.signal)
+    return () => abort.abort()
   }, [])
   const searched = hosts.filter((host) => matches(host, search))
   const ofStatus = (wanted: ShownStatus | '') =>
@@ -59,7 +59,7 @@ export function HostsPage() {
       <div class="heading">
         <h1>Hosts</h1>
         <span class={`freshness ${freshness}`} role="status">
-          {freshnessSaid[freshness]}
+          {freshnessText[freshness]}
         </span>
       </div>
       <div class="bar" role="search">

@@ -2,7 +2,7 @@ import { Mutex } from '../../core/mutex.ts'
 import type { HostEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { pause } from '../../net/backoff.ts'
-import { all, followStream, said } from '../api.ts'
+import { all, errorText, followStream } from '../api.ts'
 import { session } from '../session.ts'
 import { createStore } from '../store.ts'
 
@@ -43,7 +43,7 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
   let isLive = false
   /** False until the list has been read, and again from a cut on: what the stream tells is no list. */
   let isWhole = false
-  const show = () => {
+  const publish = () => {
     if (!isWhole || signal.aborted) return
     const freshness = isLive ? 'live' : 'polled'
     liveHosts.set({ hosts: sorted(byId.values()), freshness, at: Date.now(), fault: '' })
@@ -57,18 +57,18 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
     for (const id of byId.keys()) if (!changed.has(id)) byId.delete(id)
     for (const host of hosts) if (!changed.has(host.id)) byId.set(host.id, host)
     isWhole = true
-    show()
+    publish()
   }
   const reads = new Mutex()
   const refresh = () =>
     reads.run(read).catch((error: unknown) => {
-      if (!signal.aborted) liveHosts.update((now) => ({ ...now, freshness: 'lost', fault: said(error) }))
+      if (!signal.aborted) liveHosts.update((now) => ({ ...now, freshness: 'lost', fault: errorText(error) }))
     })
   function apply(event: HostEvent): void {
     changed.add(event.host.id)
     if (event.change === 'removed') byId.delete(event.host.id)
     else byId.set(event.host.id, event.host)
-    show()
+    publish()
   }
   async function poll(): Promise<void> {
     await pause(patience, signal)

@@ -3,7 +3,7 @@ import { useContext, useId, useLayoutEffect, useRef, useState } from 'preact/hoo
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { type FieldFault, RsmError } from '../../core/errors.ts'
 import { shortened } from '../../core/text/pieces.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 
 /** What is wrong with a form: at its fields, by the API's names of them, and in words what is at none. */
 interface FormFaults {
@@ -13,7 +13,7 @@ interface FormFaults {
 
 const noFaults: FormFaults = { at: [], rest: '' }
 /** Of what is said at one field, in characters. */
-const longestSaid = 400
+const maxFaultText = 400
 
 /** The faults of the form around a field. */
 export const FaultsOfForm = createContext<readonly FieldFault[]>([])
@@ -44,11 +44,12 @@ export function useFormFaults() {
     const fields = error instanceof RsmError ? error.fields : []
     const at = fields.filter(({ field }) => names.some((name) => isWithin(name, field)))
     const others = fields.filter((fault) => !at.includes(fault))
-    if (at.length === 0 || !(error instanceof RsmError)) setFaults({ at: [], rest: said(error) })
+    if (at.length === 0 || !(error instanceof RsmError)) setFaults({ at: [], rest: errorText(error) })
     else
       setFaults({
         at,
-        rest: others.length === 0 ? '' : said(new RsmError(error.code, error.message, { fields: others })),
+        rest:
+          others.length === 0 ? '' : errorText(new RsmError(error.code, error.message, { fields: others })),
       })
   }
 
@@ -74,7 +75,7 @@ const messageOf =
 export function useFault(name: string): string | undefined {
   const faults = useContext(FaultsOfForm).filter(({ field }) => isWithin(name, field))
   if (faults.length === 0) return undefined
-  return shortened(sanitizeLine([...new Set(faults.map(messageOf(name)))].join('; ')), longestSaid)
+  return shortened(sanitizeLine([...new Set(faults.map(messageOf(name)))].join('; ')), maxFaultText)
 }
 
 /** What a control of a form is given by its field. */
@@ -191,21 +192,21 @@ export function NameField({ name, placeholder }: { name: string | undefined; pla
   )
 }
 
-interface SaveOrLeaveProps {
+interface SaveOrCancelProps {
   /** What a form makes, or undefined where it changes what there is. */
   makes: string | undefined
   isBusy: boolean
-  onLeave: () => void
+  onCancel: () => void
 }
 
 /** The end of a form that makes or changes something. */
-export function SaveOrLeave({ makes, isBusy, onLeave }: SaveOrLeaveProps) {
+export function SaveOrCancel({ makes, isBusy, onCancel }: SaveOrCancelProps) {
   return (
     <div class="actions">
       <button type="submit" class="primary" disabled={isBusy}>
         {makes === undefined ? 'Save' : `Create the ${makes}`}
       </button>
-      <button type="button" onClick={onLeave}>
+      <button type="button" onClick={onCancel}>
         {makes === undefined ? 'Leave it as it is' : 'Cancel'}
       </button>
     </div>

@@ -6,10 +6,10 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { LongName } from './shown.tsx'
 
-type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
+type ListedHost = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
 
 interface HostSetProps {
-  hosts: readonly Shown[]
+  hosts: readonly ListedHost[]
   /** How many there are, where `hosts` are only the first of them. */
   count?: number
 }

@@ -26,8 +26,8 @@ const stateTones: Record<string, string> = {
 
 /** A name that goes on in the next line behind a dot, a hyphen or the like, where there is not enough room for it. */
 export function LongName({ text }: { text: string }) {
-  const shown = sanitizeLine(text)
-  const parts = shown.length > longestBroken ? [shown] : shown.split(/(?<=[.,_:/@-])/)
+  const clean = sanitizeLine(text)
+  const parts = clean.length > longestBroken ? [clean] : clean.split(/(?<=[.,_:/@-])/)
   return (
     <span class="long-name">
       {parts.map((part, at) => (

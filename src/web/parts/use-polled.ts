@@ -1,7 +1,7 @@
 import { type Inputs, useEffect, useRef, useState } from 'preact/hooks'
 import { mendable } from '../../core/errors.ts'
 import { pause } from '../../net/backoff.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 
 /** Milliseconds between two reads of what no event tells of. */
 const interval = 5_000
@@ -22,15 +22,15 @@ export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> 
   const [known, setKnown] = useState<Read<T>>({ value: undefined, fault: '' })
   const wake = useRef(() => {})
   useEffect(() => {
-    const leave = new AbortController()
-    const { signal } = leave
-    let rest = leave
-    async function look(): Promise<void> {
+    const abort = new AbortController()
+    const { signal } = abort
+    let rest = abort
+    async function poll(): Promise<void> {
       try {
         const value = await read()
         if (!signal.aborted) setKnown({ value, fault: '' })
       } catch (error) {
-        const fault = said(error)
+        const fault = errorText(error)
         const isKept = mendable(error)
         if (!signal.aborted) setKnown(({ value }) => ({ value: isKept ? value : undefined, fault }))
       }
@@ -40,14 +40,14 @@ export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> 
         // Made before the read: what is asked for meanwhile may be newer than its answer.
         rest = new AbortController()
         const woken = rest.signal
-        await look()
+        await poll()
         if (!signal.aborted) await pause(interval, woken)
       }
     }
     wake.current = () => rest.abort()
     void follow()
     return () => {
-      leave.abort()
+      abort.abort()
       rest.abort()
     }
   }, inputs)

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
-import { call, said, send } from '../api.ts'
+import { call, errorText, send } from '../api.ts'
 import { save, useTitle } from '../parts/browser.ts'
 import { Fault, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
@@ -30,11 +30,11 @@ export function RecordingPage({ sessionId }: { sessionId: string }) {
   const [recording, setRecording] = useState<Recording | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {
-    const leave = new AbortController()
-    read(sessionId, leave.signal).then(setRecording, (error: unknown) => {
-      if (!leave.signal.aborted) setFault(said(error))
+    const abort = new AbortController()
+    read(sessionId, abort.signal).then(setRecording, (error: unknown) => {
+      if (!abort.signal.aborted) setFault(errorText(error))
     })
-    return () => leave.abort()
+    return () => abort.abort()
   }, [sessionId])
   return (
     <section class="page whole">

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { showBytes } from '../../cli/text/amounts.ts'
 import { showDuration } from '../../cli/text/time.ts'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
-import { all, call, said } from '../api.ts'
+import { all, call, errorText } from '../api.ts'
 import { useTitle } from '../parts/browser.ts'
 import { Question } from '../parts/question.tsx'
 import { Fault, LongName, Time } from '../parts/shown.tsx'
@@ -41,7 +41,7 @@ export function RecordingsPage() {
     setEnding(undefined)
     setRefused('')
     call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`).then(again, (error: unknown) =>
-      setRefused(said(error)),
+      setRefused(errorText(error)),
     )
   }
 

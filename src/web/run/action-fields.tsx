@@ -36,13 +36,13 @@ function declaredBy(scripts: readonly (ScriptSummary | undefined)[]): Script['pa
   return params.filter(({ name }, at) => params.findIndex((other) => other.name === name) === at)
 }
 
-const keptSaid = 'stays as it is where this is empty'
+const keepHint = 'stays as it is where this is empty'
 
 /** Secret params of a schedule keep their values where nothing is typed. */
 function askedOf(params: Script['params'], kept: readonly string[]): Script['params'] {
   return params.map((param) =>
     param.secret && kept.includes(param.name)
-      ? { ...param, required: false, description: [param.description, keptSaid].filter(Boolean).join(' · ') }
+      ? { ...param, required: false, description: [param.description, keepHint].filter(Boolean).join(' · ') }
       : param,
   )
 }

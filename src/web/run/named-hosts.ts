@@ -3,7 +3,7 @@ import { allPages } from '../../client/http/pages.ts'
 import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Target } from '../../core/protocol/http/targets.ts'
-import { call, said, withQuery } from '../api.ts'
+import { call, errorText, withQuery } from '../api.ts'
 
 /** So many of the hosts of a selector are read while it is typed: the server says how many there are. */
 const firstHosts = 500
@@ -32,19 +32,19 @@ export function useNamed(selector: string): Named | undefined {
   useEffect(() => {
     setNamed(undefined)
     if (selector.trim() === '') return undefined
-    const leave = new AbortController()
-    const tell = (found: Named) => {
-      if (!leave.signal.aborted) setNamed(found)
+    const abort = new AbortController()
+    const update = (found: Named) => {
+      if (!abort.signal.aborted) setNamed(found)
     }
     const timer = setTimeout(() => {
-      select({ selector: selector.trim() }, { size: firstHosts }, leave.signal).then(
-        ({ content, totalElements }) => tell({ hosts: content, count: totalElements }),
-        (error: unknown) => tell({ fault: said(error) }),
+      select({ selector: selector.trim() }, { size: firstHosts }, abort.signal).then(
+        ({ content, totalElements }) => update({ hosts: content, count: totalElements }),
+        (error: unknown) => update({ fault: errorText(error) }),
       )
     }, typingPause)
     return () => {
       clearTimeout(timer)
-      leave.abort()
+      abort.abort()
     }
   }, [selector])
   return named

@@ -9,7 +9,7 @@ import type { Asked, Order } from './use-start.ts'
 export type Doing = 'run' | 'copy' | 'check' | 'fetch'
 
 /** `‘reboot’`, `the script deploy`. */
-function ranSaid({ script, scriptId }: Order['body'], scripts: readonly ScriptSummary[]): string {
+function scriptText({ script, scriptId }: Order['body'], scripts: readonly ScriptSummary[]): string {
   if (script === undefined) return `the script ${scripts.find(({ id }) => id === scriptId)?.name ?? ''}`
   const more = script.content.trim().includes('\n') ? ' …' : ''
   return `‘${firstLine(script.content) ?? ''}’${more}`
@@ -24,7 +24,7 @@ export function questionOf(
   if (body.fetch !== undefined)
     return { title: `Fetch ${body.fetch.path} from ${many}?`, yes: `Fetch from ${many}`, no: 'Don’t fetch' }
   if (body.copy === undefined)
-    return { title: `Run ${ranSaid(body, scripts)} on ${many}?`, yes: `Run on ${many}`, no: 'Don’t run' }
+    return { title: `Run ${scriptText(body, scripts)} on ${many}?`, yes: `Run on ${many}`, no: 'Don’t run' }
   const [name, path] = [file?.name ?? 'the file', body.copy.path]
   if (body.copy.check !== undefined)
     return {
@@ -36,7 +36,7 @@ export function questionOf(
 }
 
 /** `Run on web1`, `Copy to 3 hosts`: what the form's button says. */
-export function startSaid(doing: Doing, where: string): string {
+export function startText(doing: Doing, where: string): string {
   const [alone, onHosts] = {
     run: ['Run', 'Run on'],
     copy: ['Copy', 'Copy to'],
@@ -50,7 +50,7 @@ const sized = (file: CopiedFile | undefined) =>
   file === undefined ? 'a file' : `${file.name} (${showBytes(file.size)})`
 
 /** `compare shop.conf (86 B) with /etc/shop.conf, write nothing, mode 0640`; null where a script runs. */
-export function filesSaid({ copy, fetch }: TaskCreate, file: CopiedFile | undefined): string | null {
+export function filesText({ copy, fetch }: TaskCreate, file: CopiedFile | undefined): string | null {
   if (fetch !== undefined)
     return [
       `fetch ${fetch.kind === 'TREE' ? 'the directory ' : ''}${fetch.path}`,
@@ -73,5 +73,5 @@ export function filesSaid({ copy, fetch }: TaskCreate, file: CopiedFile | undefi
 }
 
 /** What a script reads; null where that is nothing. */
-export const stdinSaid = ({ stdin }: TaskCreate, file: CopiedFile | undefined): string | null =>
+export const stdinText = ({ stdin }: TaskCreate, file: CopiedFile | undefined): string | null =>
   stdin === undefined ? null : sized(file)

@@ -8,7 +8,7 @@ import { copyTimeout } from '../../core/tasks/plan.ts'
 import { HostSet } from '../parts/host-set.tsx'
 import { LongName } from '../parts/shown.tsx'
 import type { CopiedFile } from './copy-of.ts'
-import { filesSaid, stdinSaid } from './order-words.ts'
+import { filesText, stdinText } from './order-words.ts'
 
 /** A script of a body, or a stored one as it is now. */
 function plannedOf({ script, scriptId }: GateOption, scripts: readonly ScriptSummary[]): PlannedScript {
@@ -48,7 +48,7 @@ const halves = (line: string) => {
 
 /** What of files the plan of a command line has no line for. */
 function fileLines(body: TaskCreate, file: CopiedFile | undefined): string[] {
-  const stdin = stdinSaid(body, file)
+  const stdin = stdinText(body, file)
   const { limitRate } = body
   return [
     ...(stdin === null ? [] : [`stdin: ${stdin}`]),
@@ -63,7 +63,7 @@ export function PlanPreview({ body, file, hosts, scripts }: PlanPreviewProps) {
     ...(body.verify.timeout !== undefined && { timeout: body.verify.timeout }),
   }
   const rollback = body.rollback && plannedOf(body.rollback, scripts)
-  const moved = filesSaid(body, file)
+  const moved = filesText(body, file)
   const script: PlannedScript =
     moved === null
       ? plannedOf(body, scripts)

@@ -10,7 +10,7 @@ import { Fault } from '../parts/shown.tsx'
 import { useStore } from '../store.ts'
 import { ActionFields, useAction } from './action-fields.tsx'
 import { useNamed } from './named-hosts.ts'
-import { questionOf, startSaid } from './order-words.ts'
+import { questionOf, startText } from './order-words.ts'
 import { PlanPreview } from './plan-preview.tsx'
 import { useScripts } from './scripts.tsx'
 import { TargetField } from './target-field.tsx'
@@ -37,9 +37,9 @@ export function RunPage() {
   const [selector, setSelector] = useState('')
   const { isBusy, asked, progress, stop, propose, answer, renew } = useStart({ fail, clear })
   useEffect(() => {
-    const leave = new AbortController()
-    void followHosts(leave.signal)
-    return () => leave.abort()
+    const abort = new AbortController()
+    void followHosts(abort.signal)
+    return () => abort.abort()
   }, [])
   const targets = hosts.filter((host) => chosen.has(host.id))
   const named = useNamed(targets.length > 0 ? '' : selector)
@@ -87,7 +87,7 @@ export function RunPage() {
           {progress && <UploadBar progress={progress} onStop={stop} />}
           <div class="actions">
             <button type="submit" class="primary" disabled={isBusy}>
-              {startSaid(doing, where)}
+              {startText(doing, where)}
             </button>
             <button type="submit" value="plan" disabled={isBusy}>
               Show the plan

@@ -67,13 +67,13 @@ export function TargetField({ targets, selector, named, onSelector }: TargetFiel
         </label>
         {others}
       </div>
-      <NamedSaid id="named" selector={selector} named={named} />
+      <MatchedHosts id="named" selector={selector} named={named} />
       {fault !== undefined && <Fault text={fault} />}
     </div>
   )
 }
 
-interface NamedSaidProps {
+interface MatchedHostsProps {
   id: string
   /** What was looked up. */
   selector: string
@@ -81,7 +81,7 @@ interface NamedSaidProps {
 }
 
 /** The hosts that a selector names just now, or what is wrong with it. */
-function NamedSaid({ id, selector, named }: NamedSaidProps) {
+function MatchedHosts({ id, selector, named }: MatchedHostsProps) {
   return (
     <div id={id} role="status">
       {selector.trim() !== '' && named === undefined && <p class="hint">Looking …</p>}
@@ -115,7 +115,7 @@ export function SelectorField({ selector: first, ...field }: SelectorFieldProps)
         {...verbatim}
         onInput={(event) => setSelector(event.currentTarget.value)}
       />
-      <NamedSaid id={id} selector={selector} named={useNamed(selector)} />
+      <MatchedHosts id={id} selector={selector} named={useNamed(selector)} />
     </div>
   )
 }

@@ -3,8 +3,8 @@ import { showBytes } from '../../cli/text/amounts.ts'
 import { invalid, mendable, RsmError } from '../../core/errors.ts'
 import type { Copy, File as Upload } from '../../core/protocol/http/files.ts'
 import { pause } from '../../net/backoff.ts'
-import { call, said, withQuery } from '../api.ts'
-import { keep, readKept } from '../store.ts'
+import { call, errorText, withQuery } from '../api.ts'
+import { readStored, writeStored } from '../store.ts'
 
 /** Bytes that are sent together and, after a cut, once more. Proxies take so many where nothing else is set (nginx). */
 const partBytes = 1024 * 1024
@@ -51,25 +51,25 @@ export async function upload(
   file: File,
   isSecret: boolean,
   signal: AbortSignal,
-  tell: (progress: Progress) => void,
+  onProgress: (progress: Progress) => void,
 ): Promise<Upload> {
   const known = readAll().find(([name]) => name === nameOf(file, isSecret))?.[1]
-  const anew = () => begin(file, isSecret, signal)
-  let at = (known === undefined ? undefined : await standing(known, signal)) ?? (await anew())
+  const restart = () => begin(file, isSecret, signal)
+  let at = (known === undefined ? undefined : await standing(known, signal)) ?? (await restart())
   let isCut = false
-  const show = (trouble: string) => tell({ sent: at.offset, size: file.size, trouble })
+  const report = (trouble: string) => onProgress({ sent: at.offset, size: file.size, trouble })
   while (!at.isComplete)
     try {
-      if (isCut) at = (await standing(at.fileId, signal)) ?? (await anew())
+      if (isCut) at = (await standing(at.fileId, signal)) ?? (await restart())
       isCut = false
-      show('')
+      report('')
       if (at.isComplete) break
       const bytes = await bytesOf(file, at.offset)
       at = await call<Upload>('PUT', withQuery(pathOf(at.fileId), { offset: at.offset }), { bytes, signal })
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error
       isCut = true
-      show(`${said(error)}; trying again …`)
+      report(`${errorText(error)}; trying again …`)
       await pause(pauseAfterCut, signal)
     }
   return at
@@ -108,24 +108,24 @@ const pathOf = (fileId: string) => `api/files/${encodeURIComponent(fileId)}`
 
 const nameOf = ({ name, size, lastModified }: File, isSecret: boolean) =>
   `${name} ${size} ${lastModified}${isSecret ? ' secret' : ''}`
-const readAll = () => (readKept(sessionStorage, storageKey) ?? []) as Kept
+const readAll = () => (readStored(sessionStorage, storageKey) ?? []) as Kept
 
 function remember(name: string, fileId: string): void {
   const others = readAll().filter(([other]) => other !== name)
-  keep(sessionStorage, storageKey, [...others, [name, fileId]].slice(-mostKept))
+  writeStored(sessionStorage, storageKey, [...others, [name, fileId]].slice(-mostKept))
 }
 
 /** Brings the file of a body to the server, once for each work. */
 export function useUpload() {
   const [progress, setProgress] = useState<Progress | undefined>()
-  const leave = useRef(new AbortController())
-  useEffect(() => () => leave.current.abort(), [])
+  const abort = useRef(new AbortController())
+  useEffect(() => () => abort.current.abort(), [])
 
   /** The body with the id of its file. Errors: `invalid` at the file's field, and as `upload`. */
   async function send<Body extends Naming>({ body, file, isSecret = false }: WithFile<Body>): Promise<Body> {
     if (file === undefined) return body
     try {
-      const { fileId } = await upload(file, isSecret, leave.current.signal, setProgress)
+      const { fileId } = await upload(file, isSecret, abort.current.signal, setProgress)
       return body.copy === undefined
         ? { ...body, stdin: { fileId } }
         : { ...body, copy: { ...body.copy, fileId } }
@@ -139,9 +139,9 @@ export function useUpload() {
   return {
     /** Of an upload that runs. */
     progress,
-    stop: () => leave.current.abort(),
+    stop: () => abort.current.abort(),
     /** Work begins that may be stopped; the signal says that it was, or that the page was left. */
-    begin: (): AbortSignal => (leave.current = new AbortController()).signal,
+    begin: (): AbortSignal => (abort.current = new AbortController()).signal,
     send,
   }
 }

@@ -8,7 +8,7 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { followStream } from '../api.ts'
 import { Badge, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
-import { countsSaid } from '../tasks/task-words.ts'
+import { countsText } from '../tasks/task-words.ts'
 
 /** Milliseconds between two reads of tasks that change. */
 const readPause = 1_000
@@ -35,7 +35,7 @@ export function History({ slots, tasks }: HistoryProps) {
       <tbody>
         {slots.map((slot) => {
           const task = slot.taskId === null ? undefined : byId.get(slot.taskId)
-          const note = slotSaid(slot)
+          const note = slotText(slot)
           return (
             <tr key={`${slot.plannedAt} ${slot.taskId}`}>
               <td class="whole-line">
@@ -51,7 +51,7 @@ export function History({ slots, tasks }: HistoryProps) {
               <td>
                 <Outcome slot={slot} task={task} />
               </td>
-              <td>{task && countsSaid(task.counts)}</td>
+              <td>{task && countsText(task.counts)}</td>
               <td>{task && task.duration !== null && showDuration(task.duration)}</td>
             </tr>
           )
@@ -74,7 +74,7 @@ function Outcome({ slot, task }: { slot: ScheduleSlot; task: TaskSummary | undef
 }
 
 /** Beside the slot: how many there are of it, or who ran it by hand. */
-function slotSaid({ by, count, firstAt }: ScheduleSlot) {
+function slotText({ by, count, firstAt }: ScheduleSlot) {
   if (by !== null) return `run now, by ${by}`
   if (count === 1) return null
   return (
@@ -88,7 +88,7 @@ function slotSaid({ by, count, firstAt }: ScheduleSlot) {
 /** Calls `again` when a task of a schedule has begun, changed or ended: of this one, or of any. */
 export function useRuns(scheduleId: number | undefined, again: () => void): void {
   useEffect(() => {
-    const leave = new AbortController()
+    const abort = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const soon = () => {
       timer ??= setTimeout(() => {
@@ -97,7 +97,7 @@ export function useRuns(scheduleId: number | undefined, again: () => void): void
       }, readPause)
     }
     followStream('api/events?type=task', {
-      signal: leave.signal,
+      signal: abort.signal,
       onEvent({ event, data }) {
         const of = event === 'task' ? (JSON.parse(data) as TaskEvent).task.scheduleId : undefined
         if (of != null && (scheduleId === undefined || of === scheduleId)) soon()
@@ -105,7 +105,7 @@ export function useRuns(scheduleId: number | undefined, again: () => void): void
       // What is read now and then says what is wrong.
     }).catch(() => undefined)
     return () => {
-      leave.abort()
+      abort.abort()
       clearTimeout(timer)
     }
   }, [scheduleId])

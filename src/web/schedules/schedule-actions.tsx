@@ -3,7 +3,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Schedule } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { call, said } from '../api.ts'
+import { call, errorText } from '../api.ts'
 import { Question } from '../parts/question.tsx'
 import { Fault } from '../parts/shown.tsx'
 import { go } from '../route.ts'
@@ -28,7 +28,7 @@ export function ScheduleActions({ schedule, scripts, onFault, onChanged, onEdit 
   function act<T>(work: Promise<T>, then: (answer: T) => void): void {
     setAsked(undefined)
     onFault('')
-    work.then(then, (error: unknown) => onFault(said(error)))
+    work.then(then, (error: unknown) => onFault(errorText(error)))
   }
   const enable = (isOn: boolean) => act(call('PATCH', path, { body: { enabled: isOn } }), onChanged)
   return (
@@ -121,7 +121,7 @@ export function PlanNow({ schedule, scripts }: { schedule: Schedule; scripts: re
     let isLeft = false
     targetHosts(schedule.target).then(
       (found) => !isLeft && setHosts(found),
-      (error: unknown) => !isLeft && setFault(said(error)),
+      (error: unknown) => !isLeft && setFault(errorText(error)),
     )
     return () => {
       isLeft = true

@@ -3,14 +3,14 @@ import type { File } from '../../core/protocol/http/files.ts'
 import type { Schedule, ScheduleCreate } from '../../core/protocol/http/schedules.ts'
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import { call } from '../api.ts'
-import { FaultsOfForm, fieldsOf, fileIn, NameField, SaveOrLeave, useFormFaults } from '../parts/field.tsx'
+import { FaultsOfForm, fieldsOf, fileIn, NameField, SaveOrCancel, useFormFaults } from '../parts/field.tsx'
 import { Fault } from '../parts/shown.tsx'
 import { ActionFields, useAction } from '../run/action-fields.tsx'
 import { SelectorField } from '../run/target-field.tsx'
 import { UploadBar, useUpload } from '../run/upload.tsx'
 import { session } from '../session.ts'
 import { patchOf, scheduleFields, scheduleOf } from './schedule-of.ts'
-import { keptSaid, SlotTimes, targetSaid } from './schedule-words.tsx'
+import { keptFileText, SlotTimes, targetText } from './schedule-words.tsx'
 import { SlotRules, TimingFields, TimingPreview } from './timing-fields.tsx'
 import { type TimingKind, timingFields } from './timing-of.ts'
 
@@ -51,7 +51,7 @@ interface ScheduleFormProps {
   /** Undefined: a new one is made. */
   changed?: Changed
   onSaved: (schedule: Schedule) => void
-  onLeave: () => void
+  onCancel: () => void
 }
 
 function kindOf({ cron, everySeconds }: Schedule): TimingKind {
@@ -96,7 +96,7 @@ function Preview({ changed, typed, kind, isBlamed }: PreviewProps) {
 }
 
 /** A schedule as a form: a new one, or one that is changed. */
-export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFormProps) {
+export function ScheduleForm({ scripts, changed, onSaved, onCancel }: ScheduleFormProps) {
   const schedule = changed?.schedule
   // A selector is only one way to give a target.
   const isKept = schedule !== undefined && schedule.target.selector === undefined
@@ -121,10 +121,10 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
     fillForm(form.current, fields, filled.current)
     before.current ??= bodyOf(form.current)
   })
-  const look = () => {
+  const updatePreview = () => {
     if (form.current !== null) setTyped(() => fieldsOf(form.current as HTMLFormElement))
   }
-  useLayoutEffect(look, [kind])
+  useLayoutEffect(updatePreview, [kind])
 
   async function save(): Promise<void> {
     if (form.current === null) return
@@ -158,7 +158,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
         onSubmit={submit}
         onInvalidCapture={onInvalidCapture}
         onInput={() => {
-          look()
+          updatePreview()
           clear()
         }}
       >
@@ -170,12 +170,12 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
           name="target"
           label="On"
           hint={
-            isKept ? `${targetSaid(schedule)}, unless another is given here` : 'Looked up again at each run'
+            isKept ? `${targetText(schedule)}, unless another is given here` : 'Looked up again at each run'
           }
           selector={schedule?.target.selector ?? ''}
           required={!isKept}
         />
-        <ActionFields action={action} scheduled={{ schedule, keptFile: keptSaid(changed?.file) }} />
+        <ActionFields action={action} scheduled={{ schedule, keptFile: keptFileText(changed?.file) }} />
         <SlotRules />
         {schedule === undefined && (
           <label class="inline">
@@ -184,7 +184,7 @@ export function ScheduleForm({ scripts, changed, onSaved, onLeave }: ScheduleFor
         )}
         <Fault text={faults.rest} />
         {progress && <UploadBar progress={progress} onStop={stop} />}
-        <SaveOrLeave makes={schedule ? undefined : 'schedule'} isBusy={isBusy} onLeave={onLeave} />
+        <SaveOrCancel makes={schedule ? undefined : 'schedule'} isBusy={isBusy} onCancel={onCancel} />
       </form>
     </FaultsOfForm.Provider>
   )

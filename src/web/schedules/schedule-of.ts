@@ -22,14 +22,14 @@ interface Chosen {
 }
 
 /** A script that is changed keeps what the form has no field for: its timeout, and a name that is not its first line. */
-function keeping(script: AdHocScript, kept: AdHocScript | null | undefined): AdHocScript {
+function mergeScript(script: AdHocScript, kept: AdHocScript | null | undefined): AdHocScript {
   if (kept == null) return script
   const isNamed = kept.name !== undefined && kept.name !== nameOf(kept.content)
   return { ...kept, ...script, ...(isNamed && { name: kept.name }) }
 }
 
-const keepingIn = (gate: GateOption, kept: GateOption | undefined) =>
-  gate.script === undefined ? {} : { script: keeping(gate.script, kept?.script) }
+const mergeGate = (gate: GateOption, kept: GateOption | undefined) =>
+  gate.script === undefined ? {} : { script: mergeScript(gate.script, kept?.script) }
 
 /** What its script reads: a file that is chosen, or the one that it has. */
 function stdinOf(field: Field, { file, schedule }: Chosen): Pick<ScheduleCreate, 'stdin'> {
@@ -42,9 +42,9 @@ function scriptOf(field: Field, chosen: Chosen) {
   const { verify, rollback, script, ...task } = taskOf(field, schedule?.target, declared)
   return {
     ...task,
-    ...(script && { script: keeping(script, schedule?.script) }),
-    ...(verify && { verify: { ...verify, ...keepingIn(verify, schedule?.verify) } }),
-    ...(rollback && { rollback: { ...rollback, ...keepingIn(rollback, schedule?.rollback) } }),
+    ...(script && { script: mergeScript(script, schedule?.script) }),
+    ...(verify && { verify: { ...verify, ...mergeGate(verify, schedule?.verify) } }),
+    ...(rollback && { rollback: { ...rollback, ...mergeGate(rollback, schedule?.rollback) } }),
     ...stdinOf(field, chosen),
   }
 }

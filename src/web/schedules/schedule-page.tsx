@@ -6,7 +6,7 @@ import type { Schedule, ScheduleSlot, ScheduleTimes } from '../../core/protocol/
 import type { ScriptSummary } from '../../core/protocol/http/scripts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { durationText } from '../../core/text/duration.ts'
-import { all, call, said } from '../api.ts'
+import { all, call, errorText } from '../api.ts'
 import { useTitle } from '../parts/browser.ts'
 import { Badge, Facts, Fault, LongName, Time } from '../parts/shown.tsx'
 import { usePolled } from '../parts/use-polled.ts'
@@ -15,7 +15,7 @@ import { useScripts, useTexts } from '../run/scripts.tsx'
 import { History, useRuns } from './runs.tsx'
 import { PlanNow, ScheduleActions } from './schedule-actions.tsx'
 import { type Changed, ScheduleForm } from './schedule-form.tsx'
-import { keptFile, keptSaid, ranSaid, SlotTimes, targetSaid, When } from './schedule-words.tsx'
+import { actionText, keptFile, keptFileText, SlotTimes, targetText, When } from './schedule-words.tsx'
 
 /** Entries of a history that servers keep. */
 const mostSlots = 100
@@ -46,7 +46,7 @@ const overlaps: Record<Schedule['overlap'], string> = {
   ALLOW: 'run while its last task runs',
 }
 
-function missedSaid({ missed, missedWithinSeconds }: Schedule): string {
+function missedText({ missed, missedWithinSeconds }: Schedule): string {
   return missed === 'SKIP' ? 'skip' : `once: run the latest within ${durationText(missedWithinSeconds)}`
 }
 
@@ -60,15 +60,15 @@ function ScheduleFacts({ schedule, file, what }: ScheduleFactsProps) {
     <Facts
       rows={[
         ['Runs', <LongName text={what} />],
-        ['File', copy && keptSaid(file)],
-        ['Stdin', stdin ? keptSaid(file) : null],
-        ['On', <LongName text={targetSaid(schedule)} />],
+        ['File', copy && keptFileText(file)],
+        ['Stdin', stdin ? keptFileText(file) : null],
+        ['On', <LongName text={targetText(schedule)} />],
         ['When', <When schedule={schedule} />],
         ['Not before', from && <Time at={from} />],
         ['Not after', until && <Time at={until} />],
         ['Jitter', jitterSeconds === 0 ? null : `up to ${durationText(jitterSeconds)}`],
         ['Overlap', overlaps[overlap]],
-        ['Missed', missedSaid(schedule)],
+        ['Missed', missedText(schedule)],
         ['Owner', owner],
         ['Created', <Time at={createdAt} />],
       ]}
@@ -87,7 +87,7 @@ function Panel({
   const [isPlanOpen, setPlanOpen] = useState(false)
   return (
     <div class="panel two">
-      <ScheduleFacts schedule={schedule} file={file} what={ranSaid(schedule, scripts)} />
+      <ScheduleFacts schedule={schedule} file={file} what={actionText(schedule, scripts)} />
       <div>
         {next.length === 0 ? (
           <p class="hint">It has no further times.</p>
@@ -111,7 +111,7 @@ export function SchedulePage({ id }: { id: string }) {
   const { value: view, fault, again } = usePolled(() => readView(id), [id])
   const [refused, setRefused] = useState('')
   const [changed, setChanged] = useState<Changed | undefined>()
-  const refuse = (error: unknown) => setRefused(said(error))
+  const refuse = (error: unknown) => setRefused(errorText(error))
   const listed = useScripts(refuse)
   const { scriptId, verify, rollback } = view?.schedule ?? {}
   const own = [scriptId, verify?.scriptId, rollback?.scriptId]
@@ -139,7 +139,7 @@ export function SchedulePage({ id }: { id: string }) {
         <ScheduleForm
           scripts={scripts}
           changed={changed}
-          onLeave={() => setChanged(undefined)}
+          onCancel={() => setChanged(undefined)}
           onSaved={() => {
             again()
             setChanged(undefined)
@@ -181,7 +181,7 @@ export function SchedulePage({ id }: { id: string }) {
 export function NewSchedulePage() {
   useTitle('New schedule')
   const [fault, setFault] = useState('')
-  const scripts = useScripts((error) => setFault(said(error)))
+  const scripts = useScripts((error) => setFault(errorText(error)))
   return (
     <section class="page">
       <div class="heading">
@@ -192,7 +192,7 @@ export function NewSchedulePage() {
         <ScheduleForm
           scripts={scripts}
           onSaved={({ id }) => go('schedules', `${id}`)}
-          onLeave={() => go('schedules')}
+          onCancel={() => go('schedules')}
         />
       )}
     </section>

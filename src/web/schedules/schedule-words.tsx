@@ -73,18 +73,18 @@ export async function keptFile({ copy, stdin, owner }: Schedule): Promise<File |
 }
 
 /** `12.3 kB, SHA-256 0123456789ab…` */
-export function keptSaid(file: File | undefined): string {
+export function keptFileText(file: File | undefined): string {
   if (file?.size == null || file.sha256 === null) return 'A file that the server keeps'
   return `${showBytes(file.size)}, SHA-256 ${file.sha256.slice(0, 12)}…`
 }
 
 /** The name of what it runs. */
-export function ranSaid(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
+export function actionText(schedule: ScheduleSummary, scripts: readonly ScriptSummary[] = []): string {
   return scripts.find(({ id }) => id === schedule.scriptId)?.name ?? actionOf(schedule)
 }
 
 /** Its targets in a few words. */
-export function targetSaid(schedule: Pick<ScheduleSummary, 'target'>): string {
+export function targetText(schedule: Pick<ScheduleSummary, 'target'>): string {
   const { hostIds } = schedule.target
   return hostIds === undefined ? targetOf(schedule) : counted(hostIds.length, 'host')
 }

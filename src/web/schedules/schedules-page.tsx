@@ -10,7 +10,7 @@ import { go, hrefOf } from '../route.ts'
 import { useScripts } from '../run/scripts.tsx'
 import { allowed } from '../session.ts'
 import { useRuns } from './runs.tsx'
-import { ranSaid, targetSaid, When } from './schedule-words.tsx'
+import { actionText, targetText, When } from './schedule-words.tsx'
 
 /** Rows that are shown at first, and by which more are. */
 const rowsStep = 100
@@ -52,7 +52,7 @@ function ScheduleRow({
         <a class="name" href={hrefOf('schedules', `${schedule.id}`)}>
           <LongName text={schedule.name} />
         </a>
-        <small class="under clip">{`${ranSaid(schedule, scripts)} on ${targetSaid(schedule)}`}</small>
+        <small class="under clip">{`${actionText(schedule, scripts)} on ${targetText(schedule)}`}</small>
       </td>
       <td class="whole-line">
         <When schedule={schedule} />

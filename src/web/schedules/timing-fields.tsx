@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks'
 import { RsmError } from '../../core/errors.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 import { Choice, InputField, SelectField, verbatim } from '../parts/field.tsx'
 import { SlotTimes } from './schedule-words.tsx'
 import { previewOf, type TimingKind, type TypedTiming, timingOf } from './timing-of.ts'
@@ -127,7 +127,7 @@ function typedTiming(field: (name: string) => string, kind: TimingKind): TypedTi
   try {
     return timingOf(field, kind)
   } catch (error) {
-    return said(error)
+    return errorText(error)
   }
 }
 
@@ -148,5 +148,5 @@ export function TimingPreview({ field, kind, isBlamed }: TimingPreviewProps) {
   if ('times' in preview)
     return <SlotTimes title="Next" zone={typed.timezone ?? 'UTC'} times={preview.times} />
   if (isBlamed) return null
-  return <p class="fault">{said(new RsmError('invalid', '', { fields: preview.faults }))}</p>
+  return <p class="fault">{errorText(new RsmError('invalid', '', { fields: preview.faults }))}</p>
 }

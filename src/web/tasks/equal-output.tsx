@@ -4,7 +4,7 @@ import { PhaseHeads } from '../../cli/output/lines.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { shortened } from '../../core/text/pieces.ts'
 import { pause } from '../../net/backoff.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 import { Fault, LongName } from '../parts/shown.tsx'
 import { diffClass, Marked } from './output-pane.tsx'
 import { logPages } from './task-log.ts'
@@ -37,11 +37,11 @@ class HostOutputs {
 
   /** Equal output with its hosts, the largest group first; `hostnames` are those of the task, also of hosts that were silent. */
   groups(hostnames: readonly string[]): Group[] {
-    return groupsOf(hostnames.map((hostname) => [this.#shown(hostname), [hostname]]))
+    return groupsOf(hostnames.map((hostname) => [this.#outputOf(hostname), [hostname]]))
   }
 
   /** Stderr behind stdout: in which order the pieces of both came is chance. */
-  #shown(hostname: string): string {
+  #outputOf(hostname: string): string {
     const { stdout = [], stderr = [] } = this.#pieces.get(hostname) ?? {}
     const [first, then] = [stdout, stderr].map((pieces) => comparedText(pieces.join('')))
     return [first, then].filter(Boolean).join(first?.endsWith('\n') ? '' : '\n')
@@ -55,7 +55,11 @@ const longestShown = 100_000
 const mostGroups = 200
 
 /** An output; each line of a diff by what it tells. */
-function Shown({ text, search, isDiff }: { text: string } & Pick<EqualOutputProps, 'search' | 'isDiff'>) {
+function OutputText({
+  text,
+  search,
+  isDiff,
+}: { text: string } & Pick<EqualOutputProps, 'search' | 'isDiff'>) {
   if (!isDiff) return <Marked text={text} search={search} />
   return text.split(/(?<=\n)/).map((line, at) => (
     <span key={at} class={diffClass(line)}>
@@ -77,8 +81,8 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
   const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {
-    const leave = new AbortController()
-    const { signal } = leave
+    const abort = new AbortController()
+    const { signal } = abort
     const outputs = new HostOutputs()
     let after = 0
     async function follow(): Promise<void> {
@@ -94,9 +98,9 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
       } while (!signal.aborted && !outputs.isSpent)
     }
     follow().catch((error: unknown) => {
-      if (!signal.aborted) setFault(said(error))
+      if (!signal.aborted) setFault(errorText(error))
     })
-    return () => leave.abort()
+    return () => abort.abort()
   }, [taskId, isRunning])
 
   const groups = useMemo(() => compared?.outputs.groups(hostnames) ?? [], [compared, hostnames.length])
@@ -118,7 +122,11 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
               <p class="hint">No output</p>
             ) : (
               <pre>
-                <Shown text={shortened(group.shown, longestShown, ' …')} search={search} isDiff={isDiff} />
+                <OutputText
+                  text={shortened(group.shown, longestShown, ' …')}
+                  search={search}
+                  isDiff={isDiff}
+                />
               </pre>
             )}
           </section>

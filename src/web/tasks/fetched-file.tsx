@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { showBytes } from '../../cli/text/amounts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { said, send } from '../api.ts'
+import { errorText, send } from '../api.ts'
 import { save } from '../parts/browser.ts'
 import { allowed } from '../session.ts'
 import { inFileName } from './task-log.ts'
@@ -23,12 +23,12 @@ interface FetchedFileProps {
 export function FetchedFile({ task: { taskId, fetch }, result, onFault }: FetchedFileProps) {
   const { hostId, hostname, status } = result
   const [isBusy, setBusy] = useState(false)
-  const leave = useRef<AbortController | undefined>(undefined)
-  useEffect(() => () => leave.current?.abort(), [])
+  const abort = useRef<AbortController | undefined>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
   if (fetch === null || status !== 'SUCCESS' || !allowed('execute')) return null
 
   async function load(): Promise<void> {
-    const { signal } = (leave.current = new AbortController())
+    const { signal } = (abort.current = new AbortController())
     const response = await send('GET', `api/tasks/${encodeURIComponent(taskId)}/files/${hostId}`, { signal })
     save(await response.blob(), nameOf(fetch ?? { path: '', kind: 'FILE' }, hostname))
   }
@@ -44,7 +44,7 @@ export function FetchedFile({ task: { taskId, fetch }, result, onFault }: Fetche
         onFault('')
         load()
           .catch((error: unknown) => {
-            if (leave.current?.signal.aborted !== true) onFault(said(error))
+            if (abort.current?.signal.aborted !== true) onFault(errorText(error))
           })
           .finally(() => setBusy(false))
       }}

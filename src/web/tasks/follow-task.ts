@@ -4,7 +4,7 @@ import type { CarriedBytes, LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { pause } from '../../net/backoff.ts'
-import { call, followStream, said } from '../api.ts'
+import { call, errorText, followStream } from '../api.ts'
 import { type OutputLine, OutputLines } from './output-lines.ts'
 
 export interface TaskView {
@@ -57,8 +57,8 @@ export async function followTask(
     timer ??= setTimeout(draw, drawInterval)
   }
   const end = new AbortController()
-  const leave = () => end.abort()
-  signal.addEventListener('abort', leave)
+  const stop = () => end.abort()
+  signal.addEventListener('abort', stop)
 
   async function read(): Promise<void> {
     while (!end.signal.aborted)
@@ -69,7 +69,7 @@ export async function followTask(
       } catch (error) {
         if (end.signal.aborted) return
         if (!mendable(error)) throw error
-        say(`${said(error)}; trying again …`)
+        say(`${errorText(error)}; trying again …`)
         await pause(readPause, end.signal)
       }
   }
@@ -77,7 +77,7 @@ export async function followTask(
   const readAgain = () => {
     read().catch((error: unknown) => {
       fault = error
-      leave()
+      stop()
     })
   }
 
@@ -101,7 +101,7 @@ export async function followTask(
           output.push(entries)
           entries = []
           output.finish()
-          leave()
+          stop()
         }
         if (isToRead) readAgain()
         isToRead = false
@@ -115,8 +115,8 @@ export async function followTask(
     })
     if (fault !== undefined) throw fault
   } finally {
-    signal.removeEventListener('abort', leave)
-    leave()
+    signal.removeEventListener('abort', stop)
+    stop()
     clearTimeout(timer)
     draw()
   }

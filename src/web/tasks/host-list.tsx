@@ -7,7 +7,7 @@ import { type ResultStatus, runsScript, type TaskResult } from '../../core/tasks
 import { Badge, LongName } from '../parts/shown.tsx'
 import { FetchedFile, HostCarried } from './fetched-file.tsx'
 import { HostPhases } from './host-phases.tsx'
-import { endSaid, hasGates } from './task-words.ts'
+import { endText, hasGates } from './task-words.ts'
 
 /** Hosts that are listed at first, and by which more are: each is redrawn while the task runs. */
 const hostsStep = 200
@@ -119,7 +119,7 @@ export function HostList({ task, results, carried, hostId, onChoose, onFault }: 
               <Badge state={result.status} />
               <HostPhases task={task} result={result} isShort />
               <HostCarried task={task} result={result} bytes={carried.get(result.hostId)} />
-              <small>{restSaid(task, result)}</small>
+              <small>{detailText(task, result)}</small>
             </button>
             <FetchedFile task={task} result={result} onFault={onFault} />
           </li>
@@ -148,11 +148,11 @@ function rank({ status, rollback }: TaskResult): number {
 /** Kinds of hosts that there are, with their numbers; one narrows the list. */
 function Facets({ facets, results, chosen, onChoose }: FacetsProps) {
   const counts = facets.map((facet) => ({ facet, count: results.filter(facet.fits).length }))
-  const shown = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
-  if (shown.length === 0) return null
+  const visible = counts.filter(({ facet, count }) => count > 0 || facet === chosen)
+  if (visible.length === 0) return null
   return (
     <div class="facets" role="group" aria-label="Kinds of hosts">
-      {shown.map(({ facet, count }) => (
+      {visible.map(({ facet, count }) => (
         <button
           key={facet.name}
           type="button"
@@ -176,13 +176,13 @@ function facetsOf(task: Pick<TaskSummary, 'copy' | 'fetch' | 'verify' | 'rollbac
 }
 
 /** Facts of a result beside its status and its phases. */
-function restSaid(task: TaskSummary, result: TaskResult): string {
-  const isTold = result.verify !== null || result.rollback !== null
+function detailText(task: TaskSummary, result: TaskResult): string {
+  const hasPhases = result.verify !== null || result.rollback !== null
   // Nothing of a file ends with a code that somebody has chosen.
   const isGood = !runsScript(task.type) && result.status === 'SUCCESS'
-  const how = isTold || isGood ? '' : endSaid(result)
+  const how = hasPhases || isGood ? '' : endText(result)
   return [
-    changedSaid(task, result),
+    changeText(task, result),
     sanitizeLine(how),
     result.duration === null ? '' : showDuration(result.duration),
   ]
@@ -191,7 +191,7 @@ function restSaid(task: TaskSummary, result: TaskResult): string {
 }
 
 /** What a copy did to a host, or would have; empty where nobody knows, and of other tasks. */
-function changedSaid(task: Copying, { changed }: Pick<TaskResult, 'changed'>): string {
+function changeText(task: Copying, { changed }: Pick<TaskResult, 'changed'>): string {
   if (task.copy === null || changed === null) return ''
   if (!changed) return 'unchanged'
   return isDryRun(task) ? 'would change' : 'changed'

@@ -2,7 +2,7 @@ import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
 import { toneOf } from '../parts/shown.tsx'
-import { type PhaseState, phaseSaid, phaseSaidShortly, phasesOf } from './task-words.ts'
+import { type PhaseState, phasesOf, phaseText, shortPhaseText } from './task-words.ts'
 
 const marks: Record<string, string> = { good: '✓', bad: '✗', busy: '…' }
 
@@ -17,10 +17,10 @@ function PhaseMark({ state, isShort }: PhaseMarkProps) {
   const tone = toneOf(state.status)
   const isBad = tone === 'bad'
   return (
-    <span class={`phase-state ${tone}`} title={`${name}: ${phaseSaid(state)}`}>
+    <span class={`phase-state ${tone}`} title={`${name}: ${phaseText(state)}`}>
       <span aria-hidden="true">{marks[tone] ?? '–'}</span> {name}{' '}
-      {isShort && isBad && <span aria-hidden="true">{phaseSaidShortly(state)}</span>}
-      <span class={isShort ? 'unseen' : ''}>{phaseSaid(state)}</span>
+      {isShort && isBad && <span aria-hidden="true">{shortPhaseText(state)}</span>}
+      <span class={isShort ? 'unseen' : ''}>{phaseText(state)}</span>
     </span>
   )
 }

@@ -5,7 +5,7 @@ import type { TaskEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { pause } from '../../net/backoff.ts'
-import { all, call, followStream, said, withQuery } from '../api.ts'
+import { all, call, errorText, followStream, withQuery } from '../api.ts'
 
 /** What narrows the list; an empty text narrows nothing. */
 export interface TaskFilter {
@@ -42,8 +42,8 @@ export interface LiveTasks {
 export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most: number): LiveTasks {
   const [live, setLive] = useState<LiveTasks>({ tasks: undefined, hasMore: false, fault: '' })
   useEffect(() => {
-    const leave = new AbortController()
-    const { signal } = leave
+    const abort = new AbortController()
+    const { signal } = abort
     const isNarrow = [status, createdBy, host, scriptId].some((value) => value !== '')
     const change = (next: (now: LiveTasks) => LiveTasks) => {
       if (!signal.aborted) setLive(next)
@@ -52,7 +52,7 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
     const fail = (error: unknown) =>
       change(({ tasks, hasMore }) => ({
         ...(mendable(error) ? { tasks, hasMore } : { tasks: undefined, hasMore: false }),
-        fault: said(error),
+        fault: errorText(error),
       }))
     async function read(): Promise<void> {
       const hostId = await hostIdOf(host, signal)
@@ -88,7 +88,7 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
       },
       onCut: () => refresh(),
     }).catch(fail)
-    return () => leave.abort()
+    return () => abort.abort()
   }, [status, createdBy, host, scriptId, most])
   return live
 }

@@ -82,10 +82,10 @@ export class HostLines {
   push(entry: LogEntry): HostLine[] {
     const key = `${entry.hostId} ${entry.stream}`
     const open = this.#open.get(key)
-    const former = open !== undefined && open.about.phase !== entry.phase ? restOf(open) : []
+    const previous = open !== undefined && open.about.phase !== entry.phase ? restOf(open) : []
     const lines = open?.lines ?? new LineAssembler()
     this.#open.set(key, { lines, about: entry })
-    return [...former, ...lines.push(entry.data).map((text) => ({ about: entry, text }))]
+    return [...previous, ...lines.push(entry.data).map((text) => ({ about: entry, text }))]
   }
 
   /** What was left without a line's end, once no more comes. */

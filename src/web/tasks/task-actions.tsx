@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { counted } from '../../cli/text/amounts.ts'
 import type { Started, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { call, newKey, said } from '../api.ts'
+import { call, errorText, newKey } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
 import { Question } from '../parts/question.tsx'
 import { go } from '../route.ts'
@@ -27,7 +27,7 @@ export function TaskActions({ task, results, onFault }: TaskActionsProps) {
   const [retry, setRetry] = useState<RetryAsked | undefined>()
   const path = `api/tasks/${encodeURIComponent(task.taskId)}`
   const name = nameOf(task)
-  const fail = (error: unknown) => onFault(said(error))
+  const fail = (error: unknown) => onFault(errorText(error))
 
   function askRetry(): void {
     onFault('')

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { counted } from '../../cli/text/amounts.ts'
 import { type Phase, phases } from '../../core/tasks/gates.ts'
 import type { TaskResult } from '../../core/tasks/task.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 import { Fault } from '../parts/shown.tsx'
 import { EqualOutput } from './equal-output.tsx'
 import type { TaskView } from './follow-task.ts'
@@ -35,7 +35,7 @@ interface TaskOutputProps {
 }
 
 /** What is said in place of output. */
-function emptySaid({ status, copy, fetch }: TaskView['task']): string {
+function emptyText({ status, copy, fetch }: TaskView['task']): string {
   if (status === 'RUNNING') return 'Nothing yet …'
   if (copy !== null) return 'No output. The list of hosts says what the copy did.'
   return fetch === null ? 'No output' : 'No output. Files are saved from the list of hosts.'
@@ -52,30 +52,30 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
   const [isFolded, setFolded] = useState(isDiff && results.length > 1)
   /** What was found in all of the output, where only its end is held here. */
   const [found, setFound] = useState<readonly OutputLine[] | undefined>()
-  const [work, setWork] = useState<{ word: string; leave: AbortController } | undefined>()
+  const [work, setWork] = useState<{ word: string; abort: AbortController } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => setFound(undefined), [search, hostId])
-  useEffect(() => () => work?.leave.abort(), [work])
+  useEffect(() => () => work?.abort.abort(), [work])
 
   /** Something that takes a while, and is given up with the page. */
   function begin(word: string, go: (signal: AbortSignal) => Promise<void>): void {
-    const leave = new AbortController()
-    setWork({ word, leave })
+    const abort = new AbortController()
+    setWork({ word, abort })
     setFault('')
-    go(leave.signal).then(
+    go(abort.signal).then(
       () => setWork(undefined),
       (error: unknown) => {
-        if (leave.signal.aborted) return
+        if (abort.signal.aborted) return
         setWork(undefined)
-        setFault(said(error))
+        setFault(errorText(error))
       },
     )
   }
 
   const isRunning = task.status === 'RUNNING'
   const own = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
-  const held = search === '' ? own : own.filter(({ text }) => holdsText(text, search))
-  const shown = (found ?? held).filter((line) => phase === '' || (line.phase ?? 'SCRIPT') === phase)
+  const matching = search === '' ? own : own.filter(({ text }) => holdsText(text, search))
+  const shown = (found ?? matching).filter((line) => phase === '' || (line.phase ?? 'SCRIPT') === phase)
   const isPart = isLater && found === undefined
   return (
     <div class="task-output">
@@ -152,7 +152,7 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
       ) : (
         <OutputPane
           lines={shown}
-          empty={search !== '' ? 'No line holds this' : emptySaid(task)}
+          empty={search !== '' ? 'No line holds this' : emptyText(task)}
           isLater={isPart}
           isOne={host !== undefined}
           isDiff={isDiff}

@@ -4,7 +4,7 @@ import { showBytes } from '../../cli/text/amounts.ts'
 import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import { showDuration } from '../../cli/text/time.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { said } from '../api.ts'
+import { errorText } from '../api.ts'
 import { useTitle } from '../parts/browser.ts'
 import { Badge, Fault, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
@@ -13,8 +13,8 @@ import { followTask, type TaskView } from './follow-task.ts'
 import { HostList } from './host-list.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { TaskOutput } from './task-output.tsx'
-import { countsSaid, nameOf } from './task-words.ts'
-import { WhatRan } from './what-ran.tsx'
+import { countsText, nameOf } from './task-words.ts'
+import { TaskDetails } from './what-ran.tsx'
 
 const checks = {
   CHANGED: 'dry run: which hosts would change',
@@ -30,11 +30,11 @@ export function TaskPage({ taskId }: { taskId: string }) {
   const [hostId, setHostId] = useState<number | undefined>()
   useTitle(view === undefined ? 'Task' : nameOf(view.task))
   useEffect(() => {
-    const leave = new AbortController()
-    followTask(taskId, leave.signal, setView, setFault).catch((error: unknown) => {
-      if (!leave.signal.aborted) setFault(said(error))
+    const abort = new AbortController()
+    followTask(taskId, abort.signal, setView, setFault).catch((error: unknown) => {
+      if (!abort.signal.aborted) setFault(errorText(error))
     })
-    return () => leave.abort()
+    return () => abort.abort()
   }, [taskId])
 
   if (view === undefined)
@@ -51,7 +51,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         <h1>{nameOf(task)}</h1>
         <Badge state={task.status} />
         <span class="hint" role="status">
-          {isCut ? 'The connection is lost; taking it up again …' : countsSaid(task.counts)}
+          {isCut ? 'The connection is lost; taking it up again …' : countsText(task.counts)}
         </span>
         <span class="spring" />
         {allowed('execute') && <TaskActions task={task} results={results} onFault={setFault} />}
@@ -62,7 +62,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         <a href={hrefOf('tasks', taskId)}>{taskId}</a>
       </p>
       <FileFacts task={task} />
-      <WhatRan key={taskId} task={task} results={results} />
+      <TaskDetails key={taskId} task={task} results={results} />
       <Fault text={fault} />
       <div class="split">
         <HostList
@@ -80,7 +80,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
 }
 
 /** `27 B`, `4.2 MB (4194321 bytes)`. */
-const sizeSaid = (size: number) => (size < 1000 ? showBytes(size) : `${showBytes(size)} (${size} bytes)`)
+const sizeText = (size: number) => (size < 1000 ? showBytes(size) : `${showBytes(size)} (${size} bytes)`)
 
 function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
   const carried: Row = [
@@ -96,7 +96,7 @@ function rowsOf({ copy, fetch, limitRate, transfer }: TaskSummary): Row[] {
     return [
       ['To', path],
       ['What', check === undefined ? kinds[kind] : `${kinds[kind]}, ${checks[check]}`],
-      ['Size', sizeSaid(file.size)],
+      ['Size', sizeText(file.size)],
       ['SHA-256', file.sha256],
       ['Mode', mode],
       ['Owner', owner],

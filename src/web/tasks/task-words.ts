@@ -65,20 +65,20 @@ export function phasesOf(gates: Gates, result: Result): PhaseState[] {
 }
 
 /** How it ended, where that is neither good nor without a code. */
-function exitSaid({ status, exitCode }: PhaseState): string {
+function exitText({ status, exitCode }: PhaseState): string {
   return exitCode === null || status === 'SUCCESS' || status === 'TIMEOUT' ? '' : `exit ${exitCode}`
 }
 
 /** `failed, exit 3, 2 tries`. */
-export function phaseSaid(state: PhaseState): string {
+export function phaseText(state: PhaseState): string {
   const { status, attempts = 1 } = state
-  return [statusWords[status], exitSaid(state), attempts > 1 ? `${attempts} tries` : '']
+  return [statusWords[status], exitText(state), attempts > 1 ? `${attempts} tries` : '']
     .filter(Boolean)
     .join(', ')
 }
 
 /** `exit 3`, `timed out`: what a list has room for. */
-export const phaseSaidShortly = (state: PhaseState): string => exitSaid(state) || statusWords[state.status]
+export const shortPhaseText = (state: PhaseState): string => exitText(state) || statusWords[state.status]
 
 export function nameOf({
   scriptName,
@@ -89,7 +89,7 @@ export function nameOf({
 }
 
 /** `3 success, 1 failed`. */
-export function countsSaid(counts: Readonly<Record<string, number>>): string {
+export function countsText(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
     .filter(([, count]) => count > 0)
     .map(([status, count]) => `${count} ${status.toLowerCase()}`)
@@ -97,7 +97,7 @@ export function countsSaid(counts: Readonly<Record<string, number>>): string {
 }
 
 /** How a host's part ended, beside its status. */
-export function endSaid({ status, exitCode, signal, error }: TaskResult): string {
+export function endText({ status, exitCode, signal, error }: TaskResult): string {
   if (error !== null) return error
   if (signal !== null) return `ended by ${signal}`
   if (status === 'TIMEOUT' || exitCode === null) return ''

@@ -6,7 +6,7 @@ import { Badge, Fault, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
 import { useScripts } from '../run/scripts.tsx'
 import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
-import { countsSaid, nameOf } from './task-words.ts'
+import { countsText, nameOf } from './task-words.ts'
 
 /** Rows that are shown at first, and by which more are. */
 const rowsStep = 100
@@ -89,7 +89,7 @@ export function TasksPage() {
                 <td>
                   <Badge state={task.status} />
                 </td>
-                <td>{countsSaid(task.counts)}</td>
+                <td>{countsText(task.counts)}</td>
                 <td class="clip" data-label="By" title={task.createdBy}>
                   {task.createdBy}
                 </td>

@@ -7,7 +7,7 @@ import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/tasks/limits.ts'
 import { type BatchSize, runsScript, type TaskResult } from '../../core/tasks/task.ts'
-import { call, said } from '../api.ts'
+import { call, errorText } from '../api.ts'
 import { HostNames } from '../parts/host-set.tsx'
 import { Fault } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
@@ -19,13 +19,13 @@ const strategies: Record<TaskSummary['strategy'], string> = {
   SEQUENTIAL: 'one after the other',
 }
 
-const batchesSaid = (size: BatchSize | null) =>
+const batchesText = (size: BatchSize | null) =>
   size === null ? '' : `, batches of ${Array.isArray(size) ? size.join(', then ') : size}`
 
-const timeoutSaid = (seconds: number) => (seconds === 0 ? 'none' : `${seconds} s on each host`)
+const timeoutText = (seconds: number) => (seconds === 0 ? 'none' : `${seconds} s on each host`)
 
 /** Its name and version, or that it was typed. */
-const scriptSaid = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) =>
+const scriptText = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) =>
   scriptId === null
     ? `${scriptName === null ? '' : `${scriptName}, `}ad hoc (${type})`
     : `${scriptName ?? scriptId}, version ${scriptVersion ?? 1} (${type})`
@@ -51,13 +51,14 @@ async function read({ taskId, type, clusterId }: TaskSummary): Promise<Read> {
 }
 
 /** The script of a task, its params, where and how it ran: read when somebody wants to see it. */
-export function WhatRan({ task, results }: { task: TaskSummary; results: readonly TaskResult[] }) {
+export function TaskDetails({ task, results }: { task: TaskSummary; results: readonly TaskResult[] }) {
   const [known, setKnown] = useState<Read | undefined>()
   const [fault, setFault] = useState('')
   const [isOpen, setOpen] = useState(false)
   const open = (isNow: boolean) => {
     setOpen(isNow)
-    if (isNow && known === undefined) read(task).then(setKnown, (error: unknown) => setFault(said(error)))
+    if (isNow && known === undefined)
+      read(task).then(setKnown, (error: unknown) => setFault(errorText(error)))
   }
   const params = Object.entries(known?.script?.params ?? {}).map(([name, value]) => `${name}=${value}`)
   const secrets = (known?.script?.secretParams ?? []).map((name) => `${name}, which is secret`)
@@ -67,13 +68,13 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
     ['Rollback', known?.script?.rollback?.content],
   ] as const
   const rows: [label: string, value: string | null][] = [
-    runsScript(task.type) ? ['Script', scriptSaid(task)] : ['Type', task.type],
+    runsScript(task.type) ? ['Script', scriptText(task)] : ['Type', task.type],
     ['Verify', gateLine(task.verify)],
     ['Rollback', gateLine(task.rollback)],
     ['Params', [...params, ...secrets].join('\n') || null],
     ['Cluster', known?.cluster ?? null],
-    ['Strategy', strategies[task.strategy] + batchesSaid(task.batchSize)],
-    ['Timeout', timeoutSaid(task.timeout)],
+    ['Strategy', strategies[task.strategy] + batchesText(task.batchSize)],
+    ['Timeout', timeoutText(task.timeout)],
     ['Run as', task.runAs ?? (runsScript(task.type) ? 'the agent’s user' : null)],
     ['Stdin', task.stdin === null ? null : `${showBytes(task.stdin.size)}, SHA-256 ${task.stdin.sha256}`],
     ['Limits', task.limits === null ? null : showLimits(task.limits)],

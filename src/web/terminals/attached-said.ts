@@ -8,7 +8,7 @@ interface Attachment {
 }
 
 /** All that is to be said of an attachment; nothing of it hides another. */
-export function attachedSaid({ isBack, omitted, watchers }: Attachment): string {
+export function attachedText({ isBack, omitted, watchers }: Attachment): string {
   const sentences: string[] = []
   if (isBack) sentences.push(omitted > 0 ? 'Attached again' : 'Attached again; nothing was lost')
   if (omitted > 0) sentences.push(`${omitted} characters of earlier output are no longer kept`)

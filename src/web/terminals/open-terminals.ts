@@ -1,7 +1,7 @@
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { go } from '../route.ts'
 import { session } from '../session.ts'
-import { createStore, keep, readKept } from '../store.ts'
+import { createStore, readStored, writeStored } from '../store.ts'
 
 export interface Tab {
   readonly key: string
@@ -26,11 +26,13 @@ const none: OpenTerminals = { tabs: [], active: undefined }
 
 /** The tabs, which a reload of the page keeps: each attaches to its session again. */
 export const openTerminals = createStore<OpenTerminals>(
-  session.get() === undefined ? none : ((readKept(sessionStorage, key) as OpenTerminals | undefined) ?? none),
+  session.get() === undefined
+    ? none
+    : ((readStored(sessionStorage, key) as OpenTerminals | undefined) ?? none),
 )
 openTerminals.subscribe(() => {
   const { tabs, active } = openTerminals.get()
-  keep(sessionStorage, key, { tabs: tabs.filter(({ sessionId }) => sessionId !== undefined), active })
+  writeStored(sessionStorage, key, { tabs: tabs.filter(({ sessionId }) => sessionId !== undefined), active })
 })
 session.subscribe(() => {
   // The sessions end with the token that they hang on.

@@ -3,7 +3,7 @@ import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { WebLinksAddon } from '@xterm/addon-web-links'
 import { type ITheme, Terminal } from '@xterm/xterm'
 import { copyText } from '../parts/browser.ts'
-import { createStore, keep, readKept } from '../store.ts'
+import { createStore, readStored, writeStored } from '../store.ts'
 import { isDark } from '../theme.ts'
 
 const scrollback = 10_000
@@ -123,5 +123,5 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
 const key = 'rsm.screen-reader'
 
 /** Whether terminals tell screen readers what they show. */
-export const readerMode = createStore(readKept(localStorage, key) === true)
-readerMode.subscribe(() => keep(localStorage, key, readerMode.get()))
+export const readerMode = createStore(readStored(localStorage, key) === true)
+readerMode.subscribe(() => writeStored(localStorage, key, readerMode.get()))

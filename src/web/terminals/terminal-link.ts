@@ -10,7 +10,7 @@ import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import { type TerminalNotice, terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
 import { Burst } from '../../core/rates.ts'
 import { Attachment, type TerminalAttached, type TerminalSocket } from '../../net/attachment.ts'
-import { call, said, send } from '../api.ts'
+import { call, errorText, send } from '../api.ts'
 import { endSession } from '../session.ts'
 
 /** Milliseconds; a server that cannot be reached for longer has ended the session in any case. */
@@ -72,11 +72,11 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   let early = ''
 
   const pathOf = (id: string) => `api/terminals/${encodeURIComponent(id)}`
-  const show = (next: LinkState) => {
+  const setState = (next: LinkState) => {
     state = next.kind
     if (!isDropped) listener.state(next)
   }
-  const finish = (word: string) => show({ kind: 'ended', word })
+  const finish = (word: string) => setState({ kind: 'ended', word })
   /** Said once, however many frames it is said of. */
   const refused = (sentence: string) => {
     if (refusals.begins(performance.now(), sentence)) listener.notice(sentence, null)
@@ -99,21 +99,21 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
       },
       attached(about, again) {
         listener.attached(about, !again)
-        show({ kind: 'open' })
+        setState({ kind: 'open' })
       },
       output: (data, shown, sequence) => listener.output(data, sequence, shown),
       resized: (cols, rows) => listener.resized(cols, rows),
       notice: ({ message, kind }) => listener.notice(message, kind),
       refused,
-      cut: () => show({ kind: 'away' }),
+      cut: () => setState({ kind: 'away' }),
       drained: () => undefined,
     })
   }
 
-  async function hold(held: Attachment, id: string): Promise<void> {
-    const end = await held.resume()
-    if (end.kind === 'closed') finish(endSaid(end.closed))
-    else if (end.kind === 'lost' && end.isReplaced === true) show({ kind: 'replaced' })
+  async function follow(current: Attachment, id: string): Promise<void> {
+    const end = await current.resume()
+    if (end.kind === 'closed') finish(endText(end.closed))
+    else if (end.kind === 'lost' && end.isReplaced === true) setState({ kind: 'replaced' })
     else if (end.kind === 'lost') finish(await howItEnded(id, end.error))
   }
 
@@ -123,14 +123,14 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     if (refusal.code === 'unauthenticated') endSession('Your session has ended. Sign in again.')
     try {
       const record = await call<Terminal>('GET', pathOf(id))
-      return record.status === 'CLOSED' ? endSaid(record) : said(refusal)
+      return record.status === 'CLOSED' ? endText(record) : errorText(refusal)
     } catch {
-      return said(refusal)
+      return errorText(refusal)
     }
   }
 
   async function begin(): Promise<void> {
-    show({ kind: 'opening' })
+    setState({ kind: 'opening' })
     try {
       if ('create' in target) {
         const create = (body: TerminalCreate) => call<TerminalCreated>('POST', 'api/terminals', { body })
@@ -139,13 +139,13 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
         if (isDropped) return remove()
         if (attachment.type(early) === 'refused') refused(tooMuch)
         listener.named(created.sessionId)
-        await hold(attachment, created.sessionId)
+        await follow(attachment, created.sessionId)
       } else {
         attachment = attachTo(target.sessionId)
-        await hold(attachment, target.sessionId)
+        await follow(attachment, target.sessionId)
       }
     } catch (error) {
-      finish(said(error))
+      finish(errorText(error))
     }
   }
 
@@ -169,8 +169,8 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     resize: (cols, rows) => attachment?.resize(cols, rows),
     takeBack() {
       if (attachment === undefined || sessionId === undefined) return
-      show({ kind: 'opening' })
-      void hold(attachment, sessionId)
+      setState({ kind: 'opening' })
+      void follow(attachment, sessionId)
     },
     drop,
     end() {
@@ -180,7 +180,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   }
 }
 
-function endSaid({
+function endText({
   exitCode,
   signal,
   reason,
@@ -197,9 +197,9 @@ function openTerminalSocket(path: string, ticket: string, after: number | undefi
   let typedAt = 0
   let isEnded = false
   let ended: (code: number, reason: string) => void = () => undefined
-  const check = setInterval(() => void look(), checkInterval)
+  const check = setInterval(() => void checkAlive(), checkInterval)
 
-  async function look(): Promise<void> {
+  async function checkAlive(): Promise<void> {
     const now = performance.now()
     const isSuspicious = now - heardAt > longestSilence || (typedAt > heardAt && now - typedAt > longestEcho)
     if (!isSuspicious || isEnded) return

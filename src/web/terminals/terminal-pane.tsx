@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { WatchersTold } from '../../cli/terminal/watchers-told.ts'
+import { WatcherNotices } from '../../cli/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
-import { attachedSaid } from './attached-said.ts'
+import { attachedText } from './attached-said.ts'
 import { type ScreenKey, screenKeys, sequenceOf, withCtrl } from './keys.ts'
 import { closeTab, nameTerminal, openTerminal, type Tab } from './open-terminals.ts'
 import { createScreen, readerMode, type Screen } from './screen.ts'
@@ -88,7 +88,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     let wasAway = false
     /** News of this very attachment, which a word of missing input must not hide. */
     let alsoNew = ''
-    const watchersTold = new WatchersTold()
+    const watcherNotices = new WatcherNotices()
     const say = (message: string) => {
       setNotice(message)
       clearTimeout(noticeTimer)
@@ -105,7 +105,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       tab.sessionId === undefined
         ? { create: { hostId: tab.hostId, cols, rows, trueColor: true } }
         : { sessionId: tab.sessionId, watch: tab.isWatching }
-    const held = createTerminalLink(target, {
+    const terminalLink = createTerminalLink(target, {
       state(next) {
         setState(next)
         if (next.kind !== 'away') return
@@ -123,16 +123,16 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           if (!isNew) replayedTo = about.last
           if (!isNew && about.last <= about.after) replayed()
         }
-        const watchers = about.watching ? null : watchersTold.attached(about.watchers)
-        const news = attachedSaid({ isBack: !isFresh && wasAway, omitted: about.omitted, watchers })
+        const watchers = about.watching ? null : watcherNotices.attached(about.watchers)
+        const news = attachedText({ isBack: !isFresh && wasAway, omitted: about.omitted, watchers })
         if (news !== '') say(news)
-        alsoNew = attachedSaid({ isBack: false, omitted: about.omitted, watchers })
+        alsoNew = attachedText({ isBack: false, omitted: about.omitted, watchers })
         queueMicrotask(() => {
           alsoNew = ''
         })
         wasAway = false
         // While it was away, or on its way, the page may have taken another size.
-        if (replayedTo === null) held.resize(terminal.cols, terminal.rows)
+        if (replayedTo === null) terminalLink.resize(terminal.cols, terminal.rows)
       },
       output(data, sequence, shown) {
         terminal.write(data, () => {
@@ -142,7 +142,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       },
       resized: (width, height) => terminal.resize(width, height),
       notice(message, kind) {
-        if (kind !== null) watchersTold.noticed(kind)
+        if (kind !== null) watcherNotices.noticed(kind)
         say(alsoNew === '' ? message : `${message}. ${alsoNew}`)
       },
     })
@@ -150,23 +150,23 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       // Answers of the terminal are longer: they pass, and Ctrl waits for what is typed.
       const isTyped = ctrl.current && data.length === 1
       if (isTyped) holdCtrl(false)
-      held.input(isTyped ? withCtrl(data) : data)
+      terminalLink.input(isTyped ? withCtrl(data) : data)
     })
-    terminal.onBinary((data) => held.input(data))
+    terminal.onBinary((data) => terminalLink.input(data))
     terminal.onResize((next) => {
       setSize(`${next.cols}×${next.rows}`)
-      if (replayedTo === null) held.resize(next.cols, next.rows)
+      if (replayedTo === null) terminalLink.resize(next.cols, next.rows)
     })
     const observer = new ResizeObserver(() => {
       if (!tab.isWatching && replayedTo === null) made.fit()
     })
     observer.observe(element.current)
     screen.current = made
-    link.current = held
+    link.current = terminalLink
     return () => {
       observer.disconnect()
       clearTimeout(noticeTimer)
-      held.drop()
+      terminalLink.drop()
       made.close()
     }
     // One session for the life of the pane: the tab's key never changes.
@@ -194,7 +194,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         <ScreenKeys isCtrl={isCtrl} onCtrl={holdCtrl} onKey={press} />
       )}
       <div class={`strip ${state.kind}`}>
-        <span role="status">{stateSaid(state, tab, notice)}</span>
+        <span role="status">{stateText(state, tab, notice)}</span>
         <span class="spring" />
         {state.kind === 'replaced' && (
           <button type="button" onClick={() => link.current?.takeBack()}>
@@ -224,7 +224,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
   )
 }
 
-function stateSaid(state: LinkState, { title, isWatching }: Tab, notice: string): string {
+function stateText(state: LinkState, { title, isWatching }: Tab, notice: string): string {
   switch (state.kind) {
     case 'opening':
       return `Opening ${title} … ${notice}`

@@ -3,7 +3,7 @@ import { sanitizeLine } from '../../cli/text/sanitize.ts'
 import type { Delivery } from '../../core/protocol/http/webhooks.ts'
 import { Badge, LongName, Time } from '../parts/shown.tsx'
 import { hrefOf } from '../route.ts'
-import { countsSaid } from '../tasks/task-words.ts'
+import { countsText } from '../tasks/task-words.ts'
 
 const textOf = (value: Delivery['data'][string] | undefined) => (typeof value === 'string' ? value : null)
 
@@ -11,7 +11,7 @@ const isCounts = (value: Delivery['data'][string] | undefined): value is Record<
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `overlap` of a word of the API; a sentence stays as it is. */
-const whySaid = (why: string) => sanitizeLine(/^[A-Z_]+$/.test(why) ? why.toLowerCase() : why)
+const whyText = (why: string) => sanitizeLine(/^[A-Z_]+$/.test(why) ? why.toLowerCase() : why)
 
 /** What an event is about, with a link where the console has a page of it. */
 function About({ data }: Pick<Delivery, 'data'>) {
@@ -20,14 +20,14 @@ function About({ data }: Pick<Delivery, 'data'>) {
     return (
       <>
         <a href={hrefOf('tasks', taskId)}>{script ?? `task ${taskId}`}</a>
-        {isCounts(data.counts) && <small class="under">{countsSaid(data.counts)}</small>}
+        {isCounts(data.counts) && <small class="under">{countsText(data.counts)}</small>}
       </>
     )
   if (typeof data.scheduleId === 'number')
     return (
       <>
         <a href={hrefOf('schedules', `${data.scheduleId}`)}>{name}</a>
-        <small class="under">{whySaid(textOf(data.why) ?? '')}</small>
+        <small class="under">{whyText(textOf(data.why) ?? '')}</small>
       </>
     )
   if (nodes)
@@ -42,7 +42,7 @@ function About({ data }: Pick<Delivery, 'data'>) {
 
 /** What comes next, or how the last try ended. */
 function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { delivery: Delivery }) {
-  const said = lastError ?? (lastStatus === null ? '' : `answered ${lastStatus}`)
+  const outcome = lastError ?? (lastStatus === null ? '' : `answered ${lastStatus}`)
   return (
     <>
       {endedAt !== null && <Time at={endedAt} />}
@@ -53,7 +53,7 @@ function Ended({ delivery: { nextAt, endedAt, lastStatus, lastError } }: { deliv
         </>
       )}
       {endedAt === null && nextAt === null && 'waits for its turn'}
-      {said !== '' && <small class="under">{sanitizeLine(said)}</small>}
+      {outcome !== '' && <small class="under">{sanitizeLine(outcome)}</small>}
     </>
   )
 }

@@ -1,43 +1,43 @@
 import { useState } from 'preact/hooks'
 import type { Webhook, WebhookSaved, WebhookTest } from '../../core/protocol/http/webhooks.ts'
-import { call, said } from '../api.ts'
+import { call, errorText } from '../api.ts'
 import { Question } from '../parts/question.tsx'
 import { go } from '../route.ts'
 
 /** What came of something, in words. */
-export interface Told {
+export interface Outcome {
   text: string
   isGood: boolean
 }
 
 interface WebhookActionsProps {
   webhook: Webhook
-  onTold: (told: Told | undefined) => void
+  onOutcome: (outcome: Outcome | undefined) => void
   onSaved: (saved: WebhookSaved) => void
   onEdit: () => void
 }
 
-const testSaid = ({ delivered, status, error }: WebhookTest): Told => ({
+const testOutcome = ({ delivered, status, error }: WebhookTest): Outcome => ({
   text: delivered ? `Delivered: the receiver answered ${status}.` : `Not delivered: ${error}.`,
   isGood: delivered,
 })
 
-export function WebhookActions({ webhook, onTold, onSaved, onEdit }: WebhookActionsProps) {
+export function WebhookActions({ webhook, onOutcome, onSaved, onEdit }: WebhookActionsProps) {
   const [asked, setAsked] = useState<'secret' | 'delete' | undefined>()
   const [isTesting, setTesting] = useState(false)
   const path = `api/webhooks/${webhook.id}`
   const { name, enabled } = webhook
   function act<T>(work: Promise<T>, then: (answer: T) => void): void {
     setAsked(undefined)
-    onTold(undefined)
+    onOutcome(undefined)
     work
-      .then(then, (error: unknown) => onTold({ text: said(error), isGood: false }))
+      .then(then, (error: unknown) => onOutcome({ text: errorText(error), isGood: false }))
       .finally(() => setTesting(false))
   }
   const change = (body: object) => act(call<WebhookSaved>('PATCH', path, { body }), onSaved)
   function test(): void {
     setTesting(true)
-    act(call<WebhookTest>('POST', `${path}/test`), (outcome) => onTold(testSaid(outcome)))
+    act(call<WebhookTest>('POST', `${path}/test`), (outcome) => onOutcome(testOutcome(outcome)))
   }
   return (
     <>

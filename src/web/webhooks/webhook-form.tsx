@@ -14,7 +14,7 @@ import {
   fieldsOf,
   InputField,
   NameField,
-  SaveOrLeave,
+  SaveOrCancel,
   SelectField,
   useFault,
   useFormFaults,
@@ -25,7 +25,7 @@ import { SelectorField } from '../run/target-field.tsx'
 import { eventField, webhookOf, webhookPatchOf } from './webhook-of.ts'
 
 /** When each event comes. */
-const eventsSaid: Record<WebhookEvent, string> = {
+const eventTexts: Record<WebhookEvent, string> = {
   'task.failed': 'A task has ended FAILED',
   'task.ended': 'A task has ended, with any result',
   'schedule.suspended': 'A schedule no longer runs',
@@ -36,7 +36,7 @@ const eventsSaid: Record<WebhookEvent, string> = {
   'server.restore': 'A backup was restored; pending work is held',
 }
 
-const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
+const filterTexts: Record<WebhookFilter, { label: string; hint: string }> = {
   schedule: {
     label: 'Schedule',
     hint: 'Only events of this schedule; * for any schedule; empty: all events',
@@ -48,7 +48,7 @@ const filtersSaid: Record<WebhookFilter, { label: string; hint: string }> = {
   },
 }
 
-export const formatsSaid: Record<WebhookFormat, string> = {
+export const formatTexts: Record<WebhookFormat, string> = {
   JSON: 'JSON, as Standard Webhooks says',
   SLACK: 'A text for Slack',
   TEAMS: 'A text for Teams',
@@ -59,11 +59,11 @@ interface WebhookFormProps {
   /** Undefined: a new one is made. */
   webhook?: Webhook
   onSaved: (saved: WebhookSaved) => void
-  onLeave: () => void
+  onCancel: () => void
 }
 
 /** A webhook as a form: a new one, or one that is changed. */
-export function WebhookForm({ webhook, onSaved, onLeave }: WebhookFormProps) {
+export function WebhookForm({ webhook, onSaved, onCancel }: WebhookFormProps) {
   const { form, faults, fail, clear, onInvalidCapture } = useFormFaults()
   const [isBusy, setBusy] = useState(false)
 
@@ -94,7 +94,7 @@ export function WebhookForm({ webhook, onSaved, onLeave }: WebhookFormProps) {
           </label>
         )}
         <Fault text={faults.rest} />
-        <SaveOrLeave makes={webhook ? undefined : 'webhook'} isBusy={isBusy} onLeave={onLeave} />
+        <SaveOrCancel makes={webhook ? undefined : 'webhook'} isBusy={isBusy} onCancel={onCancel} />
       </form>
     </FaultsOfForm.Provider>
   )
@@ -125,7 +125,7 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
         <InputField
           key={filter}
           name={filter}
-          {...filtersSaid[filter]}
+          {...filterTexts[filter]}
           maxLength={128}
           {...verbatim}
           defaultValue={webhook?.[filter] ?? ''}
@@ -135,7 +135,7 @@ function WebhookFields({ webhook }: { webhook: Webhook | undefined }) {
         <SelectField
           name="format"
           label="Format"
-          options={webhookFormats.map((format) => [format, formatsSaid[format]])}
+          options={webhookFormats.map((format) => [format, formatTexts[format]])}
           chosen={webhook?.format}
         />
         <InputField
@@ -173,7 +173,7 @@ function EventPicker({ chosen }: { chosen: readonly WebhookEvent[] }) {
             <input type="checkbox" name={eventField(event)} defaultChecked={chosen.includes(event)} />
             <span>
               <strong>{event}</strong>
-              <small class="under">{eventsSaid[event]}</small>
+              <small class="under">{eventTexts[event]}</small>
             </span>
           </label>
         ))}

@@ -9,8 +9,8 @@ import { Badge, Facts, Fault, LongName, Time } from '../parts/shown.tsx'
 import { usePolled } from '../parts/use-polled.ts'
 import { go } from '../route.ts'
 import { Deliveries } from './deliveries.tsx'
-import { type Told, WebhookActions } from './webhook-actions.tsx'
-import { formatsSaid, WebhookForm } from './webhook-form.tsx'
+import { type Outcome, WebhookActions } from './webhook-actions.tsx'
+import { formatTexts, WebhookForm } from './webhook-form.tsx'
 import { stateOf } from './webhooks-page.tsx'
 
 const mostRows = 200
@@ -28,7 +28,7 @@ interface View {
 export function WebhookPage({ id }: { id: string }) {
   const [status, setStatus] = useState<Status>('')
   const { value: view, fault, again } = usePolled(() => readView(id, status), [id, status])
-  const [told, setTold] = useState<Told | undefined>()
+  const [outcome, setOutcome] = useState<Outcome | undefined>()
   const [saved, setSaved] = useState<WebhookSaved | undefined>()
   const [isEdited, setEdited] = useState(false)
   useTitle(view?.webhook.name ?? 'Webhook')
@@ -40,7 +40,7 @@ export function WebhookPage({ id }: { id: string }) {
       </section>
     )
   const { webhook, deliveries, counts } = view
-  const keep = (next: WebhookSaved) => {
+  const applySaved = (next: WebhookSaved) => {
     setEdited(false)
     setSaved(next.secret === null ? undefined : next)
     again()
@@ -51,7 +51,7 @@ export function WebhookPage({ id }: { id: string }) {
         <div class="heading">
           <h1>{`Change ‘${webhook.name}’`}</h1>
         </div>
-        <WebhookForm webhook={webhook} onSaved={keep} onLeave={() => setEdited(false)} />
+        <WebhookForm webhook={webhook} onSaved={applySaved} onCancel={() => setEdited(false)} />
       </section>
     )
   return (
@@ -61,12 +61,17 @@ export function WebhookPage({ id }: { id: string }) {
         <Badge state={stateOf(webhook)} />
         <span class="spring" />
         <div class="doings">
-          <WebhookActions webhook={webhook} onTold={setTold} onSaved={keep} onEdit={() => setEdited(true)} />
+          <WebhookActions
+            webhook={webhook}
+            onOutcome={setOutcome}
+            onSaved={applySaved}
+            onEdit={() => setEdited(true)}
+          />
         </div>
       </div>
-      <Fault text={told?.isGood === false ? told.text : fault} />
+      <Fault text={outcome?.isGood === false ? outcome.text : fault} />
       <p role="status" class="told">
-        {told?.isGood ? told.text : ''}
+        {outcome?.isGood ? outcome.text : ''}
       </p>
       <div class="panel">
         <WebhookFacts webhook={webhook} />
@@ -75,7 +80,7 @@ export function WebhookPage({ id }: { id: string }) {
         <h2>Deliveries</h2>
         <Choice
           label="Status"
-          options={choices.map((each) => [each, `${choiceSaid(each)} ${counts[each]}`] as const)}
+          options={choices.map((each) => [each, `${choiceText(each)} ${counts[each]}`] as const)}
           chosen={status}
           onChoose={setStatus}
         />
@@ -89,7 +94,7 @@ export function WebhookPage({ id }: { id: string }) {
         <p class="hint">{`${counts[status] - deliveries.length} more, older: rsm webhooks deliveries`}</p>
       )}
       {saved && (
-        <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />
+        <SecretDialog name={saved.name} secret={saved.secret ?? ''} onDone={() => setSaved(undefined)} />
       )}
     </section>
   )
@@ -108,7 +113,7 @@ async function readView(id: string, status: Status): Promise<View> {
   return { webhook, deliveries: content, counts: counts as View['counts'] }
 }
 
-const choiceSaid = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
+const choiceText = (status: Status) => (status === '' ? 'All' : status.toLowerCase().replaceAll('_', ' '))
 
 function WebhookFacts({
   webhook: { url, events, selector, schedule, script, createdBy, format, owner, createdAt },
@@ -124,7 +129,7 @@ function WebhookFacts({
         ['Schedule', schedule && <LongName text={schedule} />],
         ['Script', script && <LongName text={script} />],
         ['Created by', createdBy && <LongName text={createdBy} />],
-        ['Format', formatsSaid[format]],
+        ['Format', formatTexts[format]],
         ['Made by', owner],
         ['Created', <Time at={createdAt} />],
       ]}
@@ -143,15 +148,15 @@ export function NewWebhookPage() {
       </div>
       <WebhookForm
         onSaved={(made) => (made.secret === null ? open(made) : setSaved(made))}
-        onLeave={() => go('webhooks')}
+        onCancel={() => go('webhooks')}
       />
-      {saved && <SecretShown name={saved.name} secret={saved.secret ?? ''} onDone={() => open(saved)} />}
+      {saved && <SecretDialog name={saved.name} secret={saved.secret ?? ''} onDone={() => open(saved)} />}
     </section>
   )
 }
 
 /** The secret that signs what is sent, which the server shows once. Only the button closes it. */
-function SecretShown({ name, secret, onDone }: { name: string; secret: string; onDone: () => void }) {
+function SecretDialog({ name, secret, onDone }: { name: string; secret: string; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const field = useRef<HTMLInputElement>(null)
   const [isCopied, setCopied] = useState(false)

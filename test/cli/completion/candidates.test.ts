@@ -3,7 +3,7 @@ import test from 'ava'
 import { type Answer, candidatesFor } from '../../../src/cli/completion/candidates.ts'
 import type { Manifest } from '../../../src/cli/completion/kinds.ts'
 import type { Lookup } from '../../../src/cli/completion/names-cache.ts'
-import { whatIsWanted } from '../../../src/cli/completion/wanted.ts'
+import { wantedAtCursor } from '../../../src/cli/completion/wanted.ts'
 
 const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest
 
@@ -27,7 +27,7 @@ const lookup: Lookup = async (listed) => (world[listed] ?? []).map((name) => ({ 
 function complete(line: string): Promise<Answer> {
   const words = line.split(' ')
   const current = words.pop() ?? ''
-  return candidatesFor(whatIsWanted(manifest, words, current), current, manifest, lookup)
+  return candidatesFor(wantedAtCursor(manifest, words, current), current, manifest, lookup)
 }
 const wordsOf = ({ candidates }: Answer) => candidates.map(({ word }) => word)
 

@@ -1,8 +1,8 @@
 import test from 'ava'
-import { WatchersTold } from '../../../src/cli/terminal/watchers-told.ts'
+import { WatcherNotices } from '../../../src/cli/terminal/watchers-told.ts'
 
 test('who reads along is told whenever it is news: at first, and after what happened unseen', (t) => {
-  const told = new WatchersTold()
+  const told = new WatcherNotices()
   t.is(told.attached([]), null)
   t.is(told.attached(['ann']), 'ann reads along')
   t.is(told.attached(['ann']), null)
@@ -12,7 +12,7 @@ test('who reads along is told whenever it is news: at first, and after what happ
 })
 
 test('after a notice of it, the next attachment says how it stands', (t) => {
-  const told = new WatchersTold()
+  const told = new WatcherNotices()
   told.attached([])
   told.noticed('host-away')
   t.is(told.attached([]), null)

@@ -30,7 +30,7 @@ for (const width of [1, 10, 30, 60, 200])
 test('where there is no room, columns are short, then spare ones are left out, and only then a text is cut', (t) => {
   const task = { id: '01JNZ8Q3V5', script: 'systemctl restart nginx', by: 'admin', at: '2026-11-21 16:40:57' }
   const all: Column<typeof task>[] = [
-    { heading: 'TASK', value: ({ id }) => id, keep: true },
+    { heading: 'TASK', value: ({ id }) => id, essential: true },
     { heading: 'SCRIPT', value: ({ script }) => script },
     { heading: 'BY', value: ({ by }) => by, spare: true },
     { heading: 'CREATED', value: ({ at }) => at, short: ({ at }) => at.slice(11) },
@@ -49,7 +49,7 @@ test('where there is no room, columns are short, then spare ones are left out, a
 test('a long text in the last column is cut down to 40 columns before the other columns are short', (t) => {
   const entry = { at: '2026-11-21 16:40:57', what: `echo ${'x'.repeat(60)}` }
   const all: Column<typeof entry>[] = [
-    { heading: 'TIME', value: ({ at }) => at, short: ({ at }) => at.slice(11), keep: true },
+    { heading: 'TIME', value: ({ at }) => at, short: ({ at }) => at.slice(11), essential: true },
     { heading: 'WHAT', value: ({ what }) => what },
   ]
   const line = (width: number) => renderTable([entry], all, width).split('\n')[1]
@@ -59,7 +59,7 @@ test('a long text in the last column is cut down to 40 columns before the other 
 
 test('a text that goes on below is whole, under its heading, in any script', (t) => {
   const wrapped: Column<{ name: string; note: string }>[] = [
-    { heading: 'NAME', value: (row) => row.name, keep: true },
+    { heading: 'NAME', value: (row) => row.name, essential: true },
     { heading: 'NOTE', value: (row) => row.note, wrap: true },
   ]
   const two = [
@@ -83,9 +83,9 @@ test('on a terminal too narrow for every column the last go, so that no row wrap
     why: 'disk is full',
   }
   const all: Column<typeof host>[] = [
-    { heading: 'ID', value: ({ id }) => id, keep: true },
-    { heading: 'HOSTNAME', value: ({ name }) => name, keep: true },
-    { heading: 'STATUS', value: ({ status }) => status, keep: true },
+    { heading: 'ID', value: ({ id }) => id, essential: true },
+    { heading: 'HOSTNAME', value: ({ name }) => name, essential: true },
+    { heading: 'STATUS', value: ({ status }) => status, essential: true },
     { heading: 'IP', value: ({ ip }) => ip },
     { heading: 'TAGS', value: ({ tags }) => tags },
     { heading: 'REASON', value: ({ why }) => why },
@@ -111,7 +111,7 @@ test('a short time is that of the day, or how many days ago, in at most 10 chara
 test('a time is shown whole, short or not at all, and never cut', (t) => {
   const row = { name: 'a-long-name-of-a-thing', at: new Date().toISOString() }
   const all: Column<typeof row>[] = [
-    { heading: 'NAME', value: ({ name }) => name, keep: true },
+    { heading: 'NAME', value: ({ name }) => name, essential: true },
     timeColumn('CREATED', ({ at }) => at, true),
     timeColumn(
       'ENDS',
@@ -165,7 +165,7 @@ test('wide, joined and combining characters keep the columns straight, and are n
 
 test('on a narrow terminal the columns that tell the rows apart give way last', (t) => {
   const kept: Column<(typeof rows)[number]>[] = [
-    { heading: 'NAME', value: (row) => row.name, keep: true },
+    { heading: 'NAME', value: (row) => row.name, essential: true },
     ...columns.slice(1),
   ]
   const line = renderTable(rows, kept, 24).split('\n')
@@ -212,7 +212,7 @@ test.serial('A16 states have their colours, on a terminal that wants colours onl
 test('A16 before a column is left out or a time cut, an id is told by its end', (t) => {
   const task = { id: '01M7ZEF5G74K5B44GT1WC0PYME', at: '08:15:30' }
   const both: Column<typeof task>[] = [
-    { heading: 'TASK', value: ({ id }) => id, keep: true, shortest: ({ id }) => id.slice(-6) },
+    { heading: 'TASK', value: ({ id }) => id, essential: true, shortest: ({ id }) => id.slice(-6) },
     { heading: 'AT', value: ({ at }) => at },
   ]
   t.is(renderTable([task], both, 40), 'TASK                        AT\n01M7ZEF5G74K5B44GT1WC0PYME  08:15:30')

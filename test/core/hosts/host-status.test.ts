@@ -4,6 +4,7 @@ import {
   type HostSigns,
   hostStatus,
   isReachable,
+  isSameStanding,
   type LinkSigns,
   linkReason,
   measuresNamed,
@@ -11,7 +12,6 @@ import {
   noLoad,
   type ShownStatus,
   shownStatus,
-  tellsTheSame,
   wholeReason,
 } from '../../../src/core/hosts/host-status.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
@@ -190,12 +190,12 @@ const same: [title: string, one: string, other: string, expected: boolean][] = [
 ]
 for (const [title, one, other, expected] of same)
   test(title, (t) => {
-    t.is(tellsTheSame({ status: 'WARNING', reason: one }, { status: 'WARNING', reason: other }), expected)
+    t.is(isSameStanding({ status: 'WARNING', reason: one }, { status: 'WARNING', reason: other }), expected)
   })
 
 test('another status is news, one more second of silence is not', (t) => {
-  t.false(tellsTheSame({ status: 'WARNING', reason: 'cpu 95 %' }, { status: 'ONLINE', reason: null }))
-  t.true(tellsTheSame(offline, { status: 'OFFLINE', reason: 'no heartbeat for 301 s' }))
+  t.false(isSameStanding({ status: 'WARNING', reason: 'cpu 95 %' }, { status: 'ONLINE', reason: null }))
+  t.true(isSameStanding(offline, { status: 'OFFLINE', reason: 'no heartbeat for 301 s' }))
 })
 
 const linked = { connected: true, hasLinked: true, onDemand: false, secondsUnlinked: 0, fault: null }

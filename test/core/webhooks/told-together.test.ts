@@ -1,8 +1,8 @@
 import test from 'ava'
-import { toldTogether } from '../../../src/core/webhooks/webhook.ts'
+import { dueTogether } from '../../../src/core/webhooks/webhook.ts'
 
 const told = (since: Record<number, number>, now: number) =>
-  toldTogether(new Map(Object.entries(since).map(([id, at]) => [Number(id), at])), now, 60)
+  dueTogether(new Map(Object.entries(since).map(([id, at]) => [Number(id), at])), now, 60)
 
 test('nothing is told before its grace is over, and a host alone right then', (t) => {
   t.deepEqual(told({}, 1000), [])

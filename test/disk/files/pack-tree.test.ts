@@ -33,7 +33,7 @@ async function copied(
   const said: string[] = []
   const spool = join(temporaryDirectory(t), 'spool')
   const pieces: Buffer[] = []
-  const roots = [{ directory, name: null, shown: topName }]
+  const roots = [{ directory, name: null, tarName: topName }]
   for await (const piece of treeOf(roots, { follow: false, changedAt: (path) => changed.push(path) })) {
     if (piece.length > 65_536) meanwhile()
     pieces.push(piece)

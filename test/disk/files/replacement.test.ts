@@ -31,7 +31,7 @@ test.serial(
       writeFileSync(join(path, name), 'old')
       const replacement = new Replacement(temporaries, directory, name)
       await replacement.write(Buffer.from('new'))
-      await replacement.commit({ mode: 0o600, uid: null, gid: null }, { keepsFormer: false })
+      await replacement.commit({ mode: 0o600, uid: null, gid: null }, { keepsPrevious: false })
       await replacement.close()
       t.is(readFileSync(join(path, name), 'utf8'), 'new')
     }
@@ -67,7 +67,7 @@ exit $status
   chmodSync(join(path, 'key'), 0o644)
   const replacement = new Replacement(temporaries, directory, 'key')
   await replacement.write(Buffer.from('secret'))
-  await replacement.commit({ mode: 0o600, uid: null, gid: null }, { keepsFormer: false })
+  await replacement.commit({ mode: 0o600, uid: null, gid: null }, { keepsPrevious: false })
   await replacement.close()
   t.is(readFileSync(seen, 'utf8'), '644 0\n600 6\n')
 })

@@ -24,7 +24,7 @@ export default class ServerReleasesList extends LocalCommand {
     else
       this.print(
         renderTable(releases, [
-          { heading: 'NAME', value: ({ name }) => name, keep: true },
+          { heading: 'NAME', value: ({ name }) => name, essential: true },
           { heading: 'SIZE', value: ({ size }) => showBytes(size) },
           timeColumn(
             'ADDED',
@@ -34,7 +34,7 @@ export default class ServerReleasesList extends LocalCommand {
           ),
           { heading: 'VERSION', value: ({ version }) => version ?? '-' },
           { heading: 'SIGNED', value: ({ signature }) => signatureWords[signature ?? 'NONE'] },
-          { heading: 'SHA256', value: ({ sha256 }) => sha256, keep: true },
+          { heading: 'SHA256', value: ({ sha256 }) => sha256, essential: true },
         ]),
       )
     return listed

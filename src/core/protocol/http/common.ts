@@ -21,18 +21,18 @@ export const OpaqueId = Type.String({
 export const Time = Type.String({ format: 'date-time', examples: ['2026-03-02T09:30:00.000Z'] })
 
 /** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract §1). */
-const unshown =
+const invisible =
   '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff'
 
 /** What stands on one line, and is seen as it is. */
-const onOneLine = `^[^${unshown}\\u0009\\u000a\\u000d\\u2028\\u2029]*$`
+const onOneLine = `^[^${invisible}\\u0009\\u000a\\u000d\\u2028\\u2029]*$`
 
 /** Text on one line that says something: not blank, nothing that is not seen. */
 export const Line = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: onOneLine, format: 'not-blank' })
 
 /** Text that may be empty, with several lines and tabs. */
-export const Text = (maxLength: number) => Type.String({ maxLength, pattern: `^[^${unshown}]*$` })
+export const Text = (maxLength: number) => Type.String({ maxLength, pattern: `^[^${invisible}]*$` })
 
 export const Hostname = Type.String({
   minLength: 1,

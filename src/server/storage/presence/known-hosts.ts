@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
+  isSameStanding,
   measuresNamed,
   nextLoad,
   reachIntervals,
   silentIntervals,
-  tellsTheSame,
 } from '../../../core/hosts/host-status.ts'
 import { longestBackoff } from '../../../core/protocol/bounds.ts'
 import type { Clock } from '../../../disk/clock.ts'
@@ -80,7 +80,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     noteReach(known, clock, heartbeatInterval)
     const isNew = next.status !== status || reachable !== known.reachable || noLink !== known.noLink
     if (isNew) revision++
-    const isSame = tellsTheSame(next, former)
+    const isSame = isSameStanding(next, former)
     if (!isSame) changed(hostId)
     if (isNew || !isSame) hints.publish('host', { id: hostId, change: 'updated' })
   }
