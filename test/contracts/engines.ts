@@ -326,7 +326,7 @@ export function enginesContract(test: TestFn, make: MakeServers): void {
     for (const [at, { engine, parts }] of servers.entries()) {
       const agentId = `agent-${at + 1}`
       const mark = parts.keys.authenticated(agentId, { run: `unknown-${at}`, sequence: 9 })
-      engine.witnessed({ hostId: at + 1, agentId }, mark)
+      engine.judgeMark({ hostId: at + 1, agentId }, mark)
     }
     const [first] = servers
     const notes = async () =>

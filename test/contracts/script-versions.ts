@@ -28,26 +28,26 @@ export function scriptVersionsContract(
 ): void {
   test('versions are read back as they were kept, and listed in their order', async (t) => {
     const versions = await open(t, 100)
-    for (const version of [2, 10, 1]) await versions.keep(scriptVersion(7, version, `echo 'ä' ${version}\n`))
-    await versions.keep(scriptVersion(8, 1))
+    for (const version of [2, 10, 1]) await versions.save(scriptVersion(7, version, `echo 'ä' ${version}\n`))
+    await versions.save(scriptVersion(8, 1))
     t.deepEqual(await versions.list(7), [1, 2, 10])
     t.deepEqual(await versions.read(7, 10), scriptVersion(7, 10, "echo 'ä' 10\n"))
     t.is(await versions.read(7, 3), null)
     t.deepEqual(await versions.list(9), [])
-    await versions.keep(scriptVersion(7, 10, "echo 'ä' 10\n"))
+    await versions.save(scriptVersion(7, 10, "echo 'ä' 10\n"))
     t.deepEqual(await versions.list(7), [1, 2, 10])
   })
 
   test('the newest versions of a script are kept, and the oldest goes for each that comes', async (t) => {
     const versions = await open(t, 3)
-    for (let version = 1; version <= 5; version++) await versions.keep(scriptVersion(7, version))
+    for (let version = 1; version <= 5; version++) await versions.save(scriptVersion(7, version))
     t.deepEqual(await versions.list(7), [3, 4, 5])
     t.is(await versions.read(7, 2), null)
   })
 
   test('of a script that is forgotten nothing is left', async (t) => {
     const versions = await open(t, 100)
-    for (const id of [1, 2]) await versions.keep(scriptVersion(id, 1))
+    for (const id of [1, 2]) await versions.save(scriptVersion(id, 1))
     await versions.forget(1)
     await versions.forget(1)
     t.deepEqual(await versions.list(1), [])
@@ -60,7 +60,7 @@ export function scriptVersionsContract(
     const now = Date.now()
     const agreed = believed(() => now)
     t.is(await versions.sweep(async () => false, 30, agreed.age(), now), null)
-    for (const id of [1, 2, 3]) await versions.keep(scriptVersion(id, 1))
+    for (const id of [1, 2, 3]) await versions.save(scriptVersion(id, 1))
     t.not(await versions.sweep(async (id) => id === 2, 30, agreed.age(), now), null)
     t.deepEqual(await Promise.all([1, 2, 3].map((id) => versions.list(id))), [[], [1], []])
     t.is(await versions.sweep(async (id) => id === 2, 30, believed(() => now + 31 * day).age(), now), null)

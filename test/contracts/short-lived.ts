@@ -58,7 +58,7 @@ export function shortLivedContract(test: TestFn, open: (clock: ShiftedClock) => 
 
   test('in turn: so many at once, and then one for every life that has passed', async (t) => {
     const { kept, clock } = await start()
-    const rate = { most: 3, life: 30_000, inTurn: true }
+    const rate = { most: 3, life: 30_000, spaced: true }
     const taken = async () => {
       let count = 0
       while ((await kept.count('registration', 'a', rate)) === 0) count++

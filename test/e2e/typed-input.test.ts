@@ -145,7 +145,7 @@ test('A10 P47 a relay that puts its own key in the place of the agent’s, or ta
     user.type(note('user'))
     t.is((await user.next('ERROR')).code, 403)
     const forged = { sessionId, data: note('evil') }
-    relay.inject('TERMINAL_INPUT', keys.get(sessionId)?.mark('TERMINAL_INPUT', forged) ?? forged)
+    relay.inject('TERMINAL_INPUT', keys.get(sessionId)?.addMac('TERMINAL_INPUT', forged) ?? forged)
   }
   // Opened and typed into after them, on the same host: what they had been given would be done.
   relay.change = (frame) => [frame]

@@ -65,7 +65,7 @@ export default class ServerMigrate extends LocalCommand {
       insecureStore: flags['insecure-store'],
       directory,
       keysDir: flags.keys,
-      told: (stage, kind, { bytes }) => this.notice(`${stage}: ${kind}, ${showBytes(bytes)}`),
+      onProgress: (stage, kind, { bytes }) => this.notice(`${stage}: ${kind}, ${showBytes(bytes)}`),
     })
     const { from, to, moved } = migrated
     this.done(`${from}: moved to ${to}, and compared there`)

@@ -55,7 +55,7 @@ export async function openBase(options: ServerOptions, openData: OpenData): Prom
     })
     const { host, tls: asked = {} } = options
     const tls = await data
-      .inTurn(() => openTls(asked, { directory: keysDirectory, host, log }))
+      .exclusive(() => openTls(asked, { directory: keysDirectory, host, log }))
       .catch(async (error: unknown) => {
         await data.close()
         throw error

@@ -10,7 +10,11 @@ import { keyFault, keyNames } from '../storage/keys/key-files.ts'
 import type { Kind, Reader } from '../storage/migrate/kinds.ts'
 import { copyStore, differing, type Sum, type Sums, sumsOf } from '../storage/migrate/sums.ts'
 import { noteElsewhere } from '../storage/moved-store.ts'
-import { readStoreAddress, type StoreAddress, shownAddress } from '../storage/postgres/connection/address.ts'
+import {
+  displayAddress,
+  readStoreAddress,
+  type StoreAddress,
+} from '../storage/postgres/connection/address.ts'
 import { closeStore, openStore } from '../storage/postgres/migrate/closed.ts'
 import { readPostgres } from '../storage/postgres/migrate/reader.ts'
 import { openSource, openTarget } from '../storage/postgres/migrate/store.ts'
@@ -20,7 +24,7 @@ import type { KeyRecord } from '../storage/records/run.ts'
 /** What `rsm server migrate` does: it moves the store of a stopped server to another place, and compares all of it there. */
 
 export type Stage = 'moved' | 'compared'
-export type Told = (stage: Stage, kind: Kind, sum: Sum) => void
+export type OnProgress = (stage: Stage, kind: Kind, sum: Sum) => void
 
 interface Options {
   /** `postgres://USER@HOST[,HOST…]/DATABASE`. */
@@ -31,7 +35,7 @@ interface Options {
   readonly directory: string
   /** Where the keys are; `keys` in the data directory by default. */
   readonly keysDir: string | undefined
-  readonly told: Told
+  readonly onProgress: OnProgress
 }
 
 export interface Migrated {
@@ -60,8 +64,8 @@ function countsOf(sums: Sums): Record<string, number> {
 }
 
 /** @throws RsmError `internal` where the copy is not the same */
-async function compare(sums: Sums, copy: Reader, told: Told): Promise<void> {
-  const found = differing(sums, await sumsOf(copy, (kind, sum) => told('compared', kind, sum)))
+async function compare(sums: Sums, copy: Reader, onProgress: OnProgress): Promise<void> {
+  const found = differing(sums, await sumsOf(copy, (kind, sum) => onProgress('compared', kind, sum)))
   if (found.length === 0) return
   throw new RsmError('internal', `what was moved is not the same in its new place: ${found.join(', ')}`, {
     hint: 'the old store is unchanged: start the server with it, and report this to the makers of rsm',
@@ -86,7 +90,7 @@ async function checkKeys(directory: string, keys: readonly KeyRecord[]): Promise
 
 /** From a data directory to an empty database. The directory stays as it is; at the end it is noted there that its store has moved. */
 export async function migrateToPostgres(options: Options): Promise<Migrated> {
-  const { storePasswordFile, insecureStore, told } = options
+  const { storePasswordFile, insecureStore, onProgress } = options
   const address = readStoreAddress(options.store, storePasswordFile, insecureStore)
   const path = resolve(options.directory)
   const keysDir = resolve(options.keysDir ?? join(path, 'keys'))
@@ -98,14 +102,14 @@ export async function migrateToPostgres(options: Options): Promise<Migrated> {
     await becomeOwner(path)
     const { reader, storeId, tables } = await readDirectory(path)
     await checkKeys(keysDir, tables.slice('keys') as KeyRecord[])
-    const to = shownAddress(address)
+    const to = displayAddress(address)
     const store = await openTarget(address, path, log)
     try {
       const { database, ask } = store
       const sums = await copyStore(reader, createPostgresWriter(database, ask), (kind, sum) =>
-        told('moved', kind, sum),
+        onProgress('moved', kind, sum),
       )
-      await compare(sums, readPostgres(database), told)
+      await compare(sums, readPostgres(database), onProgress)
       await ask('analyze')
       await noteElsewhere(path, { store: to, storeId })
       // On disk with all that came before it.
@@ -137,9 +141,9 @@ function addressOfFrom({ store, storePasswordFile, insecureStore }: Options): St
 
 /** From PostgreSQL to a new data directory. The database stays as it is, but for a note that its store has moved. */
 export async function migrateToDirectory(options: Options): Promise<Migrated> {
-  const { keysDir, told } = options
+  const { keysDir, onProgress } = options
   const address = addressOfFrom(options)
-  const from = shownAddress(address)
+  const from = displayAddress(address)
   const store = await openSource(address, log)
   try {
     const { database, ask, storeId } = store
@@ -154,10 +158,10 @@ export async function migrateToDirectory(options: Options): Promise<Migrated> {
       what: 'filled',
       async fill(temporary) {
         const sums = await copyStore(readPostgres(database), createDirectoryWriter(temporary), (kind, sum) =>
-          told('moved', kind, sum),
+          onProgress('moved', kind, sum),
         )
         const { reader } = await readDirectory(temporary)
-        await compare(sums, reader, told)
+        await compare(sums, reader, onProgress)
         return sums
       },
       placed: (path) => closeStore(ask, `this store has moved to ${path}`, false),

@@ -29,7 +29,7 @@ import { openFileAuditLog } from '../storage/files/audit/file-audit-log.ts'
 import { openAlone, readAlone, withStoreAlone } from '../storage/files/backup/alone.ts'
 import { type Restored, restoreBackup } from '../storage/files/backup/restore.ts'
 import { type Examined, examineData } from '../storage/files/checks/doctor.ts'
-import { alone, createCluster } from '../storage/files/cluster.ts'
+import { createCluster, tryExclusive } from '../storage/files/cluster.ts'
 import { openExecutions } from '../storage/files/executions/executions.ts'
 import { createDirectoryReader } from '../storage/files/migrate/reader.ts'
 import { createFileOutputs } from '../storage/files/outputs/file-outputs.ts'
@@ -178,7 +178,7 @@ export const retentionAlone = (
         { days, maxOutputBytes },
       )
       const oldTerminals = createTerminalRetention({ ...kept, recordings, days: recordingRetention })
-      return await createRemoval({ retention, oldTerminals, dataLock: new Mutex(), alone })({ dryRun })
+      return await createRemoval({ retention, oldTerminals, dataLock: new Mutex(), tryExclusive })({ dryRun })
     } finally {
       await outputs.close()
       await agreed.close()
@@ -220,11 +220,14 @@ export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Pr
       const parts = { executions, store, serverRuns, member, clock, facts: createLocalFacts(), log }
       // No agent speaks to this process.
       const noAgents = { keys: { isAuthentic: () => false }, webhookEvents: { write() {} } }
-      const held = createRestoreHold({ ...parts, ...noAgents, ended: () => {} }, { get: () => undefined })
+      const restoreHold = createRestoreHold(
+        { ...parts, ...noAgents, ended: () => {} },
+        { get: () => undefined },
+      )
       // As a start does: what may have run since the backup is not sent again.
-      await held.load()
-      await held.settle()
-      const { confirmed } = await held.confirm(cancelPending)
+      await restoreHold.load()
+      await restoreHold.settle()
+      const { confirmed } = await restoreHold.confirm(cancelPending)
       await recordForSystem(audit, 'restore.confirm', { ...confirmed })
       return confirmed
     } finally {

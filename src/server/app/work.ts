@@ -159,7 +159,7 @@ export async function startWork(base: Base, options: ServerOptions) {
     housekeeping,
     planner: createPlanner({ context, ownership: data.ownership, member, audit }),
     removeOld: createRemoval({ ...data, retention, oldTerminals, dataLock }),
-    backup: createBackups({ keep: data.keep, dataLock, log }),
+    backup: createBackups({ maintenance: data.maintenance, dataLock, log }),
     fleetEvents: createEvents(context),
     /** Whether what had this id may have been removed for its age. */
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>

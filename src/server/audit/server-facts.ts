@@ -141,9 +141,9 @@ export function recordFacts(
       const object = { type: 'host', id: hostId, name: hostname }
       guarded(record('host.keyPin', object, 'SUCCESS', { hostKey: key }))
     }),
-    facts.subscribe('hostnameYielded', ({ hostId, former, hostname }) => {
-      const message = `it never had an agent, and another machine was enrolled as ${former}`
-      const object = { type: 'host', id: hostId, name: former }
+    facts.subscribe('hostnameYielded', ({ hostId, previous, hostname }) => {
+      const message = `it never had an agent, and another machine was enrolled as ${previous}`
+      const object = { type: 'host', id: hostId, name: previous }
       guarded(record('host.rename', object, 'SUCCESS', { hostname, message }))
     }),
     facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {

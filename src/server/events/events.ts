@@ -37,11 +37,11 @@ export function createEvents(deps: EventsDependencies): Events {
   let beginning: Promise<void> = Promise.resolve()
   let linger: NodeJS.Timeout | undefined
   let timer: NodeJS.Timeout | undefined
-  let telling = false
+  let isPublishing = false
   let pause = shortestPause
 
-  async function tellWhatChanged(): Promise<void> {
-    telling = true
+  async function publishChanges(): Promise<void> {
+    isPublishing = true
     const began = clock.monotonic()
     try {
       const changed = {
@@ -59,19 +59,19 @@ export function createEvents(deps: EventsDependencies): Events {
       ring.forget()
     }
     pause = Math.min(longestPause, Math.max(shortestPause, (clock.monotonic() - began) * pausePerWork))
-    doneTelling()
+    endPublishing()
   }
 
-  function doneTelling(): void {
-    telling = false
+  function endPublishing(): void {
+    isPublishing = false
     if (Object.values(noted).some((changes) => changes.size > 0)) schedule()
   }
 
   function schedule(): void {
-    if (timer !== undefined || telling) return
+    if (timer !== undefined || isPublishing) return
     timer = setTimeout(() => {
       timer = undefined
-      void tellWhatChanged()
+      void publishChanges()
     }, pause).unref()
   }
 
@@ -95,13 +95,13 @@ export function createEvents(deps: EventsDependencies): Events {
 
   /** Who is a member of what now: what follows is told as a difference. */
   async function readMemberships(): Promise<void> {
-    telling = true
+    isPublishing = true
     try {
       await memberships.changed()
     } catch (error) {
       log.error({ err: error }, 'events: members of clusters could not be read')
     }
-    doneTelling()
+    endPublishing()
   }
 
   function rest(): void {

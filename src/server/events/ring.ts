@@ -82,11 +82,11 @@ export class Ring {
     if (!/^[0-9a-f]{12}-\d{1,15}$/.test(id)) return 'UNKNOWN'
     if (epoch !== this.epoch) return 'RESTARTED'
     if (number > this.last) return 'UNKNOWN'
-    return this.holds(number) ? number : 'BEHIND'
+    return this.has(number) ? number : 'BEHIND'
   }
 
   /** Whether everything after this number is still there. */
-  holds(number: number): boolean {
+  has(number: number): boolean {
     return number >= this.#oldest - 1
   }
 
@@ -157,7 +157,7 @@ export function createListener(ring: Ring, { after, types }: ListenOptions): Eve
       yield formatEvent('ready', { id }, id)
       if (typeof found === 'string') yield formatEvent('reset', { reason: found, id }, id)
       while (!signal.aborted) {
-        if (!ring.holds(place)) {
+        if (!ring.has(place)) {
           place = ring.last
           const now = ring.idOf(place)
           yield formatEvent('reset', { reason: 'BEHIND', id: now }, now)

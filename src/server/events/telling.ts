@@ -83,13 +83,13 @@ export function createPublisher(
       'host',
       host,
       (ids) => store.getMany('hosts', ids),
-      (found) => fleet.showHosts(found),
+      (found) => fleet.hostsToApi(found),
     )
     await publishRecords(
       'cluster',
       clusters,
       (ids) => store.getMany('clusters', ids),
-      (found) => fleet.showClusters(found),
+      (found) => fleet.clustersToApi(found),
     )
     await publishTasks(task)
   }
@@ -116,13 +116,13 @@ export function createMemberships(store: Store, fleet: Fleet): Memberships {
   return {
     async changed() {
       const dynamic = (await store.query('clusters')).items.filter(({ selector }) => selector !== null)
-      const dtos = dynamic.length === 0 ? [] : await fleet.showClusters(dynamic)
+      const dtos = dynamic.length === 0 ? [] : await fleet.clustersToApi(dynamic)
       const before = known
       known = new Map(dtos.map(({ id, hostIds }) => [id, hostIds.join()]))
       // A cluster that is new here was told by whoever made it, or made it dynamic.
       return dtos.filter(({ id, hostIds }) => {
-        const former = before?.get(id)
-        return former !== undefined && former !== hostIds.join()
+        const previous = before?.get(id)
+        return previous !== undefined && previous !== hostIds.join()
       })
     },
     forget() {

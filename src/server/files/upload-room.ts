@@ -9,7 +9,7 @@ import type { FileRecord } from '../storage/records/file.ts'
 const freeShare = 0.1
 const freeBytes = 1024 ** 3
 /** Bytes of an upload between two looks at the disk, and between two at the user's other uploads. */
-const lookEvery = 1024 * 1024
+const checkInterval = 1024 * 1024
 const shareEvery = 16 * 1024 * 1024
 /** Uploads of one user that may wait for a task. */
 const mostWaiting = 1000
@@ -73,7 +73,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (await fits(waiting)) return
     throw new RsmError(
       'too_large',
-      `Limit reached: your unused uploads may have ${showMiB(mostBytes)} (--max-upload-bytes) and be at most ${mostWaiting}; ${advice}`,
+      `Limit reached: your unused uploads may have ${formatMiB(mostBytes)} (--max-upload-bytes) and be at most ${mostWaiting}; ${advice}`,
     )
   }
 
@@ -84,7 +84,7 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     if (room.available - coming >= least) return
     throw new RsmError(
       'too_large',
-      `No room for the upload: the server's disk has ${showMiB(room.available)} free, and uploads must leave ${showMiB(least)}; ${advice}`,
+      `No room for the upload: the server's disk has ${formatMiB(room.available)} free, and uploads must leave ${formatMiB(least)}; ${advice}`,
     )
   }
 
@@ -98,13 +98,13 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
     demandFree,
     async *guarded({ id, userId, taskId, size }, offset, bytes) {
       let end = offset
-      let next = offset + lookEvery
+      let next = offset + checkInterval
       let nextShare = offset + shareEvery
       for await (const piece of bytes) {
         end += piece.length
         if (end > next) {
           await demandFree(piece.length)
-          next = end + lookEvery
+          next = end + checkInterval
         }
         if (taskId === null && end > nextShare) {
           await demandShare({ id, userId, size: size ?? end, coming: 0 })
@@ -116,7 +116,8 @@ export function createUploadRoom({ store, uploads, files, clock, ...bounds }: Pa
   }
 }
 
-const showMiB = (bytes: number) => `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
+const formatMiB = (bytes: number) =>
+  `${Math.max(0, Math.floor(bytes / 1024 ** 2)).toLocaleString('en-US')} MiB`
 const advice = 'remove unused uploads: rsm files list, rsm files remove'
 
 /** Changed records that are read one by one; more are read as all are. */

@@ -32,8 +32,8 @@ export interface Fleet {
   targets(cluster: ClusterRecord, field: string, awaits?: boolean): Promise<number[]>
   /** What scripts are told of these hosts; those that are gone are left out. */
   readonly knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
-  showHosts(records: readonly HostRecord[]): Promise<Host[]>
-  showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
+  hostsToApi(records: readonly HostRecord[]): Promise<Host[]>
+  clustersToApi(records: readonly ClusterRecord[]): Promise<Cluster[]>
   /** Hosts by the status that is shown. */
   countByStatus(): Promise<Record<HostStatus | 'NO_LINK', number>>
 }
@@ -112,12 +112,12 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
         return [{ id, hostname, tags, clusters: clustersOf(id).map(({ name }) => name) }]
       })
     },
-    async showHosts(records) {
+    async hostsToApi(records) {
       await catchUp()
       const clustersOf = await memberships.now()
       const views = await presence.views(records.map(({ id }) => id))
       return records.map((record, index) =>
-        showHost(
+        hostToApi(
           record,
           views[index],
           clustersOf(record.id).map(({ id }) => id),
@@ -131,16 +131,16 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
         counts[noLink ? 'NO_LINK' : status]++
       return counts
     },
-    async showClusters(records) {
+    async clustersToApi(records) {
       const known = records.some(({ selector }) => selector !== null) ? await directory() : null
-      const shown: Cluster[] = []
+      const dtos: Cluster[] = []
       for (const record of records) {
         const { selector } = record
         const hostIds =
           selector !== null && known
             ? (await memberships.dynamic(record, selector, known)).ids
             : record.hostIds
-        shown.push({
+        dtos.push({
           ...pick(record, 'id', 'name', 'description'),
           hostIds,
           selector,
@@ -148,13 +148,13 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
           ...pick(record, 'createdAt', 'updatedAt'),
         })
       }
-      return shown
+      return dtos
     },
   }
 }
 
 /** Made for every host of every list. A spread that is not the first of a literal takes 2 µs (V8), so there is none. */
-function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
+function hostToApi(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
   return {
     id: record.id,
     hostname: record.hostname,

@@ -58,7 +58,7 @@ export function createMemberships(store: Store, { directory, changes, log }: Kno
     selected.set(known, found)
     const members =
       found.get(selector) ??
-      resolveToShow(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
+      resolveOrEmpty(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
     found.set(selector, members)
     return members
   }
@@ -67,7 +67,7 @@ export function createMemberships(store: Store, { directory, changes, log }: Kno
    * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
    * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
    */
-  async function resolveToShow(
+  async function resolveOrEmpty(
     cluster: ClusterRecord,
     selector: string,
     known: Directory,

@@ -23,7 +23,7 @@ function textsOf<T extends object>(said: T): T {
   return texts as T
 }
 
-export function shownFacts<F extends SystemFacts>(facts: F): F {
+export function sanitizeFacts<F extends SystemFacts>(facts: F): F {
   const texts = textsOf(facts)
   const addresses = facts.ipAddresses?.map((address) => printable(address))
   return addresses === undefined ? texts : { ...texts, ipAddresses: addresses }
@@ -50,7 +50,7 @@ function newerReason(status: string, reason: string | undefined): string {
   return (reason === undefined ? newer : `${newer}: ${reason}`).slice(0, longestReason)
 }
 
-export function heardBeat(beat: HeartbeatRequest): Beat {
+export function beatOf(beat: HeartbeatRequest): Beat {
   const { status, uptime, timestamp, reason } = beat
   const known = knownOf(agentStatuses, status)
   const says = fieldsOf(BeatFacts, beat)
@@ -72,7 +72,7 @@ export function greetingOf({ agentVersion, capabilities }: AgentHello): Greeting
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
 /** A report that is too long loses its last disks. */
-export function shownMetrics({ timestamp, cpu, memory, network, disk }: Metrics): Metrics {
+export function sanitizeMetrics({ timestamp, cpu, memory, network, disk }: Metrics): Metrics {
   const { properties } = Report
   const report: Metrics = {
     timestamp,
@@ -83,11 +83,11 @@ export function shownMetrics({ timestamp, cpu, memory, network, disk }: Metrics)
   }
   let bytes = bytesOf(report)
   for (const one of disk) {
-    const shown = { ...fieldsOf(properties.disk.items, one), mountPoint: printable(one.mountPoint) }
-    if (one.inodesPercent === undefined) delete shown.inodesPercent
-    bytes += bytesOf(shown) + 1
+    const entry = { ...fieldsOf(properties.disk.items, one), mountPoint: printable(one.mountPoint) }
+    if (one.inodesPercent === undefined) delete entry.inodesPercent
+    bytes += bytesOf(entry) + 1
     if (bytes > mostBytes) break
-    report.disk.push(shown)
+    report.disk.push(entry)
   }
   return report
 }

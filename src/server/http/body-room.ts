@@ -33,20 +33,20 @@ export function createBodyRoom(): BodyRoom {
       })
     sum += bytes
     taken.set(caller, before + bytes)
-    let held = bytes
+    let reserved = bytes
     return () => {
-      const left = (taken.get(caller) ?? 0) - held
+      const left = (taken.get(caller) ?? 0) - reserved
       if (left > 0) taken.set(caller, left)
       else taken.delete(caller)
-      sum -= held
-      held = 0
+      sum -= reserved
+      reserved = 0
     }
   }
 
-  function hold(payload: IncomingMessage, caller: () => string, bytes: number): void {
-    const release = take(caller(), bytes)
-    payload.once('end', release)
-    payload.once('close', release)
+  function reserve(payload: IncomingMessage, caller: () => string, bytes: number): void {
+    const free = take(caller(), bytes)
+    payload.once('end', free)
+    payload.once('close', free)
   }
 
   /** Of a body that does not say how long it is, the first small part goes through; with more it takes all it may need. */
@@ -57,7 +57,7 @@ export function createBodyRoom(): BodyRoom {
         const isLarge = seen > smallBody
         seen += piece.length
         try {
-          if (!isLarge && seen > smallBody) hold(payload, caller, limit)
+          if (!isLarge && seen > smallBody) reserve(payload, caller, limit)
         } catch (error) {
           return done(error as Error)
         }
@@ -74,7 +74,7 @@ export function createBodyRoom(): BodyRoom {
       if (declared === undefined) return coding === undefined ? payload : measured(payload, caller, limit)
       const bytes = Number(declared)
       // Longer than is allowed is refused unread.
-      if (bytes > smallBody && bytes <= limit) hold(payload, caller, bytes)
+      if (bytes > smallBody && bytes <= limit) reserve(payload, caller, bytes)
       return payload
     },
   }

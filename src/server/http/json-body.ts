@@ -13,7 +13,7 @@ const maxKeys = 20_000
 const maxElements = 120_000
 
 /** Whether a parsed value of bounded depth holds more objects and keys, or more elements of arrays, than any call needs. */
-function holdsTooMuch(root: unknown): boolean {
+function exceedsBounds(root: unknown): boolean {
   let keys = 0
   let elements = 0
   function isTooMuch(value: unknown): boolean {
@@ -99,7 +99,7 @@ export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyP
     if (nestsDeeper(body, maxDepth))
       return done(new RsmError('invalid', `The JSON nests deeper than ${maxDepth} levels`))
     const accept = (value: unknown) => {
-      if (body.length <= smallText || !holdsTooMuch(value)) return done(null, value)
+      if (body.length <= smallText || !exceedsBounds(value)) return done(null, value)
       const bounds = `${maxKeys} keys or ${maxElements} elements of lists`
       done(new RsmError('invalid', `The JSON holds more than ${bounds}`))
     }

@@ -11,7 +11,7 @@ import type { Caller } from '../storage/ports/caller.ts'
 import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
-import { createHolds, levelOf, sharedIdentity } from './holds.ts'
+import { createLinkClaims, levelOf, sharedIdentity } from './holds.ts'
 import { createLinkBounds } from './link-bounds.ts'
 
 /** Lets agents in, and owns their links. */
@@ -33,7 +33,7 @@ export function createAgentListener(
 ): AgentListener {
   const { log, clock } = deps
   const open = new Set<AgentSocket>()
-  const holds = createHolds(deps)
+  const claims = createLinkClaims(deps)
   const admission = createAdmission()
   const sockets = new WebSocketServer({
     noServer: true,
@@ -48,7 +48,7 @@ export function createAgentListener(
     closed(link) {
       open.delete(link)
       frames.closed(link)
-      holds.gone(link)
+      claims.gone(link)
     },
   }
 
@@ -72,7 +72,7 @@ export function createAgentListener(
       open.add(link)
       const { hostId, agentId } = identity
       log.info({ hostId, agentId, protocol: ofOurs ? subprotocol : 'base' }, 'agent linked')
-      holds.take(link).catch((error: unknown) => {
+      claims.take(link).catch((error: unknown) => {
         log[levelOf(error)]({ err: error }, 'a link could not be claimed')
         link.close(closeCodes.overloaded, 'the server cannot take this just now')
       })
@@ -120,7 +120,7 @@ export function createAgentListener(
     },
     tick() {
       for (const link of open) link.tick(deps.wsIdleTimeout * 1000)
-      holds
+      claims
         .expire()
         .catch((error: unknown) => log[levelOf(error)]({ err: error }, 'refusals of links did not end'))
     },
@@ -145,7 +145,7 @@ function decodeComponent(text: string): string {
 }
 
 /** Links that are admitted in one turn of the event loop, which takes some milliseconds. */
-const linksPerTurn = 16
+const linksPerBatch = 16
 
 /** Takes up links one after the other, so that calls are answered while a whole fleet comes back. */
 interface Admission {
@@ -158,8 +158,8 @@ export function createAdmission(): Admission {
   let waiting: (() => void)[] = []
   let next = 0
   function admitNext(): void {
-    for (const admit of waiting.slice(next, next + linksPerTurn)) admit()
-    next += linksPerTurn
+    for (const admit of waiting.slice(next, next + linksPerBatch)) admit()
+    next += linksPerBatch
     if (next < waiting.length) {
       setImmediate(admitNext)
       return

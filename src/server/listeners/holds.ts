@@ -12,7 +12,7 @@ export const levelOf = (error: unknown): 'debug' | 'error' =>
   error instanceof RsmError && error.code === 'unavailable' ? 'debug' : 'error'
 
 /** Which of the open links hold their hosts. */
-export interface Holds {
+export interface LinkClaims {
   /** Makes a link the one of its host; the agent's frames wait until it has answered a ping. */
   take(link: AgentSocket): Promise<void>
   /** The link is closed. */
@@ -21,7 +21,14 @@ export interface Holds {
   expire(): Promise<void>
 }
 
-export function createHolds({ links, member, presence, facts, clock, log }: WebSocketDependencies): Holds {
+export function createLinkClaims({
+  links,
+  member,
+  presence,
+  facts,
+  clock,
+  log,
+}: WebSocketDependencies): LinkClaims {
   const claims = new Map<AgentSocket, LinkClaim>()
 
   function noteDuplicate(hostId: number, duplicate: boolean): void {

@@ -102,7 +102,7 @@ export class TerminalSocket implements TerminalClient {
   }
 
   /** One that knows the contract's messages only is told in the terminal what its user has to hear (contract §7). */
-  tell(notice: TerminalNotice): void {
+  notify(notice: TerminalNotice): void {
     const { sessionId, kind, message } = notice
     if (this.acknowledges) this.send('TERMINAL_NOTICE', notice)
     else if (kind === 'watched' || kind === 'unwatched' || kind === 'recording-full')
@@ -134,11 +134,11 @@ export class TerminalSocket implements TerminalClient {
     this.#ended()
   }
 
-  hold(): void {
+  pause(): void {
     this.#socket.pause()
   }
 
-  release(): void {
+  resume(): void {
     this.#lastHeard = this.#clock.monotonic()
     this.#socket.resume()
   }

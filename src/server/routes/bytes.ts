@@ -18,8 +18,8 @@ const stalledAfter = 120_000
 export function bodyOf(request: FastifyRequest): Body {
   const { body, headers } = request
   if (body instanceof Readable) {
-    const told = headers['content-length']
-    return { bytes: whole(body), length: told === undefined ? null : Number(told) }
+    const contentLength = headers['content-length']
+    return { bytes: whole(body), length: contentLength === undefined ? null : Number(contentLength) }
   }
   if (headers['content-type'] !== undefined) throw new RsmError('media_type', notBytes)
   return { bytes: Readable.from([]), length: 0 }
@@ -58,15 +58,15 @@ export async function sendBytes(
   const range = condition === undefined || condition === etag ? rangeOf(request.headers.range, size) : null
   const { first, last } = range === 'unsatisfiable' || range === null ? { first: 0, last: size - 1 } : range
   const isWhole = request.method !== 'HEAD' && range !== 'unsatisfiable'
-  const leave = new AbortController()
-  reply.raw.once('close', () => leave.abort())
+  const abort = new AbortController()
+  reply.raw.once('close', () => abort.abort())
   let at = first
-  const begun = even(read(first, isWhole ? last + 1 : first), rate, leave.signal, (bytes) => {
+  const begun = even(read(first, isWhole ? last + 1 : first), rate, abort.signal, (bytes) => {
     at += bytes
     sent?.(at)
   })
   const head = await begun.next().catch((error: unknown) => {
-    if (leave.signal.aborted) return null
+    if (abort.signal.aborted) return null
     throw error
   })
   // A reader that has gone while it waited needs no answer.

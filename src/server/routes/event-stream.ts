@@ -18,25 +18,25 @@ export async function sendEvents(
   comment: () => string = () => ':\n\n',
   interval: number = pingInterval,
 ): Promise<void> {
-  const leave = new AbortController()
+  const abort = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
   const life = Math.min(expiresAt, idleAt) - clock.now()
   // A client whose stream ends resumes it.
-  const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
+  const expiry = setTimeout(() => abort.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
-    hints.subscribe('tokenEnded', tokenId, () => leave.abort()),
-    facts.subscribe('stopping', () => leave.abort()),
+    hints.subscribe('tokenEnded', tokenId, () => abort.abort()),
+    facts.subscribe('stopping', () => abort.abort()),
   ]
-  const look = async () => {
-    if (!(await store.get('tokens', tokenId))) leave.abort()
+  const checkToken = async () => {
+    if (!(await store.get('tokens', tokenId))) abort.abort()
   }
   // It may have ended after it was looked at and before the subscription.
-  await look()
+  await checkToken()
   const { raw } = reply
   reply.hijack()
-  raw.on('close', () => leave.abort())
-  raw.on('error', () => leave.abort())
-  if (raw.destroyed) leave.abort()
+  raw.on('close', () => abort.abort())
+  raw.on('error', () => abort.abort())
+  if (raw.destroyed) abort.abort()
   raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream; charset=utf-8',
@@ -44,22 +44,22 @@ export async function sendEvents(
   })
   raw.flushHeaders()
   // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
-  if (request.method === 'HEAD') leave.abort()
+  if (request.method === 'HEAD') abort.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(comment())
     // The hint may have been lost. A store that can not be read ends no stream.
-    look().catch(() => undefined)
+    checkToken().catch(() => undefined)
   }, interval)
   const route = request.routeOptions.url ?? 'unknown'
   facts.publish('stream', { route, opened: true })
   try {
-    for await (const batch of source(leave.signal)) {
-      if (leave.signal.aborted) break
-      if (!raw.write(batch)) await once(raw, 'drain', { signal: leave.signal })
+    for await (const batch of source(abort.signal)) {
+      if (abort.signal.aborted) break
+      if (!raw.write(batch)) await once(raw, 'drain', { signal: abort.signal })
     }
   } catch (error) {
     // The answer has begun and is no longer Fastify's: whoever threw would not be heard.
-    if (!leave.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
+    if (!abort.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
   } finally {
     clearInterval(comments)
     clearTimeout(expiry)

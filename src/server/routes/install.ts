@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import { sourceOf } from '../access/client-address.ts'
-import { createPlaces } from '../agents/releases/places.ts'
+import { createDownloadSlots } from '../agents/releases/places.ts'
 import type { HandedFile } from '../agents/releases/releases.ts'
 import type { AppInstance } from '../http/app.ts'
 import { bearer } from '../http/auth.ts'
@@ -12,11 +12,11 @@ import { rangeOf, sendUnchanging } from '../http/served-files.ts'
 import type { RouteDependencies } from './dependencies.ts'
 
 /** Downloads at once, and of one network: more would take the line of the agents. */
-const mostDownloads = 24
-const mostOfNetwork = 16
+const maxDownloads = 24
+const maxPerNetwork = 16
 /** Places that only agents may take that show their token, and those of one agent. */
-const mostOfAgents = 8
-const mostOfAgent = 2
+const maxAgentDownloads = 8
+const maxPerAgent = 2
 /** Milliseconds after which a download whose client takes nothing is ended. */
 const stalledAfter = 30_000
 /** Seconds after which one who found no place may ask again. */
@@ -31,8 +31,8 @@ const networkOf = (address: string): string => sourceOf(address).replace(/\.\d+$
 /** What a host needs that has no rsm yet: it bears no secret, and asks for none. */
 export function installRoutes(app: AppInstance, { context, credentials }: RouteDependencies): void {
   const clock = { monotonic: () => context.clock.monotonic() }
-  const places = createPlaces({ most: mostDownloads, mostOfKey: mostOfNetwork, clock })
-  const agentPlaces = createPlaces({ most: mostOfAgents, mostOfKey: mostOfAgent, clock })
+  const slots = createDownloadSlots({ max: maxDownloads, maxPerKey: maxPerNetwork, clock })
+  const agentSlots = createDownloadSlots({ max: maxAgentDownloads, maxPerKey: maxPerAgent, clock })
 
   async function agentOf(request: FastifyRequest): Promise<string | null> {
     const token = bearer(request.headers.authorization)
@@ -70,8 +70,8 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
     const file = createReadStream(path, { start: first, end: last })
     const download = { bytes: () => file.bytesRead, cut: () => reply.raw.destroy() }
     const free =
-      (agentId === null ? null : agentPlaces.take(agentId, download)) ??
-      places.take(networkOf(request.client), download)
+      (agentId === null ? null : agentSlots.take(agentId, download)) ??
+      slots.take(networkOf(request.client), download)
     if (free === null) {
       file.destroy()
       for (const name of ['content-length', 'content-range', 'accept-ranges', 'etag'])
@@ -79,7 +79,7 @@ export function installRoutes(app: AppInstance, { context, credentials }: RouteD
       reply.type('application/json; charset=utf-8')
       throw new RsmError(
         'unavailable',
-        `all downloads are in use (at most ${mostDownloads}, and ${mostOfNetwork} per network); try again later`,
+        `all downloads are in use (at most ${maxDownloads}, and ${maxPerNetwork} per network); try again later`,
         { retryAfter: askAgainAfter },
       )
     }

@@ -12,9 +12,9 @@ import { Allowance, LineBudget } from '../../core/rates.ts'
 import { isoTime } from '../../disk/clock.ts'
 import { sha256 } from '../../disk/digest.ts'
 import { newToken } from '../access/credentials.ts'
-import { heardBeat, shownFacts, shownMetrics } from '../hosts/reported.ts'
+import { beatOf, sanitizeFacts, sanitizeMetrics } from '../hosts/reported.ts'
 import type { AgentCaller, Caller } from '../storage/ports/caller.ts'
-import { type Context, tellTokenEnded } from './context.ts'
+import { type Context, publishTokenEnded } from './context.ts'
 import { register, takeFacts } from './registration.ts'
 
 export interface AgentSettings {
@@ -26,7 +26,7 @@ export interface AgentSettings {
  * Registrations of one agent: each is a write, and an entry of the audit log. Ours register once, and after a lost reply
  * again, 5 s later at the earliest; milliseconds.
  */
-const registrations = { most: 10, life: 30_000, inTurn: true }
+const registrations = { most: 10, life: 30_000, spaced: true }
 /** Samples of a buffer that is being sent: of an hour (contract §6), at whatever interval they were taken. */
 const bufferedSamples = 780
 /** Reports come a little faster than the interval by clocks that run apart, never by much. */
@@ -88,11 +88,11 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   const hostOf = (caller: Caller, agentId: string) => agentOf(caller, agentId).hostId
 
   /** A store that cannot be reached costs no heartbeat: the agent tells them again. */
-  async function heardFacts(caller: AgentCaller, told: SystemFacts): Promise<void> {
+  async function receiveFacts(caller: AgentCaller, reported: SystemFacts): Promise<void> {
     const { hostId } = caller
     const mayChange = () => changing.take(hostId, clock.monotonic()) === 0
     try {
-      if (await takeFacts(context, caller, shownFacts(told), mayChange))
+      if (await takeFacts(context, caller, sanitizeFacts(reported), mayChange))
         hints.publish('host', { id: hostId, change: 'updated' })
     } catch (error) {
       if (!(error instanceof RsmError && error.code === 'unavailable')) throw error
@@ -128,11 +128,11 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
           await shortLived[caller.type === 'agent' ? 'count' : 'wait']('registration', name, registrations),
         )
       const { token, tokenHash } = newToken('agent')
-      const registered = await register(context, caller, shownFacts(input), address, tokenHash)
+      const registered = await register(context, caller, sanitizeFacts(input), address, tokenHash)
       if (name !== null && caller.type === 'enrollment')
         await shortLived.count('registration', name, registrations)
       const { hostId, created, clusterId, replacedAgentId, yielded } = registered
-      if (replacedAgentId !== null) tellTokenEnded(context, replacedAgentId)
+      if (replacedAgentId !== null) publishTokenEnded(context, replacedAgentId)
       if (yielded !== null) {
         hints.publish('host', { id: yielded.hostId, change: 'updated' })
         facts.publish('hostnameYielded', yielded)
@@ -152,14 +152,14 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     },
     async heartbeat(caller, beat) {
       const hostId = hostOf(caller, beat.agentId)
-      if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
-      presence.heartbeat(hostId, heardBeat(beat))
-      if (beat.facts) await heardFacts(agentOf(caller, beat.agentId), beat.facts)
+      if (beat.mark) engine.judgeMark({ hostId, agentId: beat.agentId }, beat.mark)
+      presence.heartbeat(hostId, beatOf(beat))
+      if (beat.facts) await receiveFacts(agentOf(caller, beat.agentId), beat.facts)
       return ack(hostId, beat.agentId)
     },
     async metrics(caller, { agentId, ...report }) {
       const hostId = hostOf(caller, agentId)
-      const metrics = shownMetrics(report)
+      const metrics = sanitizeMetrics(report)
       presence.metrics(hostId, metrics)
       if (isKept(hostId)) history.append(hostId, metrics)
       return ack(hostId, agentId)

@@ -27,8 +27,8 @@ export async function unknownHosts(
 export function createClusters(context: Context): ForCallers<ClusterService> {
   const { store, fleet, hints } = context
 
-  async function show(record: ClusterRecord) {
-    const [cluster] = await fleet.showClusters([record])
+  async function toApi(record: ClusterRecord) {
+    const [cluster] = await fleet.clustersToApi([record])
     if (!cluster) throw notFound('cluster', record.id)
     return cluster
   }
@@ -72,12 +72,12 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
         equals: { name: query.name?.toLowerCase() },
         contains: { fields: ['name', 'description'], text: query.search },
       } as const
-      return storePage(store, 'clusters', query, { where }, (items) => fleet.showClusters(items))
+      return storePage(store, 'clusters', query, { where }, (items) => fleet.clustersToApi(items))
     },
     async get(_, id) {
       const record = await store.get('clusters', id)
       if (!record) throw notFound('cluster', id)
-      return show(record)
+      return toApi(record)
     },
     async create(_, input) {
       checkName(input.name)
@@ -100,7 +100,7 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
         return created
       })
       hints.publish('cluster', { id: record.id, change: 'created' })
-      return show(record)
+      return toApi(record)
     },
     async update(_, id, patch) {
       if (!(await store.get('clusters', id))) throw notFound('cluster', id)
@@ -128,7 +128,7 @@ export function createClusters(context: Context): ForCallers<ClusterService> {
         return next
       })
       hints.publish('cluster', { id, change: 'updated' })
-      return show(record)
+      return toApi(record)
     },
     async remove(_, id) {
       await store.transact(async (tx) => {

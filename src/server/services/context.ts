@@ -82,7 +82,7 @@ export function createContext(parts: Omit<Context, 'time' | 'batches'>): Context
 }
 
 /** After an agent's token has ended: its link closes wherever it is, and the audit log has it once. */
-export function tellTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hints'>, agentId: string): void {
+export function publishTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hints'>, agentId: string): void {
   facts.publish('agentTokenEnded', { agentId })
   hints.publish('agentRevoked', { id: agentId })
 }

@@ -17,7 +17,7 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
   return {
     async list(_, query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
-      return storePage(store, 'enrollments', query, { where }, (items) => items.map(show))
+      return storePage(store, 'enrollments', query, { where }, (items) => items.map(toApi))
     },
     async create(caller, input) {
       const faults: FieldFault[] = []
@@ -31,7 +31,7 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
       if (faults.length > 0) throw invalid(faults)
       const { token, tokenHash } = newToken('enrollment')
       // Before the token is made: what fails here leaves nothing behind.
-      const told = await handedOut.joining.describe(token, checkedAddress(input))
+      const joinInfo = await handedOut.joining.describe(token, checkedAddress(input))
       const now = clock.now()
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
@@ -51,7 +51,7 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
         tx.put('enrollments', created)
         return created
       })
-      return { ...show(record), token, ...told }
+      return { ...toApi(record), token, ...joinInfo }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {
@@ -63,7 +63,7 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
   }
 }
 
-function show(record: EnrollmentRecord): Enrollment {
+function toApi(record: EnrollmentRecord): Enrollment {
   const { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt } = record
   return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
 }

@@ -47,7 +47,7 @@ export function createFileService({
     return file
   }
 
-  function show(file: FileRecord, offset: number): File {
+  function toApi(file: FileRecord, offset: number): File {
     const { id: fileId, name = null, size, sha256, isComplete, sealedKey, createdAt, expiresAt } = file
     return {
       fileId,
@@ -69,10 +69,10 @@ export function createFileService({
       { bytes, length },
     ) {
       const begun = await files.begin({ userId, name, size, sha256, isSecret: secret })
-      if (length === 0 && size !== 0) return show(begun, 0)
+      if (length === 0 && size !== 0) return toApi(begun, 0)
       try {
         const { file, offset } = await files.add(begun, { bytes, length, offset: 0, end: true })
-        return show(file, offset)
+        return toApi(file, offset)
       } catch (error) {
         // Nobody knows its id.
         await files.remove(begun)
@@ -81,11 +81,11 @@ export function createFileService({
     },
     async append(caller, fileId, { offset, end = false }, body) {
       const grown = await files.add(await find(caller, fileId), { ...body, offset, end })
-      return show(grown.file, grown.offset)
+      return toApi(grown.file, grown.offset)
     },
     async get(caller, fileId) {
       const file = await find(caller, fileId)
-      return show(file, await files.offset(file))
+      return toApi(file, await files.offset(file))
     },
     async list(caller, query) {
       const all = (await files.uploads()).filter((file) => maySee(caller, file))
@@ -96,7 +96,7 @@ export function createFileService({
         .map((file) => ({ file, user: users.get(file.userId) ?? null }))
         .filter(({ user }) => wanted === undefined || user?.toLowerCase() === wanted)
       const sized = await Promise.all(
-        found.map(async ({ file, user }) => ({ ...show(file, await files.offset(file)), user })),
+        found.map(async ({ file, user }) => ({ ...toApi(file, await files.offset(file)), user })),
       )
       sized.sort((a, b) => b.offset - a.offset || (a.fileId < b.fileId ? -1 : 1))
       return pageOf(slicePage(sized, query), sized.length, query)

@@ -17,7 +17,7 @@ import { keptFor } from '../storage/ports/presence.ts'
 import type { Where } from '../storage/ports/store.ts'
 import type { HostRecord } from '../storage/records/host.ts'
 import { bury, openEnrollments } from '../storage/tombstones.ts'
-import { type Context, type ForCallers, notFound, tellTokenEnded } from './context.ts'
+import { type Context, type ForCallers, notFound, publishTokenEnded } from './context.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { hostsOf } from './targets.ts'
 
@@ -33,8 +33,8 @@ export function createHosts(context: Context): ForCallers<HostService> {
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
 
-  async function show(record: HostRecord) {
-    const [host] = await fleet.showHosts([record])
+  async function toApi(record: HostRecord) {
+    const [host] = await fleet.hostsToApi([record])
     if (!host) throw notFound('host', record.id)
     return host
   }
@@ -42,19 +42,19 @@ export function createHosts(context: Context): ForCallers<HostService> {
   return {
     async list(_, query) {
       const sought = { where: await whereOf(context, query), order: query.sort ?? 'asc' } as const
-      return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
+      return storePage(store, 'hosts', query, sought, (items) => fleet.hostsToApi(items))
     },
 
     async select(_, { target }, query = {}) {
       const { hostIds } = await hostsOf(context, target, 'target')
       const sought = { where: { ids: hostIds }, order: 'hostname' } as const
-      return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
+      return storePage(store, 'hosts', query, sought, (items) => fleet.hostsToApi(items))
     },
 
     async get(_, id) {
       const record = await store.get('hosts', id)
       if (!record) throw notFound('host', id)
-      return show(record)
+      return toApi(record)
     },
 
     metrics: (_, id, query) => readHostMetrics(context, id, query),
@@ -83,7 +83,7 @@ export function createHosts(context: Context): ForCallers<HostService> {
         return created
       })
       hints.publish('host', { id: record.id, change: 'created' })
-      return show(record)
+      return toApi(record)
     },
 
     async update(caller, id, patch) {
@@ -103,7 +103,7 @@ export function createHosts(context: Context): ForCallers<HostService> {
         return next
       })
       hints.publish('host', { id, change: 'updated' })
-      return show(record)
+      return toApi(record)
     },
 
     remove: (_, id, { force = false } = {}) => removeHost(context, id, force),
@@ -126,7 +126,7 @@ export function createHosts(context: Context): ForCallers<HostService> {
         return current.agent.agentId
       })
       presence.revoked(id)
-      tellTokenEnded(context, agentId)
+      publishTokenEnded(context, agentId)
       // After the link: nothing more is sent over it.
       await engine.abandonHost(id, 'revoked')
       return { id, openEnrollments: await openEnrollments(store, clock.now()) }
@@ -226,7 +226,7 @@ async function removeHost(context: Context, id: number, force: boolean): Promise
     return { removed: current, clusterIds: left.map((cluster) => cluster.id), wasBusy }
   })
   presence.forget(id)
-  if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
+  if (removed.agent) publishTokenEnded(context, removed.agent.agentId)
   hints.publish('host', { id, change: 'removed' })
   for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
   if (wasBusy) await engine.abandonHost(id, 'removed')

@@ -7,7 +7,7 @@ import type { TokenRecord } from '../storage/records/user.ts'
 import { type Context, notFound } from './context.ts'
 import { Attempts, type Throttle } from './login/attempts.ts'
 import { SecondFactor } from './totp.ts'
-import { endTokens, showUser } from './users.ts'
+import { endTokens, userToApi } from './users.ts'
 
 /** A session ends so long after login, used or not (contract §2). */
 const sessionLife = 7 * 24 * 3600_000
@@ -20,7 +20,7 @@ export interface LoginService {
   logout(caller: UserCaller): Promise<void>
   me(caller: UserCaller): Promise<Me>
   /** Changes one's own password; every session and token of the user ends. */
-  changePassword(caller: UserCaller, former: string, next: string, address: string): Promise<void>
+  changePassword(caller: UserCaller, currentPassword: string, next: string, address: string): Promise<void>
 }
 
 const badCode = (message: string) =>
@@ -93,7 +93,7 @@ export function createLogin(context: Context): LoginService {
       const token = await store.get('tokens', caller.tokenId)
       const { tokenKind: kind, role, mayOutlast: admin, expiresAt } = caller
       return {
-        ...showUser(user),
+        ...userToApi(user),
         token: {
           kind,
           name: token?.name ?? null,
@@ -104,12 +104,12 @@ export function createLogin(context: Context): LoginService {
       }
     },
 
-    async changePassword(caller, former, next, address) {
+    async changePassword(caller, currentPassword, next, address) {
       // A guess here is worth as much as one at the login.
       const verified = await attempts.oneByOne(caller.username, address, async (throttle) => {
         await throttle.count()
         const user = await store.get('users', caller.id)
-        if (!user || !(await passwords.verify(former, user.passwordHash)))
+        if (!user || !(await passwords.verify(currentPassword, user.passwordHash)))
           throw new RsmError('forbidden', 'The current password is wrong')
         await throttle.forgive()
         return user.passwordHash

@@ -76,13 +76,13 @@ function isAt({ ip }: HostRecord, address: string): boolean {
 async function yieldHostname(
   { tx, input }: Attempt,
   at: string,
-): Promise<{ hostId: number; former: string; hostname: string } | null> {
+): Promise<{ hostId: number; previous: string; hostname: string } | null> {
   const [record] = await tx.find('hosts', 'hostname', input.hostname.toLowerCase())
   if (!record) return null
-  const { id: hostId, hostname: former } = record
-  const hostname = `${former.slice(0, 230)}-unclaimed-${randomBytes(4).toString('hex')}`
+  const { id: hostId, hostname: previous } = record
+  const hostname = `${previous.slice(0, 230)}-unclaimed-${randomBytes(4).toString('hex')}`
   tx.put('hosts', { ...record, hostname, updatedAt: at })
-  return { hostId, former, hostname }
+  return { hostId, previous, hostname }
 }
 
 /** The host that this registration binds to, or null for a new one (contract §3, in its order). */
@@ -121,17 +121,17 @@ async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise
 }
 
 /** Facts that the agent omits stay as they were. */
-function systemInfoOf(told: SystemFacts, former: SystemInfo | null): SystemInfo {
-  const distribution = told.distribution ?? former?.distribution
+function systemInfoOf(reported: SystemFacts, previous: SystemInfo | null): SystemInfo {
+  const distribution = reported.distribution ?? previous?.distribution
   return {
-    os: told.os ?? former?.os ?? 'unknown',
+    os: reported.os ?? previous?.os ?? 'unknown',
     ...(distribution === undefined ? {} : { distribution }),
-    kernel: told.kernel ?? former?.kernel ?? 'unknown',
-    arch: told.arch ?? former?.arch ?? 'unknown',
-    cpuCores: told.cpuCores ?? former?.cpuCores ?? 0,
-    memoryMB: told.memoryMB ?? former?.memoryMB ?? 0,
-    diskGB: told.diskGB ?? former?.diskGB ?? 0,
-    ipAddresses: told.ipAddresses ?? former?.ipAddresses ?? [],
+    kernel: reported.kernel ?? previous?.kernel ?? 'unknown',
+    arch: reported.arch ?? previous?.arch ?? 'unknown',
+    cpuCores: reported.cpuCores ?? previous?.cpuCores ?? 0,
+    memoryMB: reported.memoryMB ?? previous?.memoryMB ?? 0,
+    diskGB: reported.diskGB ?? previous?.diskGB ?? 0,
+    ipAddresses: reported.ipAddresses ?? previous?.ipAddresses ?? [],
   }
 }
 
@@ -140,16 +140,16 @@ function systemInfoOf(told: SystemFacts, former: SystemInfo | null): SystemInfo 
  * that of a host whose SSH credentials are stored, because the server would send them to any address that an agent reports.
  */
 function addressOf(
-  { ip, systemInfo: former, password, privateKey }: HostRecord,
+  { ip, systemInfo: previous, password, privateKey }: HostRecord,
   { ipAddresses }: SystemInfo,
 ): string {
-  const isLost = former?.ipAddresses.includes(ip) === true && !ipAddresses.includes(ip)
+  const isLost = previous?.ipAddresses.includes(ip) === true && !ipAddresses.includes(ip)
   if (!isLost || password !== null || privateKey !== null) return ip
   return ipAddresses.find((address) => isIP(address)) ?? ip
 }
 
 /** The record with the facts of its agent; null if nothing is new, or this agent may not change it. */
-function retold(host: HostRecord | undefined, caller: AgentCaller, facts: SystemFacts): HostRecord | null {
+function withFacts(host: HostRecord | undefined, caller: AgentCaller, facts: SystemFacts): HostRecord | null {
   if (host?.agent?.tokenHash !== caller.tokenHash) return null
   const systemInfo = systemInfoOf(facts, host.systemInfo)
   if (isDeepStrictEqual(systemInfo, host.systemInfo)) return null
@@ -164,11 +164,11 @@ export async function takeFacts(
   mayChange: () => boolean,
 ): Promise<boolean> {
   const { store, presence } = context
-  if (retold(await store.get('hosts', caller.hostId), caller, facts) === null) return false
+  if (withFacts(await store.get('hosts', caller.hostId), caller, facts) === null) return false
   const [view] = await presence.views([caller.hostId])
   if (view?.statusReason?.includes(duplicateReason) || !mayChange()) return false
   return store.transact(async (tx) => {
-    const next = retold(await tx.get('hosts', caller.hostId), caller, facts)
+    const next = withFacts(await tx.get('hosts', caller.hostId), caller, facts)
     if (next !== null) tx.put('hosts', { ...next, updatedAt: context.time() })
     return next !== null
   })
@@ -205,9 +205,9 @@ export function register(
     const at = context.time()
     const yielded = host === null ? await yieldHostname(attempt, at) : null
     const id = host?.id ?? (await tx.nextId('hosts'))
-    const former = host?.agent
+    const previous = host?.agent
     // One that was revoked before has its tombstone: it must not become a later one.
-    if (host && former && former.agentId !== input.agentId && former.revokedAt === undefined)
+    if (host && previous && previous.agentId !== input.agentId && previous.revokedAt === undefined)
       await bury(tx, host, 'revoked', at)
     const systemInfo = systemInfoOf(input, null)
     tx.put('hosts', {

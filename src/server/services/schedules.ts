@@ -10,22 +10,22 @@ import type { ScheduleRecord, SlotRecord } from '../storage/records/schedule.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patchedMap } from './merge-patch.ts'
 import { boundScripts, confirms } from './schedules/given-for.ts'
-import { putSlots, putTold, ranByHand, skippedSlot, tellSlots } from './schedules/history.ts'
+import { publishSlots, putSlots, putSlotsWithEvents, ranByHand, skippedSlot } from './schedules/history.ts'
 import {
   dueAtOf,
-  isTimedAnew,
+  isRescheduled,
   runsOther,
   type Said,
   saidAfter,
   saidBy,
-  showSchedule,
-  showSlot,
+  scheduleToApi,
+  slotToApi,
   withoutTexts,
 } from './schedules/record.ts'
 import { demandSecretsOf, demandWriter, ownedBy } from './schedules/standing.ts'
 import {
   checkedOrder,
-  keepFileOf,
+  demandFileOf,
   openSecrets,
   type Secrets,
   sealSecrets,
@@ -37,7 +37,7 @@ import type { Starter } from './tasks.ts'
 import { demandRunningRoom, demandStoredRoom } from './text-quota.ts'
 
 /** Bounds what one pass of all servers together has to look through. */
-const mostSchedules = 10_000
+const maxSchedules = 10_000
 const defaultCount = 5
 
 /** The faults of a body that `work` finds, where it finds some. */
@@ -52,10 +52,10 @@ async function faultsOf(work: () => Promise<unknown>): Promise<readonly FieldFau
 }
 
 /** The slots that a change lets go: the one that was held and, where the schedule begins anew or `ends`, those put off till later. */
-function letGo(current: ScheduleRecord, next: ScheduleRecord, ends: boolean): SlotRecord[] {
+function droppedSlots(current: ScheduleRecord, next: ScheduleRecord, ends: boolean): SlotRecord[] {
   const why = next.enabled ? 'CHANGED' : 'PAUSED'
-  const held = current.queued !== null && next.queued === null ? Date.parse(current.queued) : null
-  const ranges: SlotRange[] = held === null ? [] : [{ first: held, last: held, count: 1 }]
+  const queued = current.queued !== null && next.queued === null ? Date.parse(current.queued) : null
+  const ranges: SlotRange[] = queued === null ? [] : [{ first: queued, last: queued, count: 1 }]
   const slots = ends && current.enabled && current.suspended === null ? slotsIfKnown(current) : null
   const passed = slots?.within(Date.parse(current.cursor), Date.parse(next.updatedAt))
   if (passed) ranges.push(passed)
@@ -67,9 +67,9 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
   const { store, clock } = context
   const { startPlanned } = createStart(context)
 
-  async function show(record: ScheduleRecord): Promise<Schedule> {
+  async function toApi(record: ScheduleRecord): Promise<Schedule> {
     const { lastRun } = record
-    return showSchedule(record, lastRun?.taskId ? await store.get('tasks', lastRun.taskId) : undefined)
+    return scheduleToApi(record, lastRun?.taskId ? await store.get('tasks', lastRun.taskId) : undefined)
   }
 
   async function get(id: number): Promise<ScheduleRecord> {
@@ -119,29 +119,29 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
   /** What a patch makes of a schedule; `secrets`: those with which it has to be judged anew, or null. */
   function afterPatch(
     caller: UserCaller,
-    former: ScheduleRecord,
+    previous: ScheduleRecord,
     patch: SchedulePatch,
   ): { next: ScheduleRecord; secrets: Secrets | null; isTimed: boolean } {
     const at = context.time()
-    const said = saidAfter(former, patch, at)
-    const lifts = former.suspended !== null && patch.enabled === true
-    const takesOver = lifts || patch.secretParams !== undefined || runsOther(former, said)
-    const isOthers = takesOver && former.ownerId !== caller.id
-    const kept = isOthers ? {} : secretsOf(former)
+    const said = saidAfter(previous, patch, at)
+    const lifts = previous.suspended !== null && patch.enabled === true
+    const takesOver = lifts || patch.secretParams !== undefined || runsOther(previous, said)
+    const isOthers = takesOver && previous.ownerId !== caller.id
+    const kept = isOthers ? {} : secretsOf(previous)
     const secrets = takesOver ? patchedMap(patch.secretParams, { ...kept }) : null
     const isConfirmed = isOthers || confirms(patch, Object.keys(secrets ?? {}))
-    const isTimed = isTimedAnew(former, said)
-    const begins = isTimed || lifts || (said.enabled && !former.enabled)
+    const isTimed = isRescheduled(previous, said)
+    const begins = isTimed || lifts || (said.enabled && !previous.enabled)
     const next: ScheduleRecord = {
-      ...former,
+      ...previous,
       ...said,
       ...(takesOver && ownedBy(caller)),
-      ...(takesOver && sealSecrets(context, former.id, secrets ?? {})),
-      secretsFor: isConfirmed ? {} : (former.secretsFor ?? {}),
-      suspended: takesOver ? null : former.suspended,
-      cursor: begins || (takesOver && former.suspended !== null) ? at : former.cursor,
-      queued: begins || !said.enabled ? null : former.queued,
-      revision: former.revision + 1,
+      ...(takesOver && sealSecrets(context, previous.id, secrets ?? {})),
+      secretsFor: isConfirmed ? {} : (previous.secretsFor ?? {}),
+      suspended: takesOver ? null : previous.suspended,
+      cursor: begins || (takesOver && previous.suspended !== null) ? at : previous.cursor,
+      queued: begins || !said.enabled ? null : previous.queued,
+      revision: previous.revision + 1,
       updatedAt: at,
     }
     return { next, secrets, isTimed }
@@ -150,30 +150,30 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
   /** Resolves with null where it has changed since it was read. */
   async function write(
     caller: UserCaller,
-    former: ScheduleRecord,
+    previous: ScheduleRecord,
     given: ScheduleRecord,
   ): Promise<ScheduleRecord | null> {
     const written = await store.transact(async (tx) => {
       const secretsFor = await boundScripts(tx, given, given.secretsFor)
-      if (runsOther(former, given)) await keepFileOf(tx, given)
-      const current = await tx.get('schedules', former.id)
-      if (!current) throw notFound('schedule', former.id)
+      if (runsOther(previous, given)) await demandFileOf(tx, given)
+      const current = await tx.get('schedules', previous.id)
+      if (!current) throw notFound('schedule', previous.id)
       await demandWriter(tx, caller, current)
-      if (current.revision !== former.revision) return null
-      const isAnew = given.cursor !== former.cursor
-      const cursor = isAnew ? given.cursor : current.cursor
+      if (current.revision !== previous.revision) return null
+      const isRestarted = given.cursor !== previous.cursor
+      const cursor = isRestarted ? given.cursor : current.cursor
       // A slot may have been queued, or have run, since it was read.
-      const queued = isAnew || !given.enabled ? null : current.queued
+      const queued = isRestarted || !given.enabled ? null : current.queued
       const { lastRun } = current
       const next = { ...given, secretsFor, cursor, queued, lastRun }
       const stored = { ...next, dueAt: dueAtOf(next, slotsOf(next)) }
       tx.put('schedules', stored)
-      const slots = letGo(current, stored, isAnew || !stored.enabled)
-      await putTold(tx, context, stored, slots)
+      const slots = droppedSlots(current, stored, isRestarted || !stored.enabled)
+      await putSlotsWithEvents(tx, context, stored, slots)
       return { stored, slots }
     })
     if (written === null) return null
-    tellSlots(context, written.stored, written.slots)
+    publishSlots(context, written.stored, written.slots)
     return written.stored
   }
 
@@ -184,18 +184,18 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
         contains: { fields: ['name'], text: query.search },
       } as const
       return storePage<'schedules', ScheduleSummary>(store, 'schedules', query, { where }, async (items) => {
-        const shown = await Promise.all(items.map(show))
-        return query.name === undefined ? shown.map(withoutTexts) : shown
+        const dtos = await Promise.all(items.map(toApi))
+        return query.name === undefined ? dtos.map(withoutTexts) : dtos
       })
     },
-    get: async (_, id) => show(await get(id)),
+    get: async (_, id) => toApi(await get(id)),
     async create(caller, input) {
       const at = context.time()
       const said = saidBy(input, at)
       const { secretParams = {} } = input
       await check({ ...said, ownerId: caller.id }, secretParams, true)
-      if ((await store.query('schedules', { limit: 0 })).total >= mostSchedules)
-        throw new RsmError('conflict', `There are ${mostSchedules} schedules; remove some first`)
+      if ((await store.query('schedules', { limit: 0 })).total >= maxSchedules)
+        throw new RsmError('conflict', `There are ${maxSchedules} schedules; remove some first`)
       await demandStoredRoom(context, { author: caller.username, record: input })
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'execute')
@@ -208,23 +208,23 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
         const made = { ...said, ...ownedBy(caller), ...secrets, ...blank }
         const created: ScheduleRecord = { id, ...made, cursor: at, createdAt: at, updatedAt: at }
         const stored = { ...created, dueAt: dueAtOf(created, slotsOf(created)) }
-        await keepFileOf(tx, stored)
+        await demandFileOf(tx, stored)
         tx.put('schedules', stored)
         return stored
       })
-      return show(record)
+      return toApi(record)
     },
     async update(caller, id, patch) {
       for (;;) {
-        const former = await get(id)
+        const previous = await get(id)
         // Before its secrets are opened and judged.
-        await demandWriter(store, caller, former)
-        const { next, secrets, isTimed } = afterPatch(caller, former, patch)
+        await demandWriter(store, caller, previous)
+        const { next, secrets, isTimed } = afterPatch(caller, previous, patch)
         await check(next, secrets, isTimed)
         const written = { author: next.owner, record: next }
-        await demandStoredRoom(context, written, { author: former.owner, record: former })
-        const stored = await write(caller, former, next)
-        if (stored) return show(stored)
+        await demandStoredRoom(context, written, { author: previous.owner, record: previous })
+        const stored = await write(caller, previous, next)
+        if (stored) return toApi(stored)
       }
     },
     async remove(caller, id) {
@@ -268,7 +268,7 @@ export function createSchedules(context: Context): ForCallers<ScheduleService, S
     async history(_, id, query) {
       await get(id)
       const where = { equals: { scheduleId: id } }
-      return storePage(store, 'slots', query, { where, order: 'desc' }, (items) => items.map(showSlot))
+      return storePage(store, 'slots', query, { where, order: 'desc' }, (items) => items.map(slotToApi))
     },
   }
 }

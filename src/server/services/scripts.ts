@@ -57,7 +57,7 @@ function declaredParams(record: ScriptRecord): DeclaredParam[] {
   return [...params]
 }
 
-function show(record: ScriptRecord): Script {
+function toApi(record: ScriptRecord): Script {
   return { ...head(record), content: record.content, params: declaredParams(record) }
 }
 
@@ -108,13 +108,13 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
         contains: { fields: ['name', 'description'], text: search },
       } as const
       return storePage<'scripts', ScriptSummary>(store, 'scripts', query, { where }, (items) =>
-        items.map((item) => (name === undefined ? listed(item) : show(item))),
+        items.map((item) => (name === undefined ? listed(item) : toApi(item))),
       )
     },
     async get(_, id) {
       const record = await store.get('scripts', id)
       if (!record) throw notFound('script', id)
-      return show(record)
+      return toApi(record)
     },
     async create(caller, input) {
       await checkContent(input.type, input.content, 'content')
@@ -139,30 +139,30 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
           updatedAt: at,
         }
         tx.put('scripts', record)
-        return show(record)
+        return toApi(record)
       })
     },
     async update(caller, id, patch) {
       for (;;) {
-        const former = await store.get('scripts', id)
-        if (!former) throw notFound('script', id)
-        const next = changed(former, patch)
+        const previous = await store.get('scripts', id)
+        if (!previous) throw notFound('script', id)
+        const next = changed(previous, patch)
         const isRead = patch.content !== undefined || patch.type !== undefined
         if (isRead)
           await checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
-        if (isDeepStrictEqual(next, former)) return show(former)
+        if (isDeepStrictEqual(next, previous)) return toApi(previous)
         const written = { author: caller.username, record: next }
-        await demandStoredRoom(context, written, { author: authors.scripts(former), record: former })
+        await demandStoredRoom(context, written, { author: authors.scripts(previous), record: previous })
         // Beside a store that takes nothing a kept version would only take the room that is wanted.
         if (store.readOnlyReason !== null)
           throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
-        await versions.keep(former)
+        await versions.save(previous)
         const bound = isRead ? await boundTo(store, caller, id) : []
         const stored = await store.transact(async (tx) => {
           const current = await tx.get('scripts', id)
           if (!current) throw notFound('script', id)
           // Somebody else made a version meanwhile: that one has to be kept first.
-          if (current.version !== former.version) return null
+          if (current.version !== previous.version) return null
           const changedBy = caller.username
           const version = current.version + 1
           const made = { ...changed(current, patch), version, changedBy, updatedAt: context.time() }
@@ -174,14 +174,14 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
           })
           return made
         })
-        if (stored) return show(stored)
+        if (stored) return toApi(stored)
       }
     },
     async versions(_, id, query) {
       const current = await store.get('scripts', id)
       if (!current) throw notFound('script', id)
-      const former = (await versions.list(id)).filter((version) => version < current.version)
-      const all = [...former, current.version]
+      const previous = (await versions.list(id)).filter((version) => version < current.version)
+      const all = [...previous, current.version]
       const summaries: ScriptVersionSummary[] = []
       // One after the other: a page of long scripts must not stand in memory at once.
       for (const version of slicePage(all, query)) {
@@ -195,7 +195,7 @@ export function createScripts(context: Context): ForCallers<ScriptService> {
       if (!current) throw notFound('script', id)
       const script = await versionOf(current, version)
       if (!script) throw new RsmError('not_found', `Script ${id} has no version ${version}`)
-      return { ...show(script), changedBy: authors.scripts(script) }
+      return { ...toApi(script), changedBy: authors.scripts(script) }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {

@@ -11,7 +11,7 @@ import { type Context, type ForCallers, notFound } from './context.ts'
 const isOwn = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
   token?.kind === 'session' && token.userId === id
 
-function show(caller: UserCaller, token: Readonly<TokenRecord>): Session {
+function toApi(caller: UserCaller, token: Readonly<TokenRecord>): Session {
   const { id, address = null, userAgent = null, createdAt, lastUsedAt } = token
   const current = id === caller.tokenId
   return { id, current, address, userAgent, createdAt, lastUsedAt, expiresAt: isoTime(lastsUntil(token)) }
@@ -29,8 +29,8 @@ export function createSessions({ store, clock, hints }: Context): ForCallers<Ses
       const sessions = (await ofCaller(store, caller)).toSorted(
         (a, b) => Date.parse(b.lastUsedAt) - Date.parse(a.lastUsedAt) || b.id - a.id,
       )
-      const shown = slicePage(sessions, query).map((token) => show(caller, token))
-      return pageOf(shown, sessions.length, query)
+      const dtos = slicePage(sessions, query).map((token) => toApi(caller, token))
+      return pageOf(dtos, sessions.length, query)
     },
     async remove(caller, id) {
       await store.transact(async (tx) => {

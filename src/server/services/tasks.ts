@@ -69,12 +69,12 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       return { taskId, status, hostCount, replayedAfterSeconds: replayed ? age : null }
     }
     await engine.finished(record.id)
-    return show((await store.get('tasks', record.id)) ?? record)
+    return toApi((await store.get('tasks', record.id)) ?? record)
   }
 
-  async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
+  async function toApi(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
     const isNarrowed = query?.page !== undefined || query?.size !== undefined
-    const shown = await engine.shown(task, isNarrowed ? windowOf(query) : undefined)
+    const shown = await engine.details(task, isNarrowed ? windowOf(query) : undefined)
     const params = await engine.params(task)
     const server = shown.status === 'RUNNING' ? await ownerOf(task) : null
     return { ...shown, params, server }
@@ -99,7 +99,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         Promise.all(tasks.map((task) => engine.summary(task))),
       )
     },
-    get: async (_, taskId, query) => show(await get(taskId), query),
+    get: async (_, taskId, query) => toApi(await get(taskId), query),
     async create(caller, input, idempotencyKey) {
       const { scriptId, script, install, target, copy, fetch, ...options } = input
       const given = [scriptId, script, install, input.upgrade, copy, fetch].filter(
@@ -156,12 +156,12 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     async cancel(_, taskId) {
       await get(taskId)
       await engine.cancel(taskId)
-      return show(await get(taskId))
+      return toApi(await get(taskId))
     },
     async retry(caller, taskId, input, idempotencyKey) {
-      const former = await get(taskId)
-      if (former.type === 'UPGRADE') demand(caller, 'administer')
-      if (former.type === 'INSTALL') demandInstall(caller)
+      const previous = await get(taskId)
+      if (previous.type === 'UPGRADE') demand(caller, 'administer')
+      if (previous.type === 'INSTALL') demandInstall(caller)
       return run(caller, input, keyed(caller, idempotencyKey, ['retry', taskId, input]), async () =>
         retryOf(context, await get(taskId), input),
       )

@@ -36,7 +36,7 @@ export function createTerminalService(context: Context): ServerTerminals {
       ? { record: found, watchers: [], recordingBytes: found.recordingBytes }
       : (await terminals.site(found.id)).live(found)
 
-  async function show(found: Readonly<TerminalRecord>): Promise<Terminal> {
+  async function toApi(found: Readonly<TerminalRecord>): Promise<Terminal> {
     const { record, watchers, recordingBytes } = await live(found)
     const { id: sessionId, hostId, hostname, user, status, cols, rows, runAs, shell, recorded } = record
     const { startedAt, endedAt, exitCode, signal, reason } = record
@@ -66,13 +66,13 @@ export function createTerminalService(context: Context): ServerTerminals {
       const equals = { status, hostId, user: user?.toLowerCase(), recorded, userId }
       const sought = { where: { equals }, order: 'desc' } as const
       if (status !== 'OPEN')
-        return storePage(store, 'terminals', query, sought, (items) => Promise.all(items.map(show)))
+        return storePage(store, 'terminals', query, sought, (items) => Promise.all(items.map(toApi)))
       // There are few, and the end of one may still be on its way to the store.
-      const all = await Promise.all((await store.query('terminals', sought)).items.map(show))
+      const all = await Promise.all((await store.query('terminals', sought)).items.map(toApi))
       const open = all.filter((terminal) => terminal.status === 'OPEN')
       return pageOf(slicePage(open, query), open.length, query)
     },
-    get: async (caller, sessionId) => show(await find(caller, sessionId)),
+    get: async (caller, sessionId) => toApi(await find(caller, sessionId)),
     async create(caller, input) {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
       const { noStdin = false, trueColor = false } = input

@@ -21,13 +21,13 @@ interface Written {
   readonly record: object
 }
 
-/** `former`: what the record replaces. Errors: `conflict` where its author has no room for it. */
+/** `previous`: what the record replaces. Errors: `conflict` where its author has no room for it. */
 export async function demandStoredRoom(
   { store }: Pick<Context, 'store'>,
   { author, record }: Written,
-  former: Written | null = null,
+  previous: Written | null = null,
 ): Promise<void> {
-  const more = bytesOf(record) - (former?.author === author ? bytesOf(former.record) : 0)
+  const more = bytesOf(record) - (previous?.author === author ? bytesOf(previous.record) : 0)
   if (more <= 0) return
   const sums = await Promise.all([store.textBytes('scripts'), store.textBytes('schedules')])
   const advice = 'remove some: rsm scripts list, rsm schedules list'

@@ -13,7 +13,7 @@ const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */
 const mostTokens = 1000
 
-function show({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
+function toApi({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
   return { id, name, role, admin, createdAt, lastUsedAt, expiresAt }
 }
 
@@ -29,7 +29,7 @@ export function createTokens(context: Context): ForCallers<TokenService> {
       const where = {
         equals: { userId: caller.id, kind: 'personal', name: query.name?.toLowerCase() },
       } as const
-      return storePage(store, 'tokens', query, { where }, (items) => items.map(show))
+      return storePage(store, 'tokens', query, { where }, (items) => items.map(toApi))
     },
     async create(caller, input) {
       const role = input.role ?? caller.role
@@ -63,7 +63,7 @@ export function createTokens(context: Context): ForCallers<TokenService> {
         tx.put('tokens', created)
         return created
       })
-      return { ...show(record), token }
+      return { ...toApi(record), token }
     },
     async remove(caller, id) {
       await store.transact(async (tx) => {

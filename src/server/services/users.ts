@@ -9,7 +9,7 @@ import type { UserRecord } from '../storage/records/user.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 
-export function showUser(record: UserRecord): User {
+export function userToApi(record: UserRecord): User {
   const { id, username, role, rights = [], email, enabled, lastLoginAt, createdAt, updatedAt } = record
   const totp = record.totp?.isOn === true
   return { id, username, role, rights: [...rights], email, enabled, totp, lastLoginAt, createdAt, updatedAt }
@@ -42,12 +42,12 @@ export function createUsers(context: Context): ForCallers<UserService> {
         equals: { username: query.name?.toLowerCase() },
         contains: { fields: ['username', 'email'], text: query.search },
       } as const
-      return storePage(store, 'users', query, { where }, (items) => items.map(showUser))
+      return storePage(store, 'users', query, { where }, (items) => items.map(userToApi))
     },
     async get(_, id) {
       const record = await store.get('users', id)
       if (!record) throw notFound('user', id)
-      return showUser(record)
+      return userToApi(record)
     },
     async create(caller, input) {
       if (input.rights !== undefined) demandSession(caller)
@@ -68,7 +68,7 @@ export function createUsers(context: Context): ForCallers<UserService> {
           updatedAt: at,
         }
         tx.put('users', record)
-        return showUser(record)
+        return userToApi(record)
       })
     },
     async update(caller, id, patch) {
@@ -93,7 +93,7 @@ export function createUsers(context: Context): ForCallers<UserService> {
         if (next.role !== 'ADMIN' || !next.enabled) await keepAnAdmin(tx, id)
         tx.put('users', next)
         const changed = passwordHash !== null || next.role !== current.role || !next.enabled
-        return { user: showUser(next), ended: changed ? await endTokens(tx, id) : [] }
+        return { user: userToApi(next), ended: changed ? await endTokens(tx, id) : [] }
       })
       announce(ended)
       return user

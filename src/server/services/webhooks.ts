@@ -10,7 +10,7 @@ import { runInSlices } from '../hosts/slices.ts'
 import { storePage } from '../storage/paging.ts'
 import { pick } from '../storage/pick.ts'
 import type { DeliveryRecord, WebhookRecord } from '../storage/records/webhook.ts'
-import { readFilters, showFilters } from '../webhooks/filters.ts'
+import { filtersToApi, readFilters } from '../webhooks/filters.ts'
 import { offlineNow } from '../webhooks/hosts.ts'
 import { eventIdOf, queueOf } from '../webhooks/queue.ts'
 import { newSecret, secretContext } from '../webhooks/sender.ts'
@@ -20,25 +20,25 @@ import { patched } from './merge-patch.ts'
 /** Each has a queue of its own, and may take one connection at a time. */
 const mostWebhooks = 100
 
-async function show(store: Context['store'], record: WebhookRecord): Promise<Webhook> {
+async function toApi(store: Context['store'], record: WebhookRecord): Promise<Webhook> {
   return {
     ...pick(record, 'id', 'name', 'url'),
     // Older servers took events that no server sends.
     events: record.events.filter((event) => knownEvents.includes(event)),
     selector: record.selector,
-    ...(await showFilters(store, record)),
+    ...(await filtersToApi(store, record)),
     ...pick(record, 'format', 'enabled', 'owner', 'createdAt', 'updatedAt'),
   }
 }
 
 /** Whether it hears of something else than before. */
-function listensAnew(former: WebhookRecord, next: WebhookRecord): boolean {
+function changesFilter(previous: WebhookRecord, next: WebhookRecord): boolean {
   const heard = ({ selector, events, enabled }: WebhookRecord) => [selector, enabled, ...events.toSorted()]
-  return !isDeepStrictEqual(heard(former), heard(next))
+  return !isDeepStrictEqual(heard(previous), heard(next))
 }
 
-function showDelivery(record: DeliveryRecord): Delivery {
-  const shown = pick(
+function deliveryToApi(record: DeliveryRecord): Delivery {
+  const fields = pick(
     record,
     'event',
     'at',
@@ -50,7 +50,7 @@ function showDelivery(record: DeliveryRecord): Delivery {
     'lastError',
     'endedAt',
   )
-  return { id: eventIdOf(record), ...shown }
+  return { id: eventIdOf(record), ...fields }
 }
 
 export function createWebhooks(context: Context): ForCallers<WebhookService> {
@@ -61,7 +61,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
     const { filters, faults } = await readFilters(
       store,
       input,
-      current && (await showFilters(store, current)),
+      current && (await filtersToApi(store, current)),
     )
     const note = (field: string, message: string | null) => {
       if (message !== null) faults.push({ field, message })
@@ -93,10 +93,10 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
     async list(_, query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
       return storePage(store, 'webhooks', query, { where }, (items) =>
-        Promise.all(items.map((item) => show(store, item))),
+        Promise.all(items.map((item) => toApi(store, item))),
       )
     },
-    get: async (_, id) => show(store, await found(id)),
+    get: async (_, id) => toApi(store, await found(id)),
     async create(caller, input) {
       const filters = await check(input)
       const made = input.secret === undefined ? newSecret() : null
@@ -126,15 +126,15 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
         return created
       })
       await webhookEvents.known()
-      return { ...(await show(store, record)), secret: made }
+      return { ...(await toApi(store, record)), secret: made }
     },
     async update(caller, id, patch) {
       const filters = await check(patch, await found(id))
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
       // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
-      const mayBeAnew = [patch.selector, patch.events, patch.enabled].some((each) => each !== undefined)
-      const offline = mayBeAnew ? await offlineNow(context) : null
+      const mayChangeFilter = [patch.selector, patch.events, patch.enabled].some((each) => each !== undefined)
+      const offline = mayChangeFilter ? await offlineNow(context) : null
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const current = await tx.get('webhooks', id)
@@ -151,12 +151,12 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
           enabled: patch.enabled ?? current.enabled,
           updatedAt: context.time(),
         }
-        const next = offline !== null && listensAnew(current, changed) ? { ...changed, offline } : changed
+        const next = offline !== null && changesFilter(current, changed) ? { ...changed, offline } : changed
         tx.put('webhooks', next)
         return next
       })
       await webhookEvents.known()
-      return { ...(await show(store, record)), secret: made }
+      return { ...(await toApi(store, record)), secret: made }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {
@@ -178,7 +178,7 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       const { status } = query
       const equals = status === undefined ? { webhookId: id } : { queue: queueOf(id, status) }
       const sought = { where: { equals }, order: 'desc' } as const
-      return storePage(store, 'deliveries', query, sought, (items) => items.map(showDelivery))
+      return storePage(store, 'deliveries', query, sought, (items) => items.map(deliveryToApi))
     },
   }
 }

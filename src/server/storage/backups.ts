@@ -1,10 +1,10 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Mutex } from '../../core/mutex.ts'
 import type { Log } from '../../disk/log.ts'
-import type { Backup, BackupOptions, Keep } from './ports/keep.ts'
+import type { Backup, BackupOptions, StoreMaintenance } from './ports/keep.ts'
 
 interface Parts {
-  readonly keep: Pick<Keep, 'backup'>
+  readonly maintenance: Pick<StoreMaintenance, 'backup'>
   /** Shared with all that removes old data. */
   readonly dataLock: Mutex
   readonly log: Log
@@ -13,7 +13,7 @@ interface Parts {
 /** Backups of a running server: one at a time, and while one is made nothing is removed for its age. */
 export type BeginBackup = (options: BackupOptions) => Promise<Backup>
 
-export function createBackups({ keep, dataLock, log }: Parts): BeginBackup {
+export function createBackups({ maintenance, dataLock, log }: Parts): BeginBackup {
   let isUnderWay = false
   return async (options) => {
     if (isUnderWay)
@@ -24,7 +24,7 @@ export function createBackups({ keep, dataLock, log }: Parts): BeginBackup {
       isUnderWay = false
       unlock()
     }
-    const backup = await keep.backup(options).catch((error: unknown) => {
+    const backup = await maintenance.backup(options).catch((error: unknown) => {
       release()
       throw error
     })

@@ -3,13 +3,13 @@ import type { Log } from '../../disk/log.ts'
 import { systemActor } from './audit/entry.ts'
 import type { AuditLog } from './ports/audit-log.ts'
 
-interface Told {
+interface Parts {
   audit: Pick<AuditLog, 'append'>
   log: Log
 }
 
 /** Log and audit log hear when the clock begins or ends (null) to be doubted. */
-export function tellDoubt({ audit, log }: Told): (doubt: ClockDoubt | null) => void {
+export function reportDoubt({ audit, log }: Parts): (doubt: ClockDoubt | null) => void {
   return (doubt) => {
     const message = doubt ? doubtSentence(doubt) : 'the clock is believed'
     log[doubt ? 'error' : 'info']({ ...doubt }, message)

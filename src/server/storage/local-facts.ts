@@ -44,7 +44,7 @@ export interface Facts {
   /** The first key that a host showed is the one that it has to show from now on. */
   hostKeyPinned: { hostId: number; hostname: string; key: string }
   /** A record that never had an agent was renamed, as a machine with its hostname was enrolled. */
-  hostnameYielded: { hostId: number; former: string; hostname: string }
+  hostnameYielded: { hostId: number; previous: string; hostname: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** What came of a try to deliver to a webhook, or how many deliveries were given up. */

@@ -36,20 +36,20 @@ export function pageOf<T>(records: T[], total: number, query: PageQuery): Page<T
   }
 }
 
-/** The `data` of a list of what the store finds, as `show` has it. */
+/** The `data` of a list of what the store finds, as `toApi` makes it. */
 export async function storePage<N extends Noun, T>(
   store: Store,
   noun: N,
   query: PageQuery,
   sought: Pick<Query<N>, 'where' | 'order'>,
-  show: (items: Found<N>['items']) => T[] | Promise<T[]>,
+  toApi: (items: Found<N>['items']) => T[] | Promise<T[]>,
 ): Promise<Page<T>> {
   const { items, total } = await store.query(noun, {
     ...sought,
     ...windowOf(query),
     limitText: largestPageText,
   })
-  return pageOf(await show(items), total, query)
+  return pageOf(await toApi(items), total, query)
 }
 
 /** The part of what is in memory that a page shows. */

@@ -2,11 +2,11 @@ import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import type { Executions } from '../storage/ports/executions.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher/dispatcher.ts'
-import { HostQueues } from './dispatcher/host-queues.ts'
+import { HostStates } from './dispatcher/host-queues.ts'
 import { createInstalls } from './installs.ts'
 import { createParts, type EngineDependencies } from './parts.ts'
 import { createReads, type Reads } from './reads.ts'
-import { createRestoreHold, type OpenRestore, type RestoreHold, type Witness } from './restore-hold.ts'
+import { createRestoreHold, type MarkSource, type OpenRestore, type RestoreHold } from './restore-hold.ts'
 import { createScheduler, type Scheduler } from './scheduler/scheduler.ts'
 
 /** Milliseconds. */
@@ -32,7 +32,7 @@ export interface Engine
   /** What this agent is to remember of this server; null while it has to be kept from it. */
   markFor(agentId: string): RunMark | null
   /** What an agent remembers of an execution, when it says so outside of a HELLO. */
-  witnessed(witness: Witness, mark: RunMark): void
+  judgeMark(source: MarkSource, mark: RunMark): void
   /** The restore from a backup that waits for a person. */
   restore(): Promise<OpenRestore | null>
   openSince: RestoreHold['openSince']
@@ -44,9 +44,9 @@ export interface Engine
 
 export function createEngine(deps: EngineDependencies): Engine {
   const parts = createParts(deps)
-  const hostQueues = new HostQueues()
-  const held = createRestoreHold(parts, hostQueues)
-  const dispatcher = createDispatcher(parts, hostQueues, held)
+  const hostStates = new HostStates()
+  const restoreHold = createRestoreHold(parts, hostStates)
+  const dispatcher = createDispatcher(parts, hostStates, restoreHold)
   const installs = createInstalls(parts)
   const scheduler = createScheduler(parts, installs)
   const reads = createReads(parts)
@@ -83,9 +83,9 @@ export function createEngine(deps: EngineDependencies): Engine {
     ...dispatcher,
     create: (task, executions, also) => scheduler.create(task, executions, also),
     async recover() {
-      await held.load()
+      await restoreHold.load()
       await scheduler.takeOver()
-      await held.settle()
+      await restoreHold.settle()
     },
     async cancel(taskId) {
       parts.ended(await parts.executions.cancel(taskId))
@@ -95,18 +95,18 @@ export function createEngine(deps: EngineDependencies): Engine {
       parts.ended(await parts.executions.abandon(hostId, parting))
     },
     markFor(agentId) {
-      const mark = held.isUncertain ? null : parts.serverRuns.recent()
+      const mark = restoreHold.isUncertain ? null : parts.serverRuns.recent()
       return mark && parts.keys.authenticated(agentId, mark)
     },
-    witnessed(witness, mark) {
-      const judged = held.judge(witness, mark)
+    judgeMark(source, mark) {
+      const judged = restoreHold.judge(source, mark)
       if (judged !== true) parts.inBackground(judged, 'judging what an agent remembers')
     },
-    restore: () => held.open(),
-    openSince: () => held.openSince(),
+    restore: () => restoreHold.open(),
+    openSince: () => restoreHold.openSince(),
     async confirmRestore(cancelPending) {
-      const { confirmed, taskIds } = await held.confirm(cancelPending)
-      scheduler.goOn(taskIds)
+      const { confirmed, taskIds } = await restoreHold.confirm(cancelPending)
+      scheduler.resume(taskIds)
       return confirmed
     },
     async stop() {

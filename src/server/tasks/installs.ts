@@ -5,7 +5,7 @@ import type { TaskRecord } from '../storage/records/task.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Hosts that this server installs on at once, of all its tasks. */
-const mostAtOnce = 16
+const maxAtOnce = 16
 /** Milliseconds after a refused write (a full disk). */
 const retryAfter = 1000
 const wasCut =
@@ -14,7 +14,7 @@ const wasCut =
 /** Tasks of type INSTALL that this server owns: carried out by itself, over SSH. */
 export interface Installs {
   /** Begins what is due, ends what was cancelled, and gives up what an earlier process of this server had begun. */
-  look(taskId: string): Promise<void>
+  reconcile(taskId: string): Promise<void>
   close(): void
 }
 
@@ -30,7 +30,7 @@ export function createInstalls(parts: EngineParts): Installs {
 
   function pump(): void {
     for (const id of waiting) {
-      if (running.size >= mostAtOnce || parts.isStopping()) return
+      if (running.size >= maxAtOnce || parts.isStopping()) return
       waiting.delete(id)
       running.set(id, new AbortController())
       const working = work(id).finally(() => {
@@ -97,7 +97,7 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 
   return {
-    async look(taskId) {
+    async reconcile(taskId) {
       const cut: string[] = []
       for (const { execution } of await executions.ofTask(taskId)) {
         const { id, status, dueAt, cancelRequested } = execution

@@ -21,7 +21,7 @@ export interface Reads {
   /** All results, or a part of them, in the order of the plan. */
   results(task: TaskRecord, part?: Part): Promise<Task['results']>
   /** A summary whose results agree with it: a final task has final results, those of a running one add up to its counts. */
-  shown(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
+  details(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
   /** What a running task has of these hosts now; nothing of one that does not run. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
   /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
@@ -56,7 +56,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
   const stopped = new AbortController()
 
   /** As results are shown while the task runs: with what is stored of the output, and why nothing comes. */
-  async function show(
+  async function toResults(
     running: readonly RunningExecution[],
     queueSeconds: number | null,
   ): Promise<TaskResult[]> {
@@ -75,7 +75,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
   async function resultsNow(task: TaskRecord, part?: Part): Promise<TaskResult[]> {
     const running = await executions.ofTask(task.id, part)
     return running.length > 0
-      ? show(running, task.queueSeconds)
+      ? toResults(running, task.queueSeconds)
       : ((await results.read(task.id, part))?.results ?? [])
   }
 
@@ -101,19 +101,19 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     summary,
     passed: (taskId) => carried.passed(taskId),
     results: resultsOfTask,
-    async shown(task, part) {
+    async details(task, part) {
       // Read in this order, so that a task that ends in between is shown as it was just before.
-      const shown = await summary(task)
+      const current = await summary(task)
       const results = await resultsOfTask(task, part)
-      const counts = part || shown.status !== 'RUNNING' ? shown.counts : countsOf(results)
-      return { ...shown, counts, results }
+      const counts = part || current.status !== 'RUNNING' ? current.counts : countsOf(results)
+      return { ...current, counts, results }
     },
     async resultsOf(taskId, hostIds) {
       const [running, task] = await Promise.all([
         executions.ofHosts(taskId, [...hostIds]),
         store.get('tasks', taskId),
       ])
-      return show(running, task?.queueSeconds ?? null)
+      return toResults(running, task?.queueSeconds ?? null)
     },
     async changedHosts(taskId, after = Number.POSITIVE_INFINITY) {
       const { executions: changed, cursor } = await executions.changes(taskId, after)
@@ -135,10 +135,10 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     async finished(taskId) {
       const { signal } = stopped
       let wake = () => undefined as void
-      const look = () => wake()
-      const unsubscribe = hints.subscribe('task', taskId, look)
-      const backstop = setInterval(look, lostHint)
-      signal.addEventListener('abort', look)
+      const onHint = () => wake()
+      const unsubscribe = hints.subscribe('task', taskId, onHint)
+      const backstop = setInterval(onHint, lostHint)
+      signal.addEventListener('abort', onHint)
       try {
         for (;;) {
           // Before the look: what changes after it is not missed.
@@ -159,7 +159,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
       } finally {
         unsubscribe()
         clearInterval(backstop)
-        signal.removeEventListener('abort', look)
+        signal.removeEventListener('abort', onHint)
       }
     },
     stop: () => stopped.abort(),

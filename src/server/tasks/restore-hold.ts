@@ -8,18 +8,18 @@ import type { RunningExecution } from '../storage/ports/executions.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { RestoreNote } from '../storage/records/run.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
-import type { HostQueues } from './dispatcher/host-queues.ts'
+import type { HostStates } from './dispatcher/host-queues.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Unknown runs that are remembered of one restore; further ones only prove it again after the next start. */
-const mostStrangers = 1000
+const maxStrangers = 1000
 
 export const lostByRestore =
   'this server was restored from a backup since it was sent, so whether the script ran cannot be known'
 const cancelledBy = 'not started: this server was restored from a backup, and what it held was cancelled'
 
 /** Who says a mark. */
-export interface Witness {
+export interface MarkSource {
   readonly hostId: number
   readonly agentId: string
 }
@@ -50,7 +50,7 @@ export interface RestoreHold {
   /** Gives up what was on its way to an agent in a backup that `rsm server restore` brought back; after the tasks are taken up. */
   settle(): Promise<void>
   /** Whether the store has all that a mark speaks of; where it has not, the answer comes when what follows is on disk. */
-  judge(witness: Witness, mark: RunMark | undefined): true | Promise<boolean>
+  judge(source: MarkSource, mark: RunMark | undefined): true | Promise<boolean>
   /** Whether an execution that was sent in a former start may be sent again to an agent that was judged so. */
   mayResend(taskId: string, isOurs: boolean): boolean
   /** Lets what is held start, or cancels it; `taskIds` may go on. Rejects with `conflict` where nothing is held. */
@@ -65,23 +65,23 @@ type RestoreHoldParts = Pick<
   readonly webhookEvents: Pick<WebhookEvents, 'write'>
 }
 
-export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueues, 'get'>): RestoreHold {
+export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStates, 'get'>): RestoreHold {
   const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
   /** Tasks of former starts. */
-  const former = new Set<string>()
+  const previousTasks = new Set<string>()
   /** Unknown runs of restores that a person has confirmed in former starts. */
   const accepted = new Set<string>()
   /** The start that noticed the newest restore, and what it noted. */
   let noticedIn: string | null = null
   let note: RestoreNote | null = null
   /** Agents whose unknown run was taken in this start: an honest one has no other. */
-  const witnesses = new Set<string>()
+  const countedAgents = new Set<string>()
   let isUncertain = false
   let noticing: Promise<void> | null = null
 
   const isOpen = () => note !== null && note.confirmedAt === null
 
-  async function heldNow(): Promise<{ taskIds: string[]; executions: number }> {
+  async function countHeld(): Promise<{ taskIds: string[]; executions: number }> {
     const counts = await Promise.all([...executions.held].map((taskId) => executions.counts(taskId)))
     const taskIds = [...executions.held].filter((_, at) => counts[at] !== null)
     return { taskIds, executions: counts.reduce((sum, one) => sum + (one?.PENDING ?? 0), 0) }
@@ -109,7 +109,7 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
   }
 
   /** What another server has noticed, or confirmed, since. */
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     const { items } = await store.query('runs')
     const run =
       items.find(({ restore }) => restore?.confirmedAt === null) ?? items.find(({ id }) => id === noticedIn)
@@ -119,15 +119,15 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
   }
 
   function withStranger(now: RestoreNote, { run }: RunMark): RestoreNote | null {
-    if (now.strangers.includes(run) || now.strangers.length >= mostStrangers) return null
+    if (now.strangers.includes(run) || now.strangers.length >= maxStrangers) return null
     return { ...now, strangers: [...now.strangers, run] }
   }
 
-  async function notice({ hostId, agentId }: Witness, mark: RunMark): Promise<void> {
+  async function notice({ hostId, agentId }: MarkSource, mark: RunMark): Promise<void> {
     // At once: nothing of it may be sent while the disk is at work.
     isUncertain = true
-    witnesses.add(agentId)
-    await executions.hold(former)
+    countedAgents.add(agentId)
+    await executions.hold(previousTasks)
     const hostname = (await store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
     const reason = `the agent of ${hostname} has heard of later work of this server than its store holds: that is a backup that was brought back, or it has lost what it had acknowledged`
     let isFirst = false
@@ -141,13 +141,13 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
     isUncertain = false
     // Another server may have noticed it first.
     if (isFirst) facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.size })
-    for (const taskId of former) await loseUnreceived(await executions.ofTask(taskId))
+    for (const taskId of previousTasks) await loseUnreceived(await executions.ofTask(taskId))
   }
 
   /** What is sent again over a present link is on its way to the very process that it was sent to. */
   async function loseUnreceived(all: readonly RunningExecution[]): Promise<void> {
     const isOnItsWay = ({ execution: { hostId, taskId } }: RunningExecution) =>
-      queues.get(hostId)?.named.has(taskId) === true
+      states.get(hostId)?.named.has(taskId) === true
     const lost = all.filter(
       (running) => running.execution.status === 'RUNNING' && !isOnItsWay(running) && !isReceived(running),
     )
@@ -155,42 +155,42 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
     parts.ended(await executions.lose(member, ends))
   }
 
-  async function prove(witness: Witness, mark: RunMark): Promise<false> {
+  async function prove(source: MarkSource, mark: RunMark): Promise<false> {
     if (accepted.has(mark.run)) return false
     // One restore a start: what comes after its confirmation tells of the same.
     if (note === null) {
-      noticing ??= notice(witness, mark).finally(() => {
+      noticing ??= notice(source, mark).finally(() => {
         noticing = null
       })
       await noticing
-      return prove(witness, mark)
+      return prove(source, mark)
     }
-    if (witnesses.has(witness.agentId)) return false
-    witnesses.add(witness.agentId)
+    if (countedAgents.has(source.agentId)) return false
+    countedAgents.add(source.agentId)
     await write((now) => now && withStranger(now, mark))
     return false
   }
 
   /** Only a mark that this server has given can hold the work of all hosts; any other one decides about its own agent. */
-  async function weigh(witness: Witness, mark: RunMark): Promise<false> {
-    if (keys.isAuthentic(witness.agentId, mark)) return prove(witness, mark)
+  async function checkMac(source: MarkSource, mark: RunMark): Promise<false> {
+    if (keys.isAuthentic(source.agentId, mark)) return prove(source, mark)
     // Agents of older versions have no other marks, and say nothing new of a restore that is known.
     if (note === null && !accepted.has(mark.run))
-      facts.publish('unprovenMark', { ...witness, hasMac: mark.mac !== undefined })
+      facts.publish('unprovenMark', { ...source, hasMac: mark.mac !== undefined })
     return false
   }
 
   return {
     async open() {
       // Without the store what is known here has to do.
-      await look().catch(() => undefined)
+      await refresh().catch(() => undefined)
       if (note === null || !isOpen()) return null
       const { noticedAt, reason, hostId, agentId } = note
-      const { taskIds, executions } = await heldNow()
+      const { taskIds, executions } = await countHeld()
       return { noticedAt, reason, hostId, agentId, tasks: taskIds.length, executions }
     },
     async openSince() {
-      await look().catch(() => undefined)
+      await refresh().catch(() => undefined)
       if (noticedIn === null || !isOpen()) return null
       return (await store.get('runs', noticedIn))?.startedAt ?? serverRuns.startedAt
     },
@@ -199,7 +199,7 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
     },
 
     async load() {
-      for (const taskId of await executions.running()) former.add(taskId)
+      for (const taskId of await executions.running()) previousTasks.add(taskId)
       for (const { id, restore } of (await store.query('runs')).items) {
         if (!restore) continue
         if (restore.confirmedAt !== null) for (const run of restore.strangers) accepted.add(run)
@@ -217,21 +217,21 @@ export function createRestoreHold(parts: RestoreHoldParts, queues: Pick<HostQueu
       for (const taskId of note.taskIds) await loseUnreceived(await executions.ofTask(taskId))
     },
 
-    judge(witness, mark) {
+    judge(source, mark) {
       if (mark === undefined) return true
       const known = serverRuns.knows(mark)
-      if (typeof known === 'boolean') return known || weigh(witness, mark)
-      return known.then((isKnown) => isKnown || weigh(witness, mark))
+      if (typeof known === 'boolean') return known || checkMac(source, mark)
+      return known.then((isKnown) => isKnown || checkMac(source, mark))
     },
 
-    mayResend: (taskId, isOurs) => !former.has(taskId) || (isOurs && !isOpen()),
+    mayResend: (taskId, isOurs) => !previousTasks.has(taskId) || (isOurs && !isOpen()),
 
     async confirm(cancelPending) {
-      await look()
+      await refresh()
       if (note === null || !isOpen())
         throw new RsmError('conflict', 'nothing is held: this server has noticed no restore from a backup')
       const { noticedAt, reason } = note
-      const { taskIds, executions: count } = await heldNow()
+      const { taskIds, executions: count } = await countHeld()
       if (cancelPending)
         for (const taskId of taskIds)
           parts.ended(await executions.cancel(taskId, { pendingOnly: true, error: cancelledBy }))

@@ -9,7 +9,7 @@ import { LiveTerminal } from './terminal.ts'
 import { ended, isCutShort } from './terminal-end.ts'
 
 /** Milliseconds between looks for orphaned sessions: most are taken up by the server that their agent links to. */
-const lookEvery = 30_000
+const checkInterval = 30_000
 
 /**
  * Continues an open session, as `find` finds it, or replays the rest of one that is awaited; null where there is none.
@@ -22,14 +22,14 @@ export async function adopt(
   find: () => Promise<TerminalRecord | null | undefined> = () => state.store.get('terminals', id),
 ): Promise<LiveTerminal | null> {
   const { adopting, saving } = state
-  const present = adopting.get(id)
-  if (present) return present
+  const pending = adopting.get(id)
+  if (pending) return pending
   const adopt = async () => {
     const own = await kept(state, id)
     if (own) return own
     const record = await find()
     if (!record || saving.closing(id) || state.unremoved.has(id)) return null
-    if (record.status === 'OPEN') return goOn(state, record)
+    if (record.status === 'OPEN') return resume(state, record)
     return isAwaited(state, record) ? recallEnded(state, record) : null
   }
   const adopted = adopt()
@@ -52,7 +52,7 @@ export async function adoptAll(state: TerminalsState): Promise<void> {
 
 export const adoptRegularly = (state: TerminalsState): Repeated =>
   repeat(
-    lookEvery,
+    checkInterval,
     () => adoptAll(state),
     (error) => state.log.warn({ err: error }, 'could not look for sessions without a server'),
   )
@@ -85,7 +85,7 @@ export const elsewhere = (id: string): RsmError =>
   })
 
 /** Goes on with a session that no server has, where the agent of its host is linked here too. */
-async function goOn(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
+async function resume(state: TerminalsState, record: TerminalRecord): Promise<LiveTerminal> {
   const { id, hostId } = record
   if (state.leaving.has(id) || (await state.ownership.claim(state.member, [id])).length === 0)
     throw elsewhere(id)
@@ -96,9 +96,9 @@ async function goOn(state: TerminalsState, record: TerminalRecord): Promise<Live
 }
 
 /** Whether its program has ended so lately that a client which lost its connection may still come back (contract §7). */
-export function isAwaited({ clock, letGo }: TerminalsState, record: TerminalRecord): boolean {
+export function isAwaited({ clock, handedOver }: TerminalsState, record: TerminalRecord): boolean {
   const { id, status, endedAt, recorded } = record
-  if (status === 'OPEN' || isCutShort(record) || !recorded || letGo.has(id)) return false
+  if (status === 'OPEN' || isCutShort(record) || !recorded || handedOver.has(id)) return false
   return clock.now() - Date.parse(endedAt ?? '') <= reattachWindow
 }
 

@@ -35,8 +35,8 @@ export class HostEnd {
     this.link = link
     this.awaySince = null
     this.#size = sizeOf(record)
-    const held = link.hello?.terminals?.find(({ sessionId }) => sessionId === record.id)
-    return held?.lastSequence ?? -1
+    const reported = link.hello?.terminals?.find(({ sessionId }) => sessionId === record.id)
+    return reported?.lastSequence ?? -1
   }
 
   unlinked(now: number): void {

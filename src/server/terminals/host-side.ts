@@ -48,7 +48,7 @@ export function createHostSide(state: TerminalsState): HostSide {
   }
 
   /** A terminal that goes on, over this link. */
-  function present(link: AgentLink, id: string): LiveTerminal | null {
+  function openTerminal(link: AgentLink, id: string): LiveTerminal | null {
     const terminal = terminals.get(id)
     return terminal?.host.link === link && !terminal.end ? terminal : null
   }
@@ -63,12 +63,12 @@ export function createHostSide(state: TerminalsState): HostSide {
         else if (own.host.link !== link && agents.get(link.hostId) === link) meet(own, link)
         return true
       }
-      const former = await state.relay?.having(sessionId)
-      const given = former && (await former.handOver(sessionId, link.hostId))
+      const previous = await state.relay?.having(sessionId)
+      const given = previous && (await previous.handOver(sessionId, link.hostId))
       const record = given ?? (await store.get('terminals', sessionId))
       const isOwn = record?.status === 'OPEN' && record.hostId === link.hostId
       // Whoever had it has let go of it meanwhile, or has its end on the way to the store.
-      if (isOwn && former && !given) return false
+      if (isOwn && previous && !given) return false
       const terminal = isOwn ? await adopt(state, sessionId, async () => record) : null
       if (!terminal) link.send('TERMINAL_CLOSE', { sessionId })
       else if (terminal.host.link !== link && !terminal.end) meet(terminal, link)
@@ -108,7 +108,7 @@ export function createHostSide(state: TerminalsState): HostSide {
     },
 
     async opened(link, frameId, { sessionId, inputKey, typed }) {
-      const terminal = present(link, sessionId)
+      const terminal = openTerminal(link, sessionId)
       if (!terminal) return void (await isOwn(link, frameId, sessionId))
       if (!terminal.taken(inputKey, typed)) {
         link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
@@ -119,7 +119,7 @@ export function createHostSide(state: TerminalsState): HostSide {
     },
 
     async output(link, frameId, { sessionId, data, sequence }, json) {
-      const terminal = present(link, sessionId)
+      const terminal = openTerminal(link, sessionId)
       if (terminal) terminal.output(data, sequence, json)
       // What crosses the end of its terminal is dropped.
       else await isOwn(link, frameId, sessionId)
@@ -131,7 +131,7 @@ export function createHostSide(state: TerminalsState): HostSide {
         const { agentId, hostId } = link
         facts.publish('distrusted', { agentId, hostId, taskId: null, message: reason })
       }
-      const terminal = present(link, sessionId)
+      const terminal = openTerminal(link, sessionId)
       if (!terminal) {
         // It answers an end that came from here, or was told before: the agent need not keep it.
         if (await isOwn(link, frameId, sessionId)) link.send('TERMINAL_CLOSE', { sessionId })
@@ -145,7 +145,7 @@ export function createHostSide(state: TerminalsState): HostSide {
     },
 
     reported(link, { code, sessionId }) {
-      const input = sessionId === undefined ? undefined : present(link, sessionId)?.host.input
+      const input = sessionId === undefined ? undefined : openTerminal(link, sessionId)?.host.input
       if (code === 413) input?.dropped(clock.monotonic())
       else if (code === 403) input?.refused(clock.monotonic())
     },

@@ -27,7 +27,7 @@ const pieceLength = 16 * 1024
 const high = 64 * 1024
 const low = 16 * 1024
 /** … and so much is kept while the agent is away. */
-const mostKept = 64 * 1024
+const maxKept = 64 * 1024
 /** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
 const overhead = 100
 /** Count of a session whose earlier input was not counted. */
@@ -38,7 +38,7 @@ export class InputQueue {
   #link: AgentLink | null = null
   #kept = ''
   #onItsWay = 0
-  #held: TerminalClient | null = null
+  #paused: TerminalClient | null = null
   #key: InputKey | null = null
   /** What was passed on, and came as far as is known. */
   #typed: TypedCounter
@@ -102,7 +102,7 @@ export class InputQueue {
     if (this.#link) return this.#take(this.#link, data, place)
     // Its client sends it again when the host is back.
     if (place) return
-    if (this.#kept.length + data.length > mostKept)
+    if (this.#kept.length + data.length > maxKept)
       return this.#client()?.send('ERROR', {
         code: 503,
         message: 'the host is away, and too much was typed meanwhile: this was dropped',
@@ -128,7 +128,7 @@ export class InputQueue {
 
   /** Its client is gone: whoever comes next is read from the beginning. */
   clientGone(): void {
-    this.#held = null
+    this.#paused = null
   }
 
   /** Changes of size take the same way, as fast as the link takes them. */
@@ -165,7 +165,7 @@ export class InputQueue {
   }
 
   #type<T extends TypedInput>(link: AgentLink, type: T, payload: Payloads[T], written: () => void): boolean {
-    return link.send(type, this.#key?.mark(type, payload) ?? payload, written)
+    return link.send(type, this.#key?.addMac(type, payload) ?? payload, written)
   }
 
   #count(size: number, send: (written: () => void) => boolean): void {
@@ -178,12 +178,12 @@ export class InputQueue {
   }
 
   #balance(): void {
-    if (this.#held && this.#onItsWay <= low) {
-      this.#held.release()
-      this.#held = null
-    } else if (!this.#held && this.#onItsWay > high) {
-      this.#held = this.#client()
-      this.#held?.hold()
+    if (this.#paused && this.#onItsWay <= low) {
+      this.#paused.resume()
+      this.#paused = null
+    } else if (!this.#paused && this.#onItsWay > high) {
+      this.#paused = this.#client()
+      this.#paused?.pause()
     }
   }
 }
@@ -222,7 +222,7 @@ export class InputKey {
    * The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. It counts
    * all the same: who holds the key back for a while, and what is typed meanwhile, leaves a gap.
    */
-  mark<T extends TypedInput>(type: T, payload: Payloads[T]): Payloads[T] {
+  addMac<T extends TypedInput>(type: T, payload: Payloads[T]): Payloads[T] {
     const counter = this.#counter++
     if (this.#shared === null) return payload
     const mac = createHmac('sha256', this.#shared)

@@ -92,8 +92,8 @@ export class Progress {
   /** The last output that its agent was told of over its present link. */
   acknowledged = -1
   /** The last output that a client has acknowledged, or that was written to it. */
-  #shown = -1
-  /** `#shown` of the current client alone, or of the last one: one that started again may be behind. */
+  #delivered = -1
+  /** `#delivered` of the current client alone, or of the last one: one that started again may be behind. */
   #needed = -1
   /** The newest output that a client may have had from an earlier process: as many as its agent has counted, once that is known. */
   #hostHas: number
@@ -113,8 +113,8 @@ export class Progress {
     return Math.max(this.#replay.last, this.#hostHas)
   }
 
-  get shown(): number {
-    return this.#shown
+  get delivered(): number {
+    return this.#delivered
   }
 
   /** Whether the output that comes now is new, was sent again, or has lost what goes before it. */
@@ -130,21 +130,21 @@ export class Progress {
   }
 
   /** The present client has shown so much. */
-  showed(sequence: number): void {
+  advance(sequence: number): void {
     this.#needed = sequence
-    this.#shown = Math.max(this.#shown, sequence)
+    this.#delivered = Math.max(this.#delivered, sequence)
   }
 
   /** Its agent has counted so much: nobody has seen more, who attached while that was not known. */
   bound(counted: number): void {
     this.#hostHas = Math.min(this.#hostHas, counted)
-    this.#shown = Math.min(this.#shown, this.newest)
+    this.#delivered = Math.min(this.#delivered, this.newest)
     this.#needed = Math.min(this.#needed, this.newest)
   }
 
   /** Up to where nobody needs the agent any more, with so much in the recording; of that, what no client needs is dropped. */
   settled(recorded: number): number {
-    const upTo = Math.min(this.#replay.last, recorded, this.#shown)
+    const upTo = Math.min(this.#replay.last, recorded, this.#delivered)
     this.#replay.trim(Math.min(upTo, this.#needed), keptBytes)
     return upTo
   }

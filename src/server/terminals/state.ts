@@ -39,7 +39,7 @@ export interface TerminalsState extends TerminalsDependencies {
   /** Those that are open, and those whose client has not heard the end. */
   readonly terminals: Map<string, LiveTerminal>
   /** Those that were let go here, with the monotonic milliseconds of that: nobody comes back for them. */
-  readonly letGo: Map<string, number>
+  readonly handedOver: Map<string, number>
   /** Those that are given to another server just now: this one must not take them up again. */
   readonly leaving: Set<string>
   /** Those that are taken up just now. */

@@ -12,23 +12,23 @@ const sweepInterval = 500
 
 /** Ends terminals whose time or token is over, and writes down what the store had refused, until it is stopped. */
 export function startSweep(state: TerminalsState, idleLimit: number): { stop(): Promise<void> } {
-  const { store, hints, clock, log, terminals, letGo, openings, saving } = state
+  const { store, hints, clock, log, terminals, handedOver, openings, saving } = state
   const tokens = createTokenWatch(store, clock)
 
-  async function look(terminal: LiveTerminal, now: number): Promise<void> {
+  async function check(terminal: LiveTerminal, now: number): Promise<void> {
     if (terminal.end) return terminal.forget(now)
     for (const { tokenId } of terminal.watchers.callers)
       if (!(await tokens.lives(tokenId))) terminal.watchers.dismiss((caller) => caller.tokenId === tokenId)
     const end = terminal.overdue(now, idleLimit)
     if (end) (await kept(state, terminal.record.id))?.finish(end)
-    else if (!(await tokens.holds(terminal))) endForToken(terminal)
+    else if (!(await tokens.isAuthorized(terminal))) endForToken(terminal)
   }
 
   async function sweep(): Promise<void> {
     const now = clock.monotonic()
     for (const terminal of terminals.values())
-      if (!openings.has(terminal.record.id)) await look(terminal, now)
-    for (const [id, since] of letGo) if (now - since > reattachWindow) letGo.delete(id)
+      if (!openings.has(terminal.record.id)) await check(terminal, now)
+    for (const [id, since] of handedOver) if (now - since > reattachWindow) handedOver.delete(id)
     if (store.readOnlyReason === null) await saving.sweep()
     if (store.readOnlyReason === null)
       for (const id of state.unremoved) {
@@ -67,7 +67,7 @@ export function startSweep(state: TerminalsState, idleLimit: number): { stop(): 
 /** Keeps the tokens that terminals hang on in use as long as those are used, and tells of those that have ended. */
 interface TokenWatch {
   /** Whether the terminal's token still lives. */
-  holds(terminal: LiveTerminal): Promise<boolean>
+  isAuthorized(terminal: LiveTerminal): Promise<boolean>
   /** Whether this token still lives. */
   lives(tokenId: number): Promise<boolean>
 }
@@ -82,7 +82,7 @@ function createTokenWatch(store: Store, clock: Clock): TokenWatch {
   }
   return {
     lives,
-    async holds(terminal) {
+    async isAuthorized(terminal) {
       const { tokenId } = terminal.record
       if (!(await lives(tokenId))) return false
       // What is typed counts as a request does; what only runs does not.

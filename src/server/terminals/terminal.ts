@@ -11,7 +11,7 @@ import { HostEnd, sizeOf } from './host-end.ts'
 import type { Recording } from './recording.ts'
 import { Progress, Replay } from './replay.ts'
 import { ended, isCutShort, overdue, saysOf, type TerminalEnd } from './terminal-end.ts'
-import { greet, Viewer, Watchers } from './viewers.ts'
+import { ClientStream, greet, Watchers } from './viewers.ts'
 
 /**
  * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may
@@ -48,7 +48,7 @@ export class LiveTerminal {
   lastInput = 0
   /** Monotonic milliseconds of the last data in either direction. */
   lastActivity: number
-  #client: Viewer | null = null
+  #stream: ClientStream | null = null
   #clientAwaySince: number | null
   #endedAt = 0
   readonly #progress: Progress
@@ -69,7 +69,7 @@ export class LiveTerminal {
     this.watchers = new Watchers(this.replay, ({ caller }) =>
       this.#notice('unwatched', `${caller.username} no longer reads along`),
     )
-    this.host = new HostEnd(record, link, now, () => this.#client?.client ?? null)
+    this.host = new HostEnd(record, link, now, () => this.#stream?.client ?? null)
   }
 
   readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
@@ -101,20 +101,20 @@ export class LiveTerminal {
 
   /** The recording has more in its file, or a client has shown more. */
   moved(): void {
-    if (this.#client) this.#progress.showed(this.#client.shown)
+    if (this.#stream) this.#progress.advance(this.#stream.delivered)
     this.#pump()
     this.#acknowledge()
   }
 
   #pump(): void {
-    this.#client?.pump(this.replay)
+    this.#stream?.pump(this.replay)
     this.watchers.pump()
-    const viewer = this.#client
-    if (!this.end || !viewer || viewer.cursor < this.replay.last) return
-    if (!viewer.client.acknowledges || isCutShort(this.end)) return this.#sayEnd(1000)
+    const stream = this.#stream
+    if (!this.end || !stream || stream.cursor < this.replay.last) return
+    if (!stream.client.acknowledges || isCutShort(this.end)) return this.#closeClients(1000)
     // What was sent may have gone into a connection that is dead: the terminal waits for who has not answered.
-    this.#tell(viewer)
-    if (viewer.shown >= this.replay.last) viewer.client.close(1000, saysOf(this.end))
+    this.#sendClosed(stream)
+    if (stream.delivered >= this.replay.last) stream.client.close(1000, saysOf(this.end))
   }
 
   #acknowledge(): void {
@@ -129,7 +129,7 @@ export class LiveTerminal {
     const wasAway = this.host.awaySince !== null
     this.#progress.acknowledged = -1
     this.#progress.bound(this.host.linked(link, this.record))
-    this.#client?.bound(this.#progress.newest)
+    this.#stream?.bound(this.#progress.newest)
     // What stands in memory alone would be lost with this process.
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
     this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
@@ -165,37 +165,37 @@ export class LiveTerminal {
 
   /** `after` is null for a client that has nothing, and wants what is kept. */
   attach(client: TerminalClient, after: number | null): Attachment {
-    const former = this.#client
+    const previous = this.#stream
     this.#clientAwaySince = null
     // What others than ours have not been written yet is all that they miss.
-    const { newest, shown } = this.#progress
-    const from = Math.min(newest, after ?? (client.acknowledges ? -1 : shown))
-    const viewer = new Viewer(client, from, false, () => {
-      if (this.#client === viewer) this.moved()
+    const { newest, delivered } = this.#progress
+    const from = Math.min(newest, after ?? (client.acknowledges ? -1 : delivered))
+    const stream = new ClientStream(client, from, false, () => {
+      if (this.#stream === stream) this.moved()
     })
-    this.#client = viewer
-    former?.client.close(closeCodes.replaced, 'another client has taken its place')
-    if (former) this.host.input.clientGone()
+    this.#stream = stream
+    previous?.client.close(closeCodes.replaced, 'another client has taken its place')
+    if (previous) this.host.input.clientGone()
     greet(client, this, { from, watching: false })
     this.moved()
-    return this.#attachment(viewer)
+    return this.#attachment(stream)
   }
 
   /** Lets someone read along; its user is told. */
   watch(client: TerminalClient, after: number | null): Attachment {
     const from = after ?? -1
-    const viewer = this.watchers.add(client, from)
-    if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
+    const stream = this.watchers.add(client, from)
+    if (!stream) throw new RsmError('conflict', 'Enough others read along at this session')
     greet(client, this, { from, watching: true })
     this.#notice('watched', `${client.caller.username} reads along`)
     this.#events.watched(this, client)
     this.#pump()
-    return this.watchers.attachment(viewer)
+    return this.watchers.attachment(stream)
   }
 
-  #attachment(viewer: Viewer): Attachment {
+  #attachment(stream: ClientStream): Attachment {
     const whileAttached = (act: () => void) => {
-      if (this.#client === viewer && !this.end) act()
+      if (this.#stream === stream && !this.end) act()
     }
     return {
       input: (data, frameId, place) =>
@@ -206,17 +206,17 @@ export class LiveTerminal {
         }),
       resize: (cols, rows) => whileAttached(() => this.#resize(cols, rows)),
       acknowledge: (sequence) => {
-        if (this.#client === viewer) viewer.acknowledge(sequence)
+        if (this.#stream === stream) stream.acknowledge(sequence)
       },
       leave: () => whileAttached(() => this.finish(ended('its user left'))),
       gone: () => {
-        if (this.#client !== viewer) return
-        this.#client = null
+        if (this.#stream !== stream) return
+        this.#stream = null
         this.host.input.clientGone()
         this.#clientAwaySince = this.#clock.monotonic()
       },
       parted: () => {
-        if (this.end && viewer.isTold && this.#client === null) this.#sayEnd(1000)
+        if (this.end && stream.isNotified && this.#stream === null) this.#closeClients(1000)
       },
     }
   }
@@ -228,7 +228,7 @@ export class LiveTerminal {
     this.host.resize(this.record)
     this.recording?.resize(this.#seconds(), cols, rows)
     if (this.recording?.endsSession) return this.finish(recordingFull)
-    this.watchers.tell('TERMINAL_RESIZE', { sessionId, cols, rows })
+    this.watchers.broadcast('TERMINAL_RESIZE', { sessionId, cols, rows })
     this.#events.resized(this)
   }
 
@@ -238,7 +238,7 @@ export class LiveTerminal {
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {
-    this.#client?.client.tell({ sessionId: this.record.id, kind, message })
+    this.#stream?.client.notify({ sessionId: this.record.id, kind, message })
   }
 
   /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
@@ -250,7 +250,7 @@ export class LiveTerminal {
 
   /** Gives up a client that has not come or not read to the end, long after that. */
   forget(now: number): void {
-    if (now - Math.max(this.#endedAt, this.#clientAwaySince ?? 0) > reattachWindow) this.#sayEnd(1000)
+    if (now - Math.max(this.#endedAt, this.#clientAwaySince ?? 0) > reattachWindow) this.#closeClients(1000)
   }
 
   /**
@@ -262,8 +262,8 @@ export class LiveTerminal {
     this.end = end
     this.#endedAt = this.#clock.monotonic()
     this.#events.ended(this, end)
-    if (code !== undefined) this.#sayEnd(code)
-    else if (this.#client === null && isCutShort(end)) this.#events.done(this)
+    if (code !== undefined) this.#closeClients(code)
+    else if (this.#stream === null && isCutShort(end)) this.#events.done(this)
     else this.#pump()
   }
 
@@ -273,20 +273,20 @@ export class LiveTerminal {
     this.#endedAt = this.#clock.monotonic()
   }
 
-  #sayEnd(code: number): void {
-    const viewer = this.#client
-    this.#client = null
-    if (viewer) this.#tell(viewer)
-    viewer?.client.close(code, saysOf(this.end))
-    this.watchers.tell('TERMINAL_CLOSED', this.#closed)
+  #closeClients(code: number): void {
+    const stream = this.#stream
+    this.#stream = null
+    if (stream) this.#sendClosed(stream)
+    stream?.client.close(code, saysOf(this.end))
+    this.watchers.broadcast('TERMINAL_CLOSED', this.#closed)
     this.watchers.close(1000, saysOf(this.end))
     this.#events.done(this)
   }
 
-  #tell(viewer: Viewer): void {
-    if (viewer.isTold) return
-    viewer.isTold = true
-    viewer.client.send('TERMINAL_CLOSED', this.#closed)
+  #sendClosed(stream: ClientStream): void {
+    if (stream.isNotified) return
+    stream.isNotified = true
+    stream.client.send('TERMINAL_CLOSED', this.#closed)
   }
 
   get #closed(): TerminalClosed {
@@ -295,8 +295,8 @@ export class LiveTerminal {
 
   /** Closes the sockets of its clients, who come back: the terminal goes on without this server. */
   suspend(why: string): void {
-    const client = this.#client?.client
-    this.#client = null
+    const client = this.#stream?.client
+    this.#stream = null
     client?.close(closeCodes.shuttingDown, why)
     this.watchers.close(closeCodes.shuttingDown, why)
   }

@@ -45,7 +45,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     resized: (terminal) => saving.changed(terminal),
     done({ record: { id } }) {
       terminals.delete(id)
-      state.letGo.set(id, clock.monotonic())
+      state.handedOver.set(id, clock.monotonic())
     },
     watched({ record }, { caller, ip }) {
       facts.publish('terminal', { kind: 'watched', record, caller, ip })
@@ -55,7 +55,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const state: TerminalsState = {
     ...deps,
     terminals,
-    letGo: new Map(),
+    handedOver: new Map(),
     leaving: new Set(),
     adopting: new Map(),
     openings: new Map(),

@@ -7,11 +7,11 @@ import type { InputQueue } from './input-queue.ts'
 import { type Replay, sizeOf } from './replay.ts'
 
 /** Watchers of one terminal: each costs a socket and its buffers. */
-const mostWatchers = 20
+const maxWatchers = 20
 
 /** The clients that read along at one terminal: they type nothing, and hold nothing up. */
 export class Watchers {
-  readonly #viewers = new Set<Viewer>()
+  readonly #streams = new Set<ClientStream>()
   readonly #replay: Replay
   readonly #left: (client: TerminalClient) => void
 
@@ -21,25 +21,25 @@ export class Watchers {
   }
 
   get names(): string[] {
-    return [...this.#viewers].map(({ client }) => client.caller.username)
+    return [...this.#streams].map(({ client }) => client.caller.username)
   }
 
   get callers(): UserCaller[] {
-    return [...this.#viewers].map(({ client }) => client.caller)
+    return [...this.#streams].map(({ client }) => client.caller)
   }
 
   /** Null when there are too many. */
-  add(client: TerminalClient, after: number): Viewer | null {
-    if (this.#viewers.size >= mostWatchers) return null
-    const viewer = new Viewer(client, after, true, () => {
-      if (this.#viewers.has(viewer)) this.#send(viewer)
+  add(client: TerminalClient, after: number): ClientStream | null {
+    if (this.#streams.size >= maxWatchers) return null
+    const stream = new ClientStream(client, after, true, () => {
+      if (this.#streams.has(stream)) this.#send(stream)
     })
-    this.#viewers.add(viewer)
-    return viewer
+    this.#streams.add(stream)
+    return stream
   }
 
-  attachment(viewer: Viewer): Attachment {
-    const { client } = viewer
+  attachment(stream: ClientStream): Attachment {
+    const { client } = stream
     const message = 'you only read along: nothing that you type goes to the session'
     return {
       input: (_data, refId) => client.send('ERROR', { code: 403, message, refId }),
@@ -47,34 +47,34 @@ export class Watchers {
       acknowledge: () => undefined,
       leave: () => client.close(1000, 'left'),
       gone: () => {
-        if (this.#viewers.delete(viewer)) this.#left(client)
+        if (this.#streams.delete(stream)) this.#left(client)
       },
       parted: () => undefined,
     }
   }
 
   pump(): void {
-    for (const viewer of this.#viewers) this.#send(viewer)
+    for (const stream of this.#streams) this.#send(stream)
   }
 
-  #send(viewer: Viewer): void {
-    if (!viewer.pump(this.#replay)) viewer.client.close(closeCodes.overloaded, 'reads too slowly')
+  #send(stream: ClientStream): void {
+    if (!stream.pump(this.#replay)) stream.client.close(closeCodes.overloaded, 'reads too slowly')
   }
 
-  tell<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void {
-    for (const { client } of this.#viewers) client.send(type, payload)
+  broadcast<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void {
+    for (const { client } of this.#streams) client.send(type, payload)
   }
 
   /** Closes those whose token has ended. */
   dismiss(hasEnded: (caller: UserCaller) => boolean): void {
-    for (const { client } of this.#viewers)
+    for (const { client } of this.#streams)
       if (hasEnded(client.caller)) client.close(closeCodes.revoked, 'the token has ended')
   }
 
   /** Closes all of them, and nobody is told that they left. */
   close(code: number, reason: string): void {
-    const all = [...this.#viewers]
-    this.#viewers.clear()
+    const all = [...this.#streams]
+    this.#streams.clear()
     for (const { client } of all) client.close(code, reason)
   }
 }
@@ -83,14 +83,14 @@ export class Watchers {
 const sendWindow = 256 * 1024
 
 /** One client's way through the output of a terminal. */
-export class Viewer {
+export class ClientStream {
   readonly client: TerminalClient
   /** The last sequence that it was sent. */
   cursor: number
   /** The last that it has acknowledged, or that its socket has taken. */
-  shown: number
+  delivered: number
   /** Whether it was sent the end of the terminal. */
-  isTold = false
+  isNotified = false
   #inFlight: { sequence: number; size: number }[] = []
   #bytes = 0
   readonly #acknowledges: boolean
@@ -100,7 +100,7 @@ export class Viewer {
   constructor(client: TerminalClient, after: number, watching: boolean, moved: () => void) {
     this.client = client
     this.cursor = after
-    this.shown = after
+    this.delivered = after
     this.#acknowledges = client.acknowledges && !watching
     this.#moved = moved
   }
@@ -137,12 +137,12 @@ export class Viewer {
   /** It can't have had what follows `newest`. */
   bound(newest: number): void {
     this.cursor = Math.min(this.cursor, newest)
-    this.shown = Math.min(this.shown, newest)
+    this.delivered = Math.min(this.delivered, newest)
   }
 
   #take(sequence: number): void {
-    if (sequence <= this.shown) return
-    this.shown = sequence
+    if (sequence <= this.delivered) return
+    this.delivered = sequence
     let taken = 0
     for (const one of this.#inFlight) {
       if (one.sequence > sequence) break
@@ -181,5 +181,5 @@ export function greet(
       typed: host.input.typed,
     })
   } else if (!watching)
-    for (const name of names) client.tell({ sessionId, kind: 'watched', message: `${name} reads along` })
+    for (const name of names) client.notify({ sessionId, kind: 'watched', message: `${name} reads along` })
 }

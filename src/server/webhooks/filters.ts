@@ -37,7 +37,7 @@ async function found(store: Store, filter: WebhookFilter, name: string) {
 
 /**
  * Filters of a request as they are stored, and what is wrong with them. Fields that it leaves out stay absent, as do those
- * that it repeats from `shown` though the record was deleted.
+ * that it repeats from `visible` though the record was deleted.
  */
 export async function readFilters(
   store: Store,
@@ -65,19 +65,21 @@ export async function readFilters(
 }
 
 /** Filters by their current names; of a deleted record the name that it had when the filter was set. */
-export async function showFilters(
+export async function filtersToApi(
   store: Pick<Store, 'get'>,
   { schedule = null, script = null, createdBy = null }: Pick<WebhookRecord, WebhookFilter>,
 ): Promise<Record<WebhookFilter, string | null>> {
-  const shown = async (filter: FilterRecord | null, read: (id: number) => Promise<string | undefined>) =>
-    filter && ((await read(filter.id)) ?? filter.name)
+  const currentName = async (
+    filter: FilterRecord | null,
+    read: (id: number) => Promise<string | undefined>,
+  ) => filter && ((await read(filter.id)) ?? filter.name)
   return {
     schedule:
       schedule === anySchedule
         ? schedule
-        : await shown(schedule, async (id) => (await store.get('schedules', id))?.name),
-    script: await shown(script, async (id) => (await store.get('scripts', id))?.name),
-    createdBy: await shown(createdBy, async (id) => (await store.get('users', id))?.username),
+        : await currentName(schedule, async (id) => (await store.get('schedules', id))?.name),
+    script: await currentName(script, async (id) => (await store.get('scripts', id))?.name),
+    createdBy: await currentName(createdBy, async (id) => (await store.get('users', id))?.username),
   }
 }
 

@@ -38,16 +38,16 @@ export function createJudge({ allow = [], insecure = false }: WebhookAllowance):
 
   function addressFault({ protocol }: URL, text: string): string | null {
     const address = unwrapped(ipaddr.process(text))
-    const shown = address.toString()
+    const addressText = address.toString()
     if (protocol === 'http:' && address.range() !== 'loopback')
-      return `leads to ${shown} over http, where everybody on the way reads and changes it: use https`
+      return `leads to ${addressText} over http, where everybody on the way reads and changes it: use https`
     if (protocol === 'http:' && !insecure)
-      return `leads to ${shown} over http: the server has to be started with --webhook-insecure`
+      return `leads to ${addressText} over http: the server has to be started with --webhook-insecure`
     if (allowed.some((network) => isIn(address, network))) return null
-    const hint = `the server has to be started with --webhook-allow ${shown}`
-    if (!isGlobal(address)) return `leads to ${shown}, which is not a public address: ${hint}`
-    const isOwn = ownAddresses().some((own) => unwrapped(ipaddr.process(own)).toString() === shown)
-    return isOwn ? `leads to ${shown}, an address of the server itself: ${hint}` : null
+    const hint = `the server has to be started with --webhook-allow ${addressText}`
+    if (!isGlobal(address)) return `leads to ${addressText}, which is not a public address: ${hint}`
+    const isOwn = ownAddresses().some((own) => unwrapped(ipaddr.process(own)).toString() === addressText)
+    return isOwn ? `leads to ${addressText}, an address of the server itself: ${hint}` : null
   }
 
   return {

@@ -79,7 +79,7 @@ export async function workOff(
       const next = afterTry(delivery, outcome, clock.now(), agreed.age())
       await write(store, [next])
       parts.counted(outcome.error === null ? 'delivered' : 'failed', 1)
-      if (next.status === 'GAVE_UP') await tellGivenUp(parts, now, [next], 'its time is over')
+      if (next.status === 'GAVE_UP') await reportGivenUp(parts, now, [next], 'its time is over')
       else if (next.nextAt !== null) return { waiting, wakeAt: Date.parse(next.nextAt) }
       waiting--
     }
@@ -119,11 +119,11 @@ async function giveUp(
     parts.store,
     deliveries.map((each) => ({ ...each, status: 'GAVE_UP', nextAt: null, endedAt })),
   )
-  await tellGivenUp(parts, webhook, deliveries, why)
+  await reportGivenUp(parts, webhook, deliveries, why)
   await prune(parts.store, webhook.id)
 }
 
-async function tellGivenUp(
+async function reportGivenUp(
   parts: QueueParts,
   webhook: Webhook,
   deliveries: readonly Delivery[],

@@ -9,8 +9,8 @@ function agreed(sessionId = 's1') {
   const key = new InputKey(sessionId)
   const guard = new InputGuard(sessionId, key.publicKey)
   key.agree(guard.publicKey)
-  const input = (data: string) => key.mark('TERMINAL_INPUT', { sessionId, data })
-  const size = (cols: number) => key.mark('TERMINAL_RESIZE', { sessionId, cols, rows: 24 })
+  const input = (data: string) => key.addMac('TERMINAL_INPUT', { sessionId, data })
+  const size = (cols: number) => key.addMac('TERMINAL_RESIZE', { sessionId, cols, rows: 24 })
   return { key, guard, input, size }
 }
 
@@ -100,7 +100,7 @@ test('A10 P47 input without a mark is typed where the signed message had no key,
   )
   key.agree(opened?.inputKey ?? '')
   const typed = { sessionId: 'keyed1', data: 'stty size; echo marked-$((1 + 1))\n' }
-  server.send('TERMINAL_INPUT', key.mark('TERMINAL_INPUT', typed))
+  server.send('TERMINAL_INPUT', key.addMac('TERMINAL_INPUT', typed))
   t.regex(await session.shows(/marked-2\r\n/), /24 80\r\n/)
   t.notRegex(session.text(), /unmarked/)
   for (const each of [old, session]) each.close()
@@ -110,7 +110,7 @@ test('A10 P58 the place of input is under its mark', (t) => {
   const key = new InputKey('s1')
   const guard = new InputGuard('s1', key.publicKey)
   key.agree(guard.publicKey)
-  const input = key.mark('TERMINAL_INPUT', { sessionId: 's1', data: 'x', by: 'a', position: 7 })
+  const input = key.addMac('TERMINAL_INPUT', { sessionId: 's1', data: 'x', by: 'a', position: 7 })
   for (const change of [
     { by: 'b' },
     { position: 8 },

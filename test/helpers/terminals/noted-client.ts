@@ -25,11 +25,11 @@ export function notedClient(username = 'admin') {
       heard.push(`output ${sequence} ${Buffer.from(json).toString()}`)
       written()
     },
-    tell: ({ kind }) => void heard.push(kind),
+    notify: ({ kind }) => void heard.push(kind),
     send: (type) => void heard.push(type),
     close: (code, reason) => void heard.push(`closed ${code} ${reason}`),
-    hold: () => void heard.push('held'),
-    release: () => void heard.push('released'),
+    pause: () => void heard.push('held'),
+    resume: () => void heard.push('released'),
   }
   return { client, heard, caller }
 }

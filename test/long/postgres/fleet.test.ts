@@ -30,7 +30,7 @@ test('what another server has acknowledged counts at once where hosts are chosen
       tx.put('clusters', cluster(id, `c${id}`, { selector: `web[1-${id}]` }))
     })
     t.is((await fleet.select(parseSelector(`@c${id}`), 'selector')).length, id)
-    const [shown] = await fleet.showHosts([host(id, `web${id}`)])
+    const [shown] = await fleet.hostsToApi([host(id, `web${id}`)])
     t.deepEqual(shown?.clusterIds, [id])
     t.is((await fleet.targets(cluster(99, 'all', { selector: '*' }), 'clusterId')).length, id)
   }

@@ -64,7 +64,7 @@ test('hints of records wait for the look that brings copies up to date; a look t
   const { server } = await hintingServers(t, sharedPostgres())
   const [a, b] = [await server('a'), await server('b')]
   const seen: string[] = []
-  b.hints.lookFirst(async () => {
+  b.hints.refreshFirst(async () => {
     seen.push('look begins')
     await until('output does not wait for it', () => seen.includes('output'))
     seen.push('look ends')

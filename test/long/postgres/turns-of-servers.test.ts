@@ -1,4 +1,4 @@
-import { createServerTurns } from '../../../src/server/storage/postgres/cluster.ts'
+import { createServerLocks } from '../../../src/server/storage/postgres/cluster.ts'
 import { openDatabase } from '../../helpers/servers/open-database.ts'
 import { sharedPostgres, postgresTest as test } from '../../helpers/servers/postgres.ts'
 
@@ -6,7 +6,7 @@ const postgres = sharedPostgres()
 
 test('housekeeping is one server’s at a time; another that comes meanwhile leaves it', async (t) => {
   const url = await (await postgres).database()
-  const [a, b] = [createServerTurns(openDatabase(t, url)), createServerTurns(openDatabase(t, url))]
+  const [a, b] = [createServerLocks(openDatabase(t, url)), createServerLocks(openDatabase(t, url))]
   let end = () => undefined as void
   const ends = new Promise<void>((resolve) => {
     end = resolve
@@ -15,33 +15,33 @@ test('housekeeping is one server’s at a time; another that comes meanwhile lea
   const beginning = new Promise<void>((resolve) => {
     begun = resolve
   })
-  const working = a.alone(() => {
+  const working = a.tryExclusive(() => {
     begun()
     return ends
   })
   await beginning
-  t.false(await b.alone(() => Promise.reject(new Error('it is the other’s turn'))))
+  t.false(await b.tryExclusive(() => Promise.reject(new Error('it is the other’s turn'))))
   end()
   t.true(await working)
   let done = 0
-  t.true(await b.alone(async () => void done++))
+  t.true(await b.tryExclusive(async () => void done++))
   t.is(done, 1)
   await t.throwsAsync(
-    a.alone(() => Promise.reject(new Error('broken'))),
+    a.tryExclusive(() => Promise.reject(new Error('broken'))),
     { message: 'broken' },
   )
-  t.true(await b.alone(async () => void done++), 'a turn that failed is over')
+  t.true(await b.tryExclusive(async () => void done++), 'a turn that failed is over')
 })
 
 test('what servers do at their start they do one after the other', async (t) => {
   const url = await (await postgres).database()
   const database = openDatabase(t, url)
-  const turns = Array.from({ length: 4 }, () => createServerTurns(openDatabase(t, url)))
+  const turns = Array.from({ length: 4 }, () => createServerLocks(openDatabase(t, url)))
   let inside = 0
   let made: string | null = null
   const found = await Promise.all(
     turns.map((turn, at) =>
-      turn.inTurn(async () => {
+      turn.exclusive(async () => {
         t.is(++inside, 1)
         for (let n = 0; n < 10; n++) await database.ask('api', 'select')
         made ??= `of ${at}`

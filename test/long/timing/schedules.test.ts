@@ -3,7 +3,7 @@ import type { Schedule, ScheduleSlot } from '../../../src/core/protocol/http/sch
 import { jitterOf } from '../../../src/core/schedules/timing.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createPlanner } from '../../../src/server/services/schedules/planner.ts'
-import { createSlotTurn } from '../../../src/server/services/schedules/slot-turn.ts'
+import { createSlotRunner } from '../../../src/server/services/schedules/slot-turn.ts'
 import { createCluster } from '../../../src/server/storage/files/cluster.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { sha256Of } from '../../helpers/clients/files.ts'
@@ -83,7 +83,7 @@ test('a schedule whose zone this server does not know is suspended, and hides no
     [true, false],
   )
   const present = { now: systemClock.now(), jumpedTo: null, restoredAt: null }
-  t.is(await createSlotTurn(context).look(elsewhere, present), 'DONE')
+  t.is(await createSlotRunner(context).poll(elsewhere, present), 'DONE')
   t.regex((await services.schedules.get(id)).suspended ?? '', /does not know its time zone/)
 })
 

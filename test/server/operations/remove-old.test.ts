@@ -13,7 +13,7 @@ test('while a backup is made a removal is refused at once, and what would go is 
     retention: { days: 30, maxOutputBytes: 0, plan, sweep },
     oldTerminals: { days: 90, plan: async () => ({ sessions: 0, bytes: 0 }), sweep },
     dataLock,
-    alone: async (work) => {
+    tryExclusive: async (work) => {
       if (isOther) return false
       await work()
       return true

@@ -11,7 +11,7 @@ test('a backup waits for what removes old data, and what comes meanwhile is left
   let begun = 0
   const made = { sequence: 1, files: 0, bytes: 0, damaged: [] }
   const begin = createBackups({
-    keep: {
+    maintenance: {
       async backup() {
         if (++begun === 2) throw new Error('no such directory')
         const ended = new Promise<typeof made>((resolve) => {

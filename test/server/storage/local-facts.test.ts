@@ -7,7 +7,7 @@ import { createRefusals } from '../../../src/server/audit/refusals.ts'
 import { recordServerEvents } from '../../../src/server/audit/server-events.ts'
 import { countWork } from '../../../src/server/metrics/work.ts'
 import { sendEvents } from '../../../src/server/routes/event-stream.ts'
-import { tellTokenEnded } from '../../../src/server/services/context.ts'
+import { publishTokenEnded } from '../../../src/server/services/context.ts'
 import { createLocalFacts, type LocalFacts } from '../../../src/server/storage/local-facts.ts'
 import { auditDirectory, openLog } from '../../helpers/audit/audit-log.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
@@ -74,7 +74,7 @@ test('of two servers of one store, the one that ends a token or a task writes it
   const revoked: string[] = []
   for (const server of ['A', 'B'])
     context.hints.subscribe('agentRevoked', null, ({ id }) => revoked.push(`${server} ${id}`))
-  tellTokenEnded({ facts: ours, hints: context.hints }, 'agent-1')
+  publishTokenEnded({ facts: ours, hints: context.hints }, 'agent-1')
   await until('both have heard of it', () => revoked.length >= 2)
   t.deepEqual(revoked.toSorted(), ['A agent-1', 'B agent-1'])
   const written = async () => (await audit.list({ action: 'agent.tokenEnd' })).content.length

@@ -131,7 +131,7 @@ export function createInstaller(parts: InstallerParts): Install {
     if (!host) throw new InstallFault('the host was removed', 1)
     const access = accessOf(host, keys)
     const key = pinnedKey(parts, host)
-    const judge = (shown: string) => key.judge(shown)
+    const judge = (hostKey: string) => key.judge(hostKey)
     const connection = await connect({ access, judge, within: loginWithin, signal })
     const stop = () => connection.close()
     signal.addEventListener('abort', stop, { once: true })

@@ -23,7 +23,7 @@ interface Traces {
 
 /** Milliseconds, after `rsm agent install` has said that the agent is linked. */
 const linkWithin = 30_000
-const lookEvery = 100
+const pollInterval = 100
 
 /** Milliseconds: an installation that continues on the host may need the token after the task has given up. */
 const tokenLife = 3600_000
@@ -38,7 +38,7 @@ export async function untilLinked(
   const agentId = await installedAgent(parts, host, traces)
   for (const end = performance.now() + linkWithin; performance.now() < end; ) {
     if ((await parts.links.holders([host.id])).get(host.id)?.agentId === agentId) return
-    await delay(lookEvery)
+    await delay(pollInterval)
     signal.throwIfAborted()
   }
   throw new InstallFault(`the agent was installed, but this server has no link of ${host.hostname}`, 1)

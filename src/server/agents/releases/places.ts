@@ -12,46 +12,46 @@ interface Download {
   readonly cut: () => void
 }
 
-interface Held extends Download {
+interface ActiveDownload extends Download {
   readonly key: string
   /** Where its rate is taken from, and where from next. */
   from: { at: number; bytes: number }
   last: { at: number; bytes: number }
 }
 
-interface PlacesOptions {
-  readonly most: number
+interface SlotOptions {
+  readonly max: number
   /** Of those with one key. */
-  readonly mostOfKey: number
+  readonly maxPerKey: number
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
 /** Places for downloads. Where none is free, a newcomer gets the place of one that takes too little. */
-export interface Places {
+export interface DownloadSlots {
   /** Answers how to free it again; null where all are taken by downloads that go on. */
   take(key: string, download: Download): (() => void) | null
 }
 
-export function createPlaces({ most, mostOfKey, clock }: PlacesOptions): Places {
-  const held = new Set<Held>()
+export function createDownloadSlots({ max, maxPerKey, clock }: SlotOptions): DownloadSlots {
+  const active = new Set<ActiveDownload>()
   let sampling: NodeJS.Timeout | undefined
 
   function sample(): void {
     const at = clock.monotonic()
-    for (const one of held)
+    for (const one of active)
       if (at - one.last.at >= window) {
         one.from = one.last
         one.last = { at, bytes: one.bytes() }
       }
   }
 
-  function rateOf({ from, bytes }: Held): number {
+  function rateOf({ from, bytes }: ActiveDownload): number {
     const passed = clock.monotonic() - from.at
     return passed < window ? Number.POSITIVE_INFINITY : ((bytes() - from.bytes) / passed) * 1000
   }
 
   /** Cuts the slowest, if it is too slow. */
-  function makeRoom(among: readonly Held[]): boolean {
+  function makeRoom(among: readonly ActiveDownload[]): boolean {
     const [slowest] = [...among].sort((a, b) => rateOf(a) - rateOf(b))
     if (slowest === undefined || rateOf(slowest) >= leastRate) return false
     free(slowest)
@@ -59,21 +59,21 @@ export function createPlaces({ most, mostOfKey, clock }: PlacesOptions): Places 
     return true
   }
 
-  function free(one: Held): void {
-    held.delete(one)
-    if (held.size > 0) return
+  function free(one: ActiveDownload): void {
+    active.delete(one)
+    if (active.size > 0) return
     clearInterval(sampling)
     sampling = undefined
   }
 
   return {
     take(key, download) {
-      const own = [...held].filter((one) => one.key === key)
-      const crowd = own.length >= mostOfKey ? own : held.size >= most ? [...held] : null
+      const own = [...active].filter((one) => one.key === key)
+      const crowd = own.length >= maxPerKey ? own : active.size >= max ? [...active] : null
       if (crowd !== null && !makeRoom(crowd)) return null
       const begun = { at: clock.monotonic(), bytes: 0 }
-      const one: Held = { ...download, key, from: begun, last: begun }
-      held.add(one)
+      const one: ActiveDownload = { ...download, key, from: begun, last: begun }
+      active.add(one)
       sampling ??= setInterval(sample, window).unref()
       return () => free(one)
     },

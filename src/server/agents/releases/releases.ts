@@ -86,7 +86,7 @@ function checkKind(head: Buffer, name: string, arch: Architecture, isXz: boolean
 }
 
 /** A file that is handed out, whose sum is made when it is first asked for: 120 MB take 0.3 s. */
-interface Held {
+interface ReleaseFile {
   readonly name: string
   readonly path: string
   readonly size: number
@@ -97,7 +97,7 @@ interface Held {
   readonly release: () => Promise<ReleaseSignature | null>
 }
 
-async function hold(path: string, name: string, own: boolean): Promise<Held> {
+async function readFileFacts(path: string, name: string, own: boolean): Promise<ReleaseFile> {
   const { size, mtime } = await stat(path)
   let sum: Promise<string> | undefined
   const sha256 = () => {
@@ -112,7 +112,7 @@ async function hold(path: string, name: string, own: boolean): Promise<Held> {
   return { name, path, size, addedAt: own ? null : mtime.toISOString(), sha256, release }
 }
 
-async function shown({ name, size, addedAt, sha256, release }: Held): Promise<Release> {
+async function toApi({ name, size, addedAt, sha256, release }: ReleaseFile): Promise<Release> {
   const found = await release()
   return {
     name,
@@ -149,8 +149,9 @@ export async function openReleases(
 ): Promise<Releases> {
   const directory = join(dataDir, 'releases')
   const arch = architectures.find((each) => each === process.arch)
-  const mine = own === undefined || arch === undefined ? null : await hold(own, buildName(arch), true)
-  const added = new Map<string, Held>()
+  const mine =
+    own === undefined || arch === undefined ? null : await readFileFacts(own, buildName(arch), true)
+  const added = new Map<string, ReleaseFile>()
 
   async function read(): Promise<void> {
     // Here already, and the server's, when root copies the first file to it.
@@ -159,11 +160,11 @@ export async function openReleases(
       const path = join(directory, name)
       // Of an `add` that was cut.
       if (name.startsWith('.') || name.endsWith(temporarySuffix)) await rm(path, { force: true })
-      else if (buildOf(name)) added.set(name, await hold(path, name, false))
+      else if (buildOf(name)) added.set(name, await readFileFacts(path, name, false))
     }
   }
 
-  function all(): Held[] {
+  function all(): ReleaseFile[] {
     const files = [...added.values()]
     if (mine !== null && !added.has(mine.name)) files.push(mine)
     return files.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -196,7 +197,7 @@ export async function openReleases(
       }
       return builds
     },
-    list: () => Promise.all(all().map(shown)),
+    list: () => Promise.all(all().map(toApi)),
     async find(file) {
       const found = all().find(({ name }) => name === file)
       if (found) return { path: found.path, size: found.size, sha256: await found.sha256() }
@@ -234,9 +235,9 @@ export async function openReleases(
       if (signature !== undefined) await writeFileDurably(signatureOf(target), signature)
       // The compressed form of what was replaced is that of another program.
       if (!build.isXz) await drop(`${name}.xz`)
-      const held = await hold(target, name, false)
-      added.set(name, held)
-      return shown(held)
+      const stored = await readFileFacts(target, name, false)
+      added.set(name, stored)
+      return toApi(stored)
     },
     async remove(name) {
       const found = added.get(name)
@@ -244,7 +245,7 @@ export async function openReleases(
         const names = [...added.keys()].join(', ')
         throw new RsmError('not_found', `no release ${name} was added${names && `; there are: ${names}`}`)
       }
-      const release = await shown(found)
+      const release = await toApi(found)
       await drop(name)
       await drop(`${name}.xz`)
       return release

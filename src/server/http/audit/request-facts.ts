@@ -35,7 +35,7 @@ const granted = [
 ] as const
 
 /** Fields of a body whose values are written down; of every other field no more than its name. */
-const telling = [
+const auditedFields = [
   'role',
   'admin',
   'enabled',
@@ -64,7 +64,7 @@ const telling = [
   'sudo',
   'forgetCredentials',
 ] as const
-const hostsShown = 20
+const maxHosts = 20
 
 export const asFields = (value: unknown): Fields =>
   typeof value === 'object' && value !== null ? (value as Fields) : {}
@@ -147,7 +147,7 @@ export async function detailOf(
   const data = asFields(envelope?.data)
   const { hostId } = asFields(request.params)
   if (typeof hostId === 'string') Object.assign(detail, { hostId, ...(await fetchedFacts(request, store)) })
-  Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
+  Object.assign(detail, valuesOf(body, auditedFields), status < 300 ? valuesOf(data, granted) : {})
   const { command, rights: given } = body
   if (Array.isArray(given)) detail['rights'] = rights.filter((right) => given.includes(right))
   if (typeof command === 'string')
@@ -187,7 +187,7 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   if (typeof params['taskId'] === 'string' && params['taskId'] !== taskId) found['retryOf'] = params['taskId']
   const task = await store.get('tasks', taskId)
   if (!task) return found
-  return { ...found, ...taskFacts(task), ...(task.install && valuesOf({ ...task.install }, telling)) }
+  return { ...found, ...taskFacts(task), ...(task.install && valuesOf({ ...task.install }, auditedFields)) }
 }
 
 /** What a body says is to run, or to be copied: of a schedule, and of what was refused. */
@@ -244,7 +244,7 @@ function targetOf(body: Fields): AuditDetail {
   for (const [name, values] of Object.entries({ hosts, clusters, tags, exclude, hostIds }))
     if (Array.isArray(values))
       found[name] = values
-        .slice(0, hostsShown)
+        .slice(0, maxHosts)
         .filter((value) => typeof value === (name === 'hostIds' ? 'number' : 'string'))
         .map(String)
   return found

@@ -12,7 +12,7 @@ import type { BeginBackup } from '../../storage/backups.ts'
 import type { AuditLog } from '../../storage/ports/audit-log.ts'
 import type { Shared } from '../../storage/ports/cluster.ts'
 import type { Hints } from '../../storage/ports/hints.ts'
-import type { Keep } from '../../storage/ports/keep.ts'
+import type { StoreMaintenance } from '../../storage/ports/keep.ts'
 import type { Store } from '../../storage/ports/store.ts'
 import type { Engine } from '../../tasks/engine.ts'
 import { confirmClock } from '../confirm-clock.ts'
@@ -26,7 +26,7 @@ interface Parts {
   audit: Pick<AuditLog, 'append' | 'refusal'>
   clock: Clock
   backup: BeginBackup
-  keep: Pick<Keep, 'compact'>
+  maintenance: Pick<StoreMaintenance, 'compact'>
   removeOld: RemoveOld
   handedOut: Pick<HandedOut, 'releases'>
   store: Store
@@ -47,7 +47,7 @@ function nullWhereUnavailable(error: unknown): null {
 
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
 export function controlOperations(parts: Parts): ControlOperations {
-  const { agreed, engine, audit, clock, backup, keep, store, shared, passwords, hints, log } = parts
+  const { agreed, engine, audit, clock, backup, maintenance, store, shared, passwords, hints, log } = parts
   const { releases } = parts.handedOut
   const record = (action: string, detail: AuditDetail) => recordForSystem(audit, action, detail)
   return {
@@ -57,7 +57,7 @@ export function controlOperations(parts: Parts): ControlOperations {
       await record('restore.confirm', { ...confirmed })
       return confirmed
     },
-    compact: () => keep.compact(),
+    compact: () => maintenance.compact(),
     retention: ({ dryRun }) =>
       withReserve(async () => {
         const old = await parts.removeOld({ dryRun })

@@ -32,7 +32,7 @@ interface Housekept {
   /** While a backup is made nothing is removed that it may hold: the next hour does it. */
   dataLock: Mutex
   /** By one server of the store at a time; the next hour does it where another is at it. */
-  alone: Data['alone']
+  tryExclusive: Data['tryExclusive']
   agreed: { age(): Age }
   clock: Clock
   log: Log
@@ -49,7 +49,7 @@ export function createHousekeeping({
   oldTerminals,
   files,
   dataLock,
-  alone,
+  tryExclusive,
   agreed,
   clock,
   log,
@@ -119,7 +119,7 @@ export function createHousekeeping({
     await Promise.all([expired, metrics])
   }
   const poll = () => {
-    withReserve(() => alone(removeAll)).catch((error: unknown) =>
+    withReserve(() => tryExclusive(removeAll)).catch((error: unknown) =>
       log.warn({ err: error }, 'nothing was removed for its age'),
     )
   }

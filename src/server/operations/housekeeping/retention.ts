@@ -177,13 +177,13 @@ interface RemovalParts {
   /** Held by a backup and by other removals. */
   readonly dataLock: Mutex
   /** Runs work on one server of the store at a time. */
-  readonly alone: Data['alone']
+  readonly tryExclusive: Data['tryExclusive']
 }
 
 /** Reports what is past its time or too much, and removes it unless `dryRun`. Errors: `conflict` while a backup is made. */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
-export function createRemoval({ retention, oldTerminals, dataLock, alone }: RemovalParts): RemoveOld {
+export function createRemoval({ retention, oldTerminals, dataLock, tryExclusive }: RemovalParts): RemoveOld {
   async function remove(): Promise<void> {
     await retention.sweep()
     await oldTerminals.sweep()
@@ -200,7 +200,7 @@ export function createRemoval({ retention, oldTerminals, dataLock, alone }: Remo
         recordingRetention: oldTerminals.days,
         maxOutputBytes: retention.maxOutputBytes,
       }
-      if (!dryRun && !(await alone(remove))) throw underWay()
+      if (!dryRun && !(await tryExclusive(remove))) throw underWay()
       return { ...limits, ...plan, terminals: sessions, removed: !dryRun }
     } finally {
       release()

@@ -65,9 +65,9 @@ export async function* followLog(
       if (news.hostIds.length > 0) taskChanged = true
       for (const hostId of news.hostIds) noteHost(hostId)
       // What is known now is told after the output that was there before it.
-      const told = new Set(hosts)
+      const reported = new Set(hosts)
       hosts.clear()
-      const results = await engine.resultsOf(taskId, told)
+      const results = await engine.resultsOf(taskId, reported)
       const task = (await store.get('tasks', taskId)) ?? first
       const wasChanged = taskChanged
       taskChanged = false
@@ -82,15 +82,15 @@ export async function* followLog(
         const ended = await resultsOf(context, task)
         const params = await engine.params(task)
         const end = { ...(await engine.summary(task)), params, server: null, results: ended }
-        const last = end.results.filter(({ hostId }) => told.has(hostId) || hosts.has(hostId))
+        const last = end.results.filter(({ hostId }) => reported.has(hostId) || hosts.has(hostId))
         yield hostEvents(last) + formatEvent('end', end)
         return
       }
       const { transfer } = summary
       if (wasChanged || isCarrying) summary = await engine.summary(task)
-      const isTold = wasChanged || summary.transfer?.bytes !== transfer?.bytes
+      const hasNews = wasChanged || summary.transfer?.bytes !== transfer?.bytes
       const events =
-        hostEvents(results) + (isTold ? formatEvent('task', summary) : '') + carriedEvent(carried())
+        hostEvents(results) + (hasNews ? formatEvent('task', summary) : '') + carriedEvent(carried())
       if (events !== '') yield events
     }
   } finally {
@@ -112,13 +112,13 @@ function carriedNews(
   taskId: string,
   hostId: number | undefined,
 ): () => CarriedBytes['hosts'] {
-  let told: ReadonlyMap<number, number> = new Map()
+  let reported: ReadonlyMap<number, number> = new Map()
   return () => {
     const now = passed(taskId)
     const news = [...now]
-      .filter(([id, bytes]) => told.get(id) !== bytes && (hostId === undefined || hostId === id))
+      .filter(([id, bytes]) => reported.get(id) !== bytes && (hostId === undefined || hostId === id))
       .map(([id, bytes]) => ({ hostId: id, bytes }))
-    told = now
+    reported = now
     return news
   }
 }

@@ -26,7 +26,7 @@ export async function hostnamesOf(
   return (hostId) => names.get(hostId) ?? String(hostId)
 }
 
-export function showEntry(entry: StoredEntry, hostname: string): LogEntry {
+export function entryToApi(entry: StoredEntry, hostname: string): LogEntry {
   const { id, hostId, stream, sequence, timestamp, phase, data } = entry
   return { id, hostId, hostname, stream, sequence, timestamp, ...(phase && { phase }), data }
 }
@@ -60,7 +60,7 @@ export async function readLogs(context: Context, task: TaskRecord, query: LogQue
   const nameOf = await hostnamesOf(context, task, { hostIds })
   return {
     taskId: task.id,
-    entries: entries.map((entry) => showEntry(entry, nameOf(entry.hostId))),
+    entries: entries.map((entry) => entryToApi(entry, nameOf(entry.hostId))),
     next,
     previous,
   }

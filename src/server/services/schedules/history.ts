@@ -5,7 +5,7 @@ import type { ScheduleRecord, SlotRecord } from '../../storage/records/schedule.
 import type { Context } from '../context.ts'
 
 /** Entries that are kept of a schedule: the newest. */
-const mostSlots = 100
+const maxSlots = 100
 /** Those that may be over, after a schedule has written several at once. */
 const trimmedAtOnce = 10
 
@@ -56,12 +56,12 @@ export async function putSlots(
   for (const slot of slots) tx.put('slots', slot)
   if (slots.length === 0) return
   const where = { equals: { scheduleId } }
-  const past = { where, order: 'desc', offset: mostSlots, limit: trimmedAtOnce } as const
+  const past = { where, order: 'desc', offset: maxSlots, limit: trimmedAtOnce } as const
   for (const { id } of (await tx.query('slots', past)).items) tx.remove('slots', id)
 }
 
 /** As `putSlots`, and an event of those that were not run: never with a text that may quote a param. */
-export async function putTold(
+export async function putSlotsWithEvents(
   tx: Transaction,
   { webhookEvents }: Pick<Context, 'webhookEvents'>,
   schedule: ScheduleRecord,
@@ -77,7 +77,7 @@ export async function putTold(
 }
 
 /** What was written of slots, to the audit log and the metrics. */
-export function tellSlots(
+export function publishSlots(
   { facts, clock }: Pick<Context, 'facts' | 'clock'>,
   schedule: ScheduleRecord,
   slots: readonly SlotRecord[],
@@ -95,6 +95,6 @@ export function tellSlots(
 export async function lastRanAt(tx: Transaction, scheduleId: number): Promise<number> {
   const { items } = await tx.query('slots', { where: { equals: { scheduleId } }, order: 'desc' })
   const ran = items.find(({ outcome, by }) => outcome !== 'SKIPPED' && by === null)
-  const last = ran ?? (items.length < mostSlots ? undefined : items.at(-1))
+  const last = ran ?? (items.length < maxSlots ? undefined : items.at(-1))
   return last === undefined ? 0 : Date.parse(last.plannedAt)
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../../disk/clock.ts'
 const believed = 3600_000
 
 /** A look at the clock of a running server; times in milliseconds since 1970. */
-export interface Look {
+export interface ClockReading {
   readonly now: number
   /** Slots up to here were reached by a jump; null: by the passing of time. */
   readonly jumpedTo: number | null
@@ -21,7 +21,7 @@ export function followJumps(clock: Clock) {
   let jumpedTo: number | null = null
   let isBack = false
   return {
-    look(): Look {
+    read(): ClockReading {
       const now = clock.now()
       const by = now - up() - ahead
       ahead += by

@@ -4,7 +4,7 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { bindOlder } from './given-for.ts'
 import { followJumps } from './jumps.ts'
-import { createSlotTurn, type Turn } from './slot-turn.ts'
+import { createSlotRunner, type SlotResult } from './slot-turn.ts'
 
 /** Milliseconds: a clock that was set, and a wake-up that was lost, are noticed within this. */
 const longestWait = 1000
@@ -30,7 +30,7 @@ export interface Planner {
 
 export function createPlanner({ context, ownership, member, audit }: PlannerDependencies): Planner {
   const { store, clock, log } = context
-  const turn = createSlotTurn(context)
+  const runner = createSlotRunner(context)
   const jumps = followJumps(clock)
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | null = null
@@ -98,9 +98,9 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     const changed = [...owners]
     owners.clear()
     try {
-      if (all) return await forEach((record) => turn.judge(record))
+      if (all) return await forEach((record) => runner.judge(record))
       for (const id of changed)
-        for (const record of await store.find('schedules', 'ownerId', id)) await turn.judge(record)
+        for (const record of await store.find('schedules', 'ownerId', id)) await runner.judge(record)
     } catch (error) {
       judgesAll ||= all
       for (const id of changed) owners.add(id)
@@ -109,18 +109,18 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   }
 
   async function goBack(): Promise<void> {
-    const { now } = jumps.look()
-    await forEach((record) => turn.rewind(record, now))
+    const { now } = jumps.read()
+    await forEach((record) => runner.rewind(record, now))
     jumps.doneBack()
   }
 
   /** Looks at all that is due. Answers how many of them wait for something else than the time. */
-  async function lookAtAll(restoredAt: number | null): Promise<number> {
+  async function pollDue(restoredAt: number | null): Promise<number> {
     for (let waiting = 0; ; ) {
       isStale = false
       const query = { order: 'dueAt', offset: waiting, limit: atOnce } as const
       const { items } = await store.query('schedules', query)
-      const present = { ...jumps.look(), restoredAt }
+      const present = { ...jumps.read(), restoredAt }
       const { now } = present
       const due = items.filter(({ dueAt }) => dueAt !== null && Date.parse(dueAt) <= now)
       if (due.length === 0 || isStopped) {
@@ -128,15 +128,15 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
         nextDue = next === null ? null : Date.parse(next)
         return waiting
       }
-      const turns = await Promise.all(
+      const results = await Promise.all(
         due.map((record) =>
-          turn.look(record, present).catch((error: unknown): Turn => {
+          runner.poll(record, present).catch((error: unknown): SlotResult => {
             log.warn({ err: error, schedule: record.name }, 'a schedule could not be looked at; trying again')
             return 'WAITS'
           }),
         ),
       )
-      waiting += turns.filter((one) => one === 'WAITS').length
+      waiting += results.filter((one) => one === 'WAITS').length
     }
   }
 
@@ -152,7 +152,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
     try {
       if (jumps.isBack()) await goBack()
       await judge()
-      return await lookAtAll(confirmedAt)
+      return await pollDue(confirmedAt)
     } finally {
       await ownership.release(member, [pass])
     }
@@ -161,7 +161,7 @@ export function createPlanner({ context, ownership, member, audit }: PlannerDepe
   let waiting = 0
   function tick(): void {
     if (isStopped || running) return
-    jumps.look()
+    jumps.read()
     const isDue = hasNews() || waiting > 0 || (nextDue !== null && nextDue <= clock.now())
     if (!isDue) return schedule(longestWait)
     running = doPass()

@@ -66,58 +66,58 @@ const actions = ['scriptId', 'script', 'copy'] as const
 const timings = [...kinds, 'timezone', 'from', 'until', 'jitterSeconds'] as const
 
 /** What is said after a patch. A timing that changes starts anew `at` that time. */
-export function saidAfter(former: ScheduleRecord, patch: SchedulePatch, at: string): Said {
+export function saidAfter(previous: ScheduleRecord, patch: SchedulePatch, at: string): Said {
   const isTimed = kinds.some((kind) => patch[kind] !== undefined)
   const acts = actions.some((action) => patch[action] !== undefined)
-  const from = patch.from === undefined ? former.from : utc(patch.from)
+  const from = patch.from === undefined ? previous.from : utc(patch.from)
   const timing = {
-    cron: isTimed ? (patch.cron ?? null) : former.cron,
-    everySeconds: isTimed ? (patch.everySeconds ?? null) : former.everySeconds,
-    at: isTimed ? utc(patch.at) : former.at,
-    timezone: patched(patch.timezone, former.timezone, 'UTC'),
+    cron: isTimed ? (patch.cron ?? null) : previous.cron,
+    everySeconds: isTimed ? (patch.everySeconds ?? null) : previous.everySeconds,
+    at: isTimed ? utc(patch.at) : previous.at,
+    timezone: patched(patch.timezone, previous.timezone, 'UTC'),
     from,
-    until: patch.until === undefined ? former.until : utc(patch.until),
-    jitterSeconds: patched(patch.jitterSeconds, former.jitterSeconds, defaults.jitterSeconds),
+    until: patch.until === undefined ? previous.until : utc(patch.until),
+    jitterSeconds: patched(patch.jitterSeconds, previous.jitterSeconds, defaults.jitterSeconds),
   }
-  const isSame = isDeepStrictEqual(timing, pick(former, ...timings))
+  const isSame = isDeepStrictEqual(timing, pick(previous, ...timings))
   return {
-    name: patch.name ?? former.name,
+    name: patch.name ?? previous.name,
     ...timing,
-    base: isSame ? former.base : (from ?? at),
-    scriptId: acts ? (patch.scriptId ?? null) : former.scriptId,
-    script: acts ? (patch.script ?? null) : former.script,
-    copy: acts ? (patch.copy ?? null) : former.copy,
-    target: patch.target ?? former.target,
-    options: optionsAfter(former.options, patch),
-    enabled: patch.enabled ?? former.enabled,
-    overlap: patched(patch.overlap, former.overlap, defaults.overlap),
-    missed: patched(patch.missed, former.missed, defaults.missed),
+    base: isSame ? previous.base : (from ?? at),
+    scriptId: acts ? (patch.scriptId ?? null) : previous.scriptId,
+    script: acts ? (patch.script ?? null) : previous.script,
+    copy: acts ? (patch.copy ?? null) : previous.copy,
+    target: patch.target ?? previous.target,
+    options: optionsAfter(previous.options, patch),
+    enabled: patch.enabled ?? previous.enabled,
+    overlap: patched(patch.overlap, previous.overlap, defaults.overlap),
+    missed: patched(patch.missed, previous.missed, defaults.missed),
     missedWithinSeconds: patched(
       patch.missedWithinSeconds,
-      former.missedWithinSeconds,
+      previous.missedWithinSeconds,
       defaults.missedWithinSeconds,
     ),
   }
 }
 
-function optionsAfter(former: Said['options'], patch: SchedulePatch): Said['options'] {
-  const options: Record<string, unknown> = { ...former }
+function optionsAfter(previous: Said['options'], patch: SchedulePatch): Said['options'] {
+  const options: Record<string, unknown> = { ...previous }
   for (const name of optionNames) {
     const value = patch[name]
     if (value === null) delete options[name]
     else if (value !== undefined) options[name] = value
   }
-  return { ...options, params: patchedMap(patch.params, former.params ?? {}) }
+  return { ...options, params: patchedMap(patch.params, previous.params ?? {}) }
 }
 
 /** Whether a change of timing starts it anew. */
-export const isTimedAnew = (former: Timing, next: Timing): boolean =>
-  !isDeepStrictEqual(pick(former, ...timings), pick(next, ...timings))
+export const isRescheduled = (previous: Timing, next: Timing): boolean =>
+  !isDeepStrictEqual(pick(previous, ...timings), pick(next, ...timings))
 
 /** Whether it runs something else, elsewhere or in another way: the user who changed it becomes the owner (contract §14). */
-export function runsOther(former: Said, next: Said): boolean {
+export function runsOther(previous: Said, next: Said): boolean {
   const acts = (said: Said) => pick(said, ...actions, 'target', 'options')
-  return !isDeepStrictEqual(acts(former), acts(next))
+  return !isDeepStrictEqual(acts(previous), acts(next))
 }
 
 /** When it is looked at next. */
@@ -131,7 +131,7 @@ export function dueAtOf(
 }
 
 /** `last`: the task of its last run, where that is still there. */
-export function showSchedule(record: ScheduleRecord, last: TaskRecord | undefined): Schedule {
+export function scheduleToApi(record: ScheduleRecord, last: TaskRecord | undefined): Schedule {
   const { options, lastRun, enabled, suspended, cursor } = record
   const { params = {}, ...given } = options
   const status = lastRun?.taskId === null ? 'FAILED' : last?.status
@@ -178,6 +178,6 @@ export function withoutTexts({
 
 const isoOrNull = (time: number | null) => (time === null ? null : isoTime(time))
 
-export function showSlot(slot: SlotRecord): ScheduleSlot {
+export function slotToApi(slot: SlotRecord): ScheduleSlot {
   return pick(slot, 'plannedAt', 'firstAt', 'count', 'at', 'outcome', 'why', 'error', 'taskId', 'by')
 }

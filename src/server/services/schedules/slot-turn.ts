@@ -7,17 +7,17 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { createStart, type NewTask } from '../tasks/start-task.ts'
 import { demandRunningRoom } from '../text-quota.ts'
-import { lastRanAt, putTold, ranSlot, skippedSlot, slotId, tellSlots } from './history.ts'
-import type { Look } from './jumps.ts'
+import { lastRanAt, publishSlots, putSlotsWithEvents, ranSlot, skippedSlot, slotId } from './history.ts'
+import type { ClockReading } from './jumps.ts'
 import { dueAtOf } from './record.ts'
 import { whySuspended } from './standing.ts'
 import { taskOf } from './task-of.ts'
 
 /** What came of a look at a schedule: nothing yet (WAITS), another one was first (CHANGED), or it is done. */
-export type Turn = 'WAITS' | 'CHANGED' | 'DONE'
+export type SlotResult = 'WAITS' | 'CHANGED' | 'DONE'
 
 /** What a look is made in; `restoredAt`: the end of the last restore from a backup. */
-interface Present extends Look {
+interface PollTime extends ClockReading {
   readonly restoredAt: number | null
 }
 
@@ -39,7 +39,7 @@ const isSame = (one: ScheduleRecord, other: ScheduleRecord | undefined): other i
  * Carries out what is due of one schedule: each slot is run or skipped in one transaction with the cursor that says so, so that
  * none is run twice, whatever ends this process, and however many servers look (contract §14).
  */
-export function createSlotTurn(context: Context) {
+export function createSlotRunner(context: Context) {
   const { store, clock, facts, webhookEvents } = context
   const { startPlanned } = createStart(context)
 
@@ -49,7 +49,7 @@ export function createSlotTurn(context: Context) {
     return (await store.query('tasks', { where, limit: 1 })).total > 0
   }
 
-  async function decideNow(schedule: ScheduleRecord, slots: Slots, present: Present) {
+  async function decideNow(schedule: ScheduleRecord, slots: Slots, present: PollTime) {
     const { id: scheduleId, overlap, missed, missedWithinSeconds, cursor, queued } = schedule
     return decide({
       scheduleId,
@@ -93,12 +93,16 @@ export function createSlotTurn(context: Context) {
     // A clock that was set back: this one was run when it came first.
     if (slot !== null && (await tx.get('slots', slot)) !== undefined) return { refused: 'taken' }
     tx.put('schedules', after(schedule, decision, ran, at))
-    await putTold(tx, context, schedule, slotsWritten(schedule, decision, ran, at))
+    await putSlotsWithEvents(tx, context, schedule, slotsWritten(schedule, decision, ran, at))
     return null
   }
 
   /** Ends it until somebody takes it over; what was due is skipped. */
-  async function suspend(schedule: ScheduleRecord, decision: Decision | null, why: string): Promise<Turn> {
+  async function suspend(
+    schedule: ScheduleRecord,
+    decision: Decision | null,
+    why: string,
+  ): Promise<SlotResult> {
     const at = context.time()
     const cut = decision === null ? [timeOf(schedule.queued)] : [decision.run, decision.queued]
     const skips = [...(decision?.skip ?? [])]
@@ -114,14 +118,14 @@ export function createSlotTurn(context: Context) {
     const isDone = await store.transact(async (tx) => {
       if (!isSame(schedule, await tx.get('schedules', schedule.id))) return false
       tx.put('schedules', next)
-      await putTold(tx, context, schedule, slots)
+      await putSlotsWithEvents(tx, context, schedule, slots)
       const { id: scheduleId, name, owner } = schedule
       const data = { scheduleId, name, owner, why }
       webhookEvents.write(tx, 'schedule.suspended', data, { schedule })
       return true
     })
     if (!isDone) return 'CHANGED'
-    tellSlots(context, next, slots)
+    publishSlots(context, next, slots)
     facts.publish('scheduleSuspended', { schedule: next, why })
     return 'DONE'
   }
@@ -141,7 +145,7 @@ export function createSlotTurn(context: Context) {
     }
   }
 
-  async function carryOut(schedule: ScheduleRecord, decision: Decision): Promise<Turn> {
+  async function carryOut(schedule: ScheduleRecord, decision: Decision): Promise<SlotResult> {
     const at = context.time()
     const { run } = decision
     const slot = run === null ? null : isoTime(run)
@@ -164,13 +168,13 @@ export function createSlotTurn(context: Context) {
     if (refused?.refused === 'suspended') return suspend(schedule, decision, refused.why)
     if (refused?.refused === 'taken') return carryOut(schedule, { ...decision, run: null })
     if (refused) return 'CHANGED'
-    tellSlots(context, schedule, slotsWritten(schedule, decision, ran, at))
+    publishSlots(context, schedule, slotsWritten(schedule, decision, ran, at))
     return 'DONE'
   }
 
   return {
     /** Looks at a schedule that is due. Rejects with what waiting may mend; nothing is written then. */
-    async look(schedule: ScheduleRecord, present: Present): Promise<Turn> {
+    async poll(schedule: ScheduleRecord, present: PollTime): Promise<SlotResult> {
       const slots = slotsIfKnown(schedule)
       if (slots === null) return suspend(schedule, null, unreadable)
       const decision = await decideNow(schedule, slots, present)

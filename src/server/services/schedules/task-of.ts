@@ -89,7 +89,7 @@ function fileOf({ copy, options }: Pick<ScheduleRecord, 'copy' | 'options'>) {
 }
 
 /** Keeps the file of a schedule that is being written. Errors: `invalid` where its owner has no such file. */
-export async function keepFileOf(tx: Transaction, record: ScheduleRecord): Promise<void> {
+export async function demandFileOf(tx: Transaction, record: ScheduleRecord): Promise<void> {
   const file = fileOf(record)
   if (file) await demandFile(tx, file.fileId, record.ownerId, file.field)
 }

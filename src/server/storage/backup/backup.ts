@@ -94,7 +94,7 @@ async function* partsOf(
   }
 }
 
-/** Begins a backup of a store; see storage/ports/keep.ts. */
+/** Begins a backup of a store; see storage/ports/maintenance.ts. */
 export async function makeBackup(source: Source, options: BackupOptions): Promise<Backup> {
   const { store, keysDirectory, version, createdAt } = source
   const { withOutput, passphrase } = options

@@ -21,12 +21,12 @@ const signalNames = new Map(Object.entries(constants.signals).map(([name, number
 
 /** The execution as it ends by its agent's report; `now` in milliseconds since the epoch. */
 export function settled(
-  { complete, incomplete, refuted = null, timeoutHint }: ReportedEnd,
+  { complete, incomplete, contradiction = null, timeoutHint }: ReportedEnd,
   output: OutputSoFar,
   current: Execution,
   now: number,
 ): Execution {
-  const { status, doubt } = statusOf(complete, current.cancelRequested, refuted)
+  const { status, doubt } = statusOf(complete, current.cancelRequested, contradiction)
   const { verify, rollback } = complete
   const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
   const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
@@ -58,7 +58,7 @@ export function settled(
 export function statusOf(
   { exitCode, status: said, verify }: ScriptComplete,
   isCancelRequested: boolean,
-  refuted: string | null = null,
+  contradiction: string | null = null,
 ): { status: FinalStatus; doubt: string | null } {
   if (said === 'LOST') return { status: said, doubt: null }
   // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
@@ -68,8 +68,8 @@ export function statusOf(
   if (said === 'FAILED' && verify && verify.status !== 'SUCCESS') return { status: said, doubt: null }
   const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
   if (said === undefined || said === meant)
-    return meant === 'SUCCESS' && refuted !== null
-      ? { status: 'FAILED', doubt: refuted }
+    return meant === 'SUCCESS' && contradiction !== null
+      ? { status: 'FAILED', doubt: contradiction }
       : { status: meant, doubt: null }
   const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', although it was not cancelled' : ''}`
   return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }

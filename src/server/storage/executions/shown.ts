@@ -34,7 +34,7 @@ export function resultOf(execution: Kept): TaskResult {
 }
 
 /** What follows on its script, without the texts. */
-function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
+function gatesToApi({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
   const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
   const { verify, rollback } = gates ?? {}
   return {
@@ -44,7 +44,7 @@ function shownGates({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollba
 }
 
 /** Its files, with the name of what goes to hosts. */
-function shownFiles({
+function filesToApi({
   copy,
   fetch,
   stdin,
@@ -68,8 +68,8 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     firstLine: task.firstLine ?? null,
     ...pick(task, 'type', 'timeout', 'runAs'),
     limits: task.limits ?? null,
-    ...shownGates(task),
-    ...shownFiles(task),
+    ...gatesToApi(task),
+    ...filesToApi(task),
     limitRate: task.limitRate ?? null,
     clusterId: task.clusterId,
     retryOf: task.retryOf ?? null,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { AgreedClock, sinceBoot } from '../../../disk/agreed-clock.ts'
 import type { Clock } from '../../../disk/clock.ts'
 import type { Log } from '../../../disk/log.ts'
-import { tellDoubt } from '../clock-doubt.ts'
+import { reportDoubt } from '../clock-doubt.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
 import type { Store } from '../ports/store.ts'
 import { auditFileName } from './audit/log-file.ts'
@@ -69,7 +69,7 @@ export function openAgreedClock(
     path: join(path, 'clock.json'),
     clocks: { now: () => clock.now(), sinceBoot: clock.sinceBoot?.bind(clock) ?? sinceBoot },
     newest: async () => newestTime([await newestOf(store), written]),
-    changed: tellDoubt({ audit, log }),
+    changed: reportDoubt({ audit, log }),
     log: (message, fields) => log.warn(fields, message),
   })
 }

@@ -37,13 +37,13 @@ export function createCluster(clock: Clock): MemoryCluster {
     shared: null,
     ownership,
     links: createLinks(clock, ownership),
-    alone,
-    inTurn: (work) => work(),
+    tryExclusive,
+    exclusive: (work) => work(),
   }
 }
 
 /** Runs `work` at once: the lock of the data directory keeps others out. */
-export async function alone(work: () => Promise<void>): Promise<boolean> {
+export async function tryExclusive(work: () => Promise<void>): Promise<boolean> {
   await work()
   return true
 }
@@ -107,19 +107,19 @@ function createOwnership(clock: Clock): MemoryOwnership {
 
 /** Claims in memory: the links of a process end with it, and so do its epochs. */
 function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
-  const held = new Map<number, { claim: LinkClaim; superseded: () => void; isReady: boolean }>()
+  const claimed = new Map<number, { claim: LinkClaim; superseded: () => void; isReady: boolean }>()
   /** Monotonic milliseconds of the newest replacements. */
   const replaced = new Map<number, number[]>()
   const refusedUntil = new Map<number, number>()
   let epochs = 0
 
   const holderNow = (hostId: number) => {
-    const claim = held.get(hostId)?.claim
+    const claim = claimed.get(hostId)?.claim
     return claim && ownership.isLiving(claim.server) ? claim : null
   }
   const refuses = (hostId: number) =>
     clock.monotonic() < (refusedUntil.get(hostId) ?? 0) && holderNow(hostId) !== null
-  const isCurrentNow = ({ hostId, epoch }: LinkClaim) => held.get(hostId)?.claim.epoch === epoch
+  const isCurrentNow = ({ hostId, epoch }: LinkClaim) => claimed.get(hostId)?.claim.epoch === epoch
 
   /** Answers whether it was one too many. */
   function countReplacement(hostId: number): boolean {
@@ -136,25 +136,25 @@ function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
     isCurrentNow,
     async claim(hostId, by, superseded) {
       if (refuses(hostId)) return null
-      const former = held.get(hostId)
+      const previous = claimed.get(hostId)
       // Agents of a server that died come to others all at once: that is no fight for a link.
       const isReplacement = holderNow(hostId) !== null
       const claim = { hostId, ...by, epoch: ++epochs, since: isoTime(clock.now()) }
-      held.set(hostId, { claim, superseded, isReady: false })
-      former?.superseded()
+      claimed.set(hostId, { claim, superseded, isReady: false })
+      previous?.superseded()
       return { claim, isDuplicate: isReplacement && countReplacement(hostId) }
     },
     async ready(claim) {
-      const its = held.get(claim.hostId)
+      const its = claimed.get(claim.hostId)
       if (its && isCurrentNow(claim)) its.isReady = true
     },
     async release(claim) {
-      if (isCurrentNow(claim)) held.delete(claim.hostId)
+      if (isCurrentNow(claim)) claimed.delete(claim.hostId)
     },
     holder: async (hostId) => holderNow(hostId),
     async holders(hostIds) {
       const claims = hostIds
-        .filter((hostId) => held.get(hostId)?.isReady)
+        .filter((hostId) => claimed.get(hostId)?.isReady)
         .map(holderNow)
         .filter((claim) => claim !== null)
       return new Map(claims.map((claim) => [claim.hostId, claim]))

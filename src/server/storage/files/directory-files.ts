@@ -148,7 +148,7 @@ function createShared(contents: string) {
   const mutex = new Mutex()
 
   /** Names by inode; what no file has any more is removed. */
-  async function look(): Promise<Map<number, string>> {
+  async function readNames(): Promise<Map<number, string>> {
     const found = new Map<number, string>()
     for (const name of await readdir(contents)) {
       const { ino, nlink } = await stat(join(contents, name))
@@ -161,7 +161,7 @@ function createShared(contents: string) {
   /** One after the other: a name that is looked at stays until the step on it is over. */
   function locked<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
     return mutex.run(async () => {
-      names ??= look()
+      names ??= readNames()
       return work(await names)
     })
   }
@@ -184,12 +184,12 @@ function createShared(contents: string) {
         } else if (other.size === own.size) {
           const temporary = temporaryName(path)
           await link(common, temporary)
-          const former = await open(path)
+          const replaced = await open(path)
           try {
             await rename(temporary, path)
           } finally {
             // The bytes of a large file take their time to go: nobody waits for that.
-            former.close().catch(() => undefined)
+            replaced.close().catch(() => undefined)
           }
         }
         await syncDirectory(contents)

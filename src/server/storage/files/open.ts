@@ -109,7 +109,7 @@ export async function openFileStore(path: string, options: DataOptions): Promise
     recordings: await openFileRecordings(join(path, 'terminals'), reserve?.disk),
     files: await openDirectoryFiles(join(path, 'files')),
     agreed,
-    keep: {
+    maintenance: {
       backup: (options) =>
         makeBackup(
           {
@@ -119,7 +119,7 @@ export async function openFileStore(path: string, options: DataOptions): Promise
             version: serverVersion(),
             createdAt: isoTime(clock.now()),
             hold: async (damaged) => {
-              const held = await store.hold()
+              const held = await store.pin()
               const { tables } = held
               const reader = createDirectoryReader({ path, tables, storeId, damaged })
               async function* identity() {

@@ -17,17 +17,17 @@ export async function beginRun(
   clock: Clock,
 ): Promise<Runs> {
   const before = store.sequence
-  const former = (await store.query('runs')).items.sort((a, b) => a.first - b.first)
-  const ends = new Map(former.map(({ id, last }) => [id, last ?? before]))
+  const previous = (await store.query('runs')).items.sort((a, b) => a.first - b.first)
+  const ends = new Map(previous.map(({ id, last }) => [id, last ?? before]))
   const id = randomBytes(15).toString('base64url')
   const startedAt = isoTime(clock.now())
   let isNoted = false
   async function note(): Promise<void> {
     await store.transact(async (tx) => {
-      const open = former.filter(({ last }) => last === null).map(({ id }) => id)
+      const open = previous.filter(({ last }) => last === null).map(({ id }) => id)
       // As they are by now: a restore may have been confirmed in one since the start.
       for (const run of await tx.getMany('runs', open)) if (run) tx.put('runs', { ...run, last: before })
-      for (const run of forgotten(former)) tx.remove('runs', run.id)
+      for (const run of forgotten(previous)) tx.remove('runs', run.id)
       tx.put('runs', { id, startedAt, first: before, last: null })
     })
     isNoted = true
@@ -57,9 +57,9 @@ export async function beginRun(
 }
 
 /** One with a restore is kept: work may be held by it. Failed starts, which wrote their own begin only, go first. */
-function forgotten(former: readonly RunRecord[]): RunRecord[] {
+function forgotten(previous: readonly RunRecord[]): RunRecord[] {
   const isIdle = ({ first, last }: RunRecord) => last !== null && last - first <= 1
-  const rest = former.filter(({ restore }) => !restore)
+  const rest = previous.filter(({ restore }) => !restore)
   const inOrder = [...rest.filter(isIdle), ...rest.filter((run) => !isIdle(run))]
-  return inOrder.slice(0, Math.max(0, former.length - remembered))
+  return inOrder.slice(0, Math.max(0, previous.length - remembered))
 }

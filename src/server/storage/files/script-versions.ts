@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { isDiskFull, writeFileDurably } from '../../../disk/durable.ts'
-import { mostVersions, type ScriptVersions } from '../ports/store.ts'
+import { maxVersions, type ScriptVersions } from '../ports/store.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import { createOrphans } from './orphans.ts'
 
@@ -10,13 +10,13 @@ import { createOrphans } from './orphans.ts'
 const retryAfter = 5
 
 /** `DIRECTORY/<id>/<version>.json`. */
-export function createScriptVersions(directory: string, most: number = mostVersions): ScriptVersions {
+export function createScriptVersions(directory: string, most: number = maxVersions): ScriptVersions {
   const folder = (id: number) => join(directory, String(id))
   const file = (id: number, version: number) => join(folder(id), `${version}.json`)
   const orphans = createOrphans(directory)
   const forget = (id: number) => rm(folder(id), { recursive: true, force: true })
   return {
-    async keep(script) {
+    async save(script) {
       const { id, version } = script
       try {
         await mkdir(folder(id), { recursive: true, mode: 0o700 })

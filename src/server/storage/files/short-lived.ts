@@ -9,19 +9,19 @@ interface Kept {
 }
 
 /** Keys of one kind: what guesses can make the server remember. */
-const mostKept = 10_000
+const maxKeys = 10_000
 
 /** In memory: none of it outlives this process, or need to. */
 export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
   const kinds = new Map<ShortLivedKind, BoundedMap<string, Kept>>()
 
   function keysOf(kind: ShortLivedKind): BoundedMap<string, Kept> {
-    const found = kinds.get(kind) ?? new BoundedMap<string, Kept>(mostKept)
+    const found = kinds.get(kind) ?? new BoundedMap<string, Kept>(maxKeys)
     kinds.set(kind, found)
     return found
   }
 
-  function keep(kind: ShortLivedKind, key: string, kept: Kept): void {
+  function insert(kind: ShortLivedKind, key: string, kept: Kept): void {
     const keys = keysOf(kind)
     keys.set(key, kept)
     const now = clock.monotonic()
@@ -47,7 +47,7 @@ export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
 
   return {
     async put(kind, key, value, life) {
-      keep(kind, key, { value, ends: [clock.monotonic() + life] })
+      insert(kind, key, { value, ends: [clock.monotonic() + life] })
     },
     async take(kind, key) {
       const isKept = endsOf(kind, key).length > 0
@@ -59,8 +59,8 @@ export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
       const ends = endsOf(kind, key)
       const wait = waitOf(ends, rate)
       if (wait > 0) return wait
-      const from = rate.inTurn === true ? ends.at(-1) : undefined
-      keep(kind, key, { ends: [...ends, (from ?? clock.monotonic()) + rate.life] })
+      const from = rate.spaced === true ? ends.at(-1) : undefined
+      insert(kind, key, { ends: [...ends, (from ?? clock.monotonic()) + rate.life] })
       return 0
     },
     wait: async (kind, key, rate) => waitOf(endsOf(kind, key), rate),

@@ -7,7 +7,7 @@ import { auditFileName } from './audit/log-file.ts'
 import { manifestName } from './store/files.ts'
 
 /** In the data directory, beside the store: who loses the store keeps what says that there was one. */
-export const markName = 'used'
+export const markerName = 'used'
 /** What only a server that was used has filled. */
 const filledByUse = ['tasks', 'terminals', 'scripts', 'metrics']
 /** The first user is in the first entries of the audit log. */
@@ -46,7 +46,7 @@ async function hasFirstUser(auditLog: string): Promise<boolean> {
 
 /** What in a data directory says that it was used, or null; older servers left no mark. */
 async function signOfUse(path: string): Promise<string | null> {
-  if (await isThere(join(path, markName))) return markName
+  if (await isThere(join(path, markerName))) return markerName
   for (const name of filledByUse) if (await isFilled(join(path, name))) return `${name}/`
   const auditLog = join('audit', auditFileName)
   return (await hasFirstUser(join(path, auditLog))) ? auditLog : null
@@ -72,10 +72,10 @@ export async function refuseWithoutStore(path: string): Promise<void> {
 
 /** Notes that the first user is on disk. A full disk must not keep a server from starting: the next start notes it. */
 export async function markUsed(path: string, storeId: string, log: Log): Promise<void> {
-  const mark = join(path, markName)
-  if (await isThere(mark)) return
-  await writeFileDurably(mark, `${storeId}\n`).catch((error: unknown) => {
+  const marker = join(path, markerName)
+  if (await isThere(marker)) return
+  await writeFileDurably(marker, `${storeId}\n`).catch((error: unknown) => {
     if (!isDiskFull(error)) throw error
-    log.warn({ file: mark }, 'the disk is full: that this data directory is used could not be noted')
+    log.warn({ file: marker }, 'the disk is full: that this data directory is used could not be noted')
   })
 }

@@ -120,7 +120,7 @@ export interface TerminalSite {
 /**
  * The way of terminal frames between the servers of a store: a session is with the server that has its agent's link, its
  * clients may be at any. What a client and its attachment are told arrives in order. It is bounded by what the client has
- * not acknowledged (P43) and by `hold`. When the way is lost, the client is closed and the attachment is told `gone`;
+ * not acknowledged (P43) and by `pause`. When the way is lost, the client is closed and the attachment is told `gone`;
  * the client comes back with `after`, so that no frame need be kept between servers (P42).
  */
 export interface Relay {
@@ -217,7 +217,7 @@ export interface Cluster {
   ownership: Ownership
   links: Links
   /** Runs `work` unless another server of the store is running such work; then answers false. */
-  alone(work: () => Promise<void>): Promise<boolean>
+  tryExclusive(work: () => Promise<void>): Promise<boolean>
   /** Runs `work` once no other server of the store is running such work. */
-  inTurn<T>(work: () => Promise<T>): Promise<T>
+  exclusive<T>(work: () => Promise<T>): Promise<T>
 }

@@ -6,7 +6,7 @@ import type { Cluster, Runs } from './cluster.ts'
 import type { Executions } from './executions.ts'
 import type { Files } from './files.ts'
 import type { Hints } from './hints.ts'
-import type { Keep } from './keep.ts'
+import type { StoreMaintenance } from './keep.ts'
 import type { Keys, ReplacedKeys } from './keys.ts'
 import type { Outputs, Results } from './outputs.ts'
 import type { History, Presence } from './presence.ts'
@@ -36,7 +36,7 @@ export interface Data extends Cluster {
   recordings: Recordings
   files: Files
   agreed: AgreedClock
-  keep: Keep
+  maintenance: StoreMaintenance
   /** Transactions that wait to become durable. */
   waitingWrites(): number
   /** Notes outside the store that this store has a user. From then on, a start without the store is refused. */

@@ -41,7 +41,7 @@ export interface ReportedEnd {
   /** The server waited for missing output, and it never came. */
   incomplete: boolean
   /** Why a SUCCESS cannot be true; null if it may be. */
-  refuted?: string | null
+  contradiction?: string | null
   /** Advice if a default timeout ended one of its scripts. */
   timeoutHint?: string | null
 }

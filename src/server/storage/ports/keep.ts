@@ -27,7 +27,7 @@ export interface Backup {
 }
 
 /** What keeps the data of a server beyond its daily work. */
-export interface Keep {
+export interface StoreMaintenance {
   /** The store at one transaction, with what belongs to it. Writes go on meanwhile; nothing of it may be removed until `made` settles. */
   backup(options: BackupOptions): Promise<Backup>
   /** Writes the store's snapshot anew; answers its bytes on disk before and after. */

@@ -8,7 +8,7 @@ export interface Rate {
   /** Milliseconds for which each counts. */
   life: number
   /** Whether each expires only `life` after the one before it: `most` at once, then one every `life`. */
-  inTurn?: boolean
+  spaced?: boolean
 }
 
 /**

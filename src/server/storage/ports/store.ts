@@ -111,10 +111,10 @@ export interface Store extends Reads {
 export interface ScriptVersions {
   /**
    * Durable when it resolves. A version that was kept already is written again, with the same content; of more than
-   * `mostVersions` the oldest goes. Errors: `unavailable` when the disk is full.
+   * `maxVersions` the oldest goes. Errors: `unavailable` when the disk is full.
    */
-  keep(script: ScriptRecord): Promise<void>
-  /** Numbers of the versions kept, ascending: at most `mostVersions`. */
+  save(script: ScriptRecord): Promise<void>
+  /** Numbers of the versions kept, ascending: at most `maxVersions`. */
   list(id: number): Promise<number[]>
   read(id: number, version: number): Promise<ScriptRecord | null>
   forget(id: number): Promise<void>
@@ -126,4 +126,4 @@ export interface ScriptVersions {
 }
 
 /** Former versions kept of one script: almost three years of a script that is changed daily. */
-export const mostVersions = 1000
+export const maxVersions = 1000

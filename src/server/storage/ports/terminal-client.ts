@@ -15,12 +15,12 @@ export interface TerminalClient {
   /** `json` is the text of the output as JSON, in UTF-8; `written` is called once the socket has taken it. */
   output(sequence: number, json: Uint8Array, written: () => void): void
   /** What its user is to know beside the terminal's output. */
-  tell(notice: TerminalNotice): void
+  notify(notice: TerminalNotice): void
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void
   close(code: number, reason: string): void
   /** Ceases to read what the client sends, and goes on. */
-  hold(): void
-  release(): void
+  pause(): void
+  resume(): void
 }
 
 /** A row of input, and the characters of it that come before. */

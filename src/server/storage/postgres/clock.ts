@@ -14,7 +14,7 @@ export interface StoreClock extends Clock {
 export const storeTime = '(extract(epoch from rsm.now()) * 1000)::float8'
 
 /** Answers from which the first time is learnt: the fastest decides. */
-const firstLooks = 3
+const firstSamples = 3
 
 export async function createStoreClock(database: Database, system: Clock = systemClock): Promise<StoreClock> {
   /** The store's time when the monotonic clock showed 0. */
@@ -30,7 +30,7 @@ export async function createStoreClock(database: Database, system: Clock = syste
       base = base === null ? (earliest + latest) / 2 : Math.min(Math.max(base, earliest), latest)
     },
   }
-  for (let look = 0; look < firstLooks; look++) {
+  for (let sample = 0; sample < firstSamples; sample++) {
     const asked = system.monotonic()
     const [row] = await database.ask<{ time: number }>('api', `select ${storeTime} as time`)
     if (row) clock.learn(row.time, asked, system.monotonic())

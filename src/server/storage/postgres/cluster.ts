@@ -3,21 +3,21 @@ import type { Log } from '../../../disk/log.ts'
 import type { Cluster } from '../ports/cluster.ts'
 import type { Hints } from '../ports/hints.ts'
 import type { StoreClock } from './clock.ts'
-import { shownAddress } from './connection/address.ts'
+import { displayAddress } from './connection/address.ts'
 import type { Database } from './connection/database.ts'
 import type { Channel } from './hints/channel.ts'
 import { createLinks } from './links/links.ts'
 import type { StoreOwnership } from './ownership/ownership.ts'
 
 /** First key of advisory locks that nothing else in this database uses, and the second keys. */
-const turnLocks = 7_263_003
-const turns = { housekeeping: 1, beginning: 2 } as const
+const lockSpace = 7_263_003
+const locks = { housekeeping: 1, beginning: 2 } as const
 
 interface Parts {
   readonly database: Database
   readonly channel: Channel
   readonly ownership: StoreOwnership
-  readonly turns: Pick<Cluster, 'alone' | 'inTurn'>
+  readonly locks: Pick<Cluster, 'tryExclusive' | 'exclusive'>
   readonly hints: Hints
   readonly clock: StoreClock
   readonly log: Log
@@ -25,12 +25,12 @@ interface Parts {
 
 /** Servers that share PostgreSQL. `ownership` stays open; its opener closes it. */
 export function createCluster(parts: Parts): Cluster & { close(): Promise<void> } {
-  const { database, channel, ownership, turns } = parts
+  const { database, channel, ownership, locks } = parts
   const links = createLinks(parts)
   return {
-    ...turns,
+    ...locks,
     shared: {
-      address: shownAddress(database.address),
+      address: displayAddress(database.address),
       get fault() {
         return database.fault ?? ownership.fault
       },
@@ -50,7 +50,7 @@ export function createCluster(parts: Parts): Cluster & { close(): Promise<void> 
 }
 
 /** Work that one server of the store does at a time, under a lock that falls with its session. */
-export function createServerTurns(database: Database): Pick<Cluster, 'alone' | 'inTurn'> {
+export function createServerLocks(database: Database): Pick<Cluster, 'tryExclusive' | 'exclusive'> {
   async function withSession<T>(work: (session: pg.Client) => Promise<T>): Promise<T> {
     const session = await database.connect(true)
     try {
@@ -61,19 +61,19 @@ export function createServerTurns(database: Database): Pick<Cluster, 'alone' | '
   }
 
   return {
-    alone: (work) =>
+    tryExclusive: (work) =>
       withSession(async (session) => {
         const { rows } = await session.query<{ is_mine: boolean }>(
           'select pg_try_advisory_lock($1, $2) as is_mine',
-          [turnLocks, turns.housekeeping],
+          [lockSpace, locks.housekeeping],
         )
         if (rows[0]?.is_mine !== true) return false
         await work()
         return true
       }),
-    inTurn: (work) =>
+    exclusive: (work) =>
       withSession(async (session) => {
-        await session.query('select pg_advisory_lock($1, $2)', [turnLocks, turns.beginning])
+        await session.query('select pg_advisory_lock($1, $2)', [lockSpace, locks.beginning])
         return work()
       }),
   }

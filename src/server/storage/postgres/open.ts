@@ -7,17 +7,17 @@ import type { Log } from '../../../disk/log.ts'
 import { serverVersion } from '../../../disk/own-release.ts'
 import { recordForSystem } from '../audit/entry.ts'
 import { makeBackup } from '../backup/backup.ts'
-import { tellDoubt } from '../clock-doubt.ts'
+import { reportDoubt } from '../clock-doubt.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../keys/key-files.ts'
 import { noteElsewhere, refuseOther, refuseStoreInside } from '../moved-store.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
 import type { Data, DataOptions, OpenData } from '../ports/data.ts'
-import type { Keep } from '../ports/keep.ts'
+import type { StoreMaintenance } from '../ports/keep.ts'
 import { createNotedHead, openAuditLog } from './audit/audit-log.ts'
 import { createStoreClock } from './clock.ts'
-import { createCluster, createServerTurns } from './cluster.ts'
-import { shownAddress } from './connection/address.ts'
+import { createCluster, createServerLocks } from './cluster.ts'
+import { displayAddress } from './connection/address.ts'
 import { createDatabase, type Database } from './connection/database.ts'
 import { refusePooler } from './connection/session.ts'
 import { openPostgresExecutions } from './executions/executions.ts'
@@ -97,8 +97,8 @@ async function openGround({ path, database, opened, clock: system, log }: Openin
   const channel = opened.add(await openChannel({ database, clock, log }))
   const hints = opened.add(createHints(channel, log))
   const store = opened.add(await withReplica(await openPostgresStore({ database, log })))
-  hints.lookFirst(() => store.refresh())
-  await refuseOther(path, { store: shownAddress(database.address), storeId: store.storeId })
+  hints.refreshFirst(() => store.refresh())
+  await refuseOther(path, { store: displayAddress(database.address), storeId: store.storeId })
   for (const noun of ['tasks', 'terminals'] as const) {
     const [newest] = (await store.query(noun, { limit: 1, order: 'desc' })).items
     if (newest) ascendFrom(newest.id)
@@ -147,10 +147,10 @@ async function openStanding(opening: Opening, { clock, hints, store }: Ground, a
       },
     )
   const others = living.filter((name) => name !== database.name)
-  const turns = createServerTurns(database)
+  const locks = createServerLocks(database)
   const at = isoTime(clock.now())
-  const loaded = await turns.inTurn(() => loadKeys(keysDirectory, { store, newKeys, at, others }))
-  return { serverRuns, ownership, turns, keys: loaded.keys, replacedKeys: loaded.replaced }
+  const loaded = await locks.exclusive(() => loadKeys(keysDirectory, { store, newKeys, at, others }))
+  return { serverRuns, ownership, locks, keys: loaded.keys, replacedKeys: loaded.replaced }
 }
 
 async function openAll(opening: Opening): Promise<Data> {
@@ -159,7 +159,7 @@ async function openAll(opening: Opening): Promise<Data> {
   const { clock, channel, hints, store } = ground
   const audit = opened.add(await openAuditLog({ database, storeId: store.storeId, clock, log }))
   const agreed = opened.add(await openAgreed(path, { audit, clock, log }))
-  const { turns, ...standing } = await openStanding(opening, ground, audit)
+  const { locks, ...standing } = await openStanding(opening, ground, audit)
   const { ownership } = standing
   const presence = opened.add(
     await openPresence({
@@ -176,8 +176,8 @@ async function openAll(opening: Opening): Promise<Data> {
   )
   opened.add(await openDaysAhead({ database, clock, log }))
   const outputs = opened.add(createPostgresOutputs(database, hints))
-  const address = shownAddress(database.address)
-  const cluster = opened.add(createCluster({ database, channel, ownership, turns, hints, clock, log }))
+  const address = displayAddress(database.address)
+  const cluster = opened.add(createCluster({ database, channel, ownership, locks, hints, clock, log }))
   return {
     ...cluster,
     clock,
@@ -196,7 +196,7 @@ async function openAll(opening: Opening): Promise<Data> {
     recordings: createRecordings(database),
     files: createFiles(database),
     agreed,
-    keep: keepOf(opening, clock),
+    maintenance: maintenanceOf(opening, clock),
     waitingWrites: () => store.queueLength,
     markUsed: () => noteElsewhere(path, { store: address, storeId: store.storeId }),
     close: () => opened.close(),
@@ -215,15 +215,15 @@ function openAgreed(
       const [entry] = (await audit.list({ size: 1 })).content
       return entry === undefined ? null : Date.parse(entry.at)
     },
-    changed: tellDoubt({ audit, log }),
+    changed: reportDoubt({ audit, log }),
     log: (message, fields) => log.warn(fields, message),
   })
 }
 
 /** Backups as of one snapshot; PostgreSQL compacts itself. */
-function keepOf({ path, database, keysDirectory }: Opening, clock: Clock): Keep {
+function maintenanceOf({ path, database, keysDirectory }: Opening, clock: Clock): StoreMaintenance {
   const hint = 'PostgreSQL does that by itself; see its autovacuum'
-  const message = `the store of this server is ${shownAddress(database.address)}: there is nothing to compact`
+  const message = `the store of this server is ${displayAddress(database.address)}: there is nothing to compact`
   return {
     backup: (options) =>
       makeBackup(

@@ -15,7 +15,7 @@ const remembered = 10_000
 /** Seconds whose marks are remembered, to tell when what was lost began. */
 const longestMemory = 3600
 /** Milliseconds between two marks that nothing asks for. */
-const markEvery = 1000
+const markInterval = 1000
 
 interface RunParts {
   readonly database: Database
@@ -58,7 +58,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
     return ids.map((one) => numbers.get(plainText(one)))
   })
 
-  async function looksUp({ run, sequence }: RunMark): Promise<boolean> {
+  async function lookUp({ run, sequence }: RunMark): Promise<boolean> {
     const number = await numberOf(run)
     if (number !== undefined) known.set(run, number)
     return number !== undefined && sequence <= number
@@ -68,7 +68,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
     progress
       .next(undefined)
       .catch((error: unknown) => log.debug({ err: error }, 'could not note how far the store has come'))
-  }, markEvery).unref()
+  }, markInterval).unref()
   return {
     id,
     startedAt,
@@ -79,7 +79,7 @@ export async function beginRun(parts: RunParts): Promise<PostgresRuns> {
     recent: () => ({ run: id, sequence: progress.noted }),
     knows(mark) {
       if (mark.run === id && mark.sequence <= progress.noted) return true
-      return mark.sequence <= (known.get(mark.run) ?? -1) || looksUp(mark)
+      return mark.sequence <= (known.get(mark.run) ?? -1) || lookUp(mark)
     },
     close: () => clearInterval(timer),
   }
@@ -109,7 +109,7 @@ function createProgress(id: string, { database, clock, onFatal }: RunParts) {
   function remember(now: Reached): void {
     const at = isoTime(clock.now())
     const last = recent.at(-1)
-    if (last && Date.parse(at) - Date.parse(last.at) < markEvery) return
+    if (last && Date.parse(at) - Date.parse(last.at) < markInterval) return
     recent.push({ ...now, at })
     if (recent.length > longestMemory) recent.shift()
   }
@@ -168,19 +168,19 @@ function createProgress(id: string, { database, clock, onFatal }: RunParts) {
 
 async function note(store: PostgresStore, run: RunRecord): Promise<void> {
   await store.transactAsk(async (tx, ask) => {
-    const former = await ask<{ rec: RunRecord; progress: number }>('select rec, progress from rsm.runs')
-    for (const one of forgotten(former)) tx.remove('runs', one.rec.id)
+    const previous = await ask<{ rec: RunRecord; progress: number }>('select rec, progress from rsm.runs')
+    for (const one of forgotten(previous)) tx.remove('runs', one.rec.id)
     tx.put('runs', run)
   })
 }
 
 /** One with a restore is kept: work may be held by it. Those that were never remembered by an agent go first. */
-function forgotten(former: readonly { rec: RunRecord; progress: number }[]): { rec: RunRecord }[] {
-  const rest = former
+function forgotten(previous: readonly { rec: RunRecord; progress: number }[]): { rec: RunRecord }[] {
+  const rest = previous
     .filter(({ rec }) => !rec.restore)
     .toSorted((a, b) => (a.rec.startedAt < b.rec.startedAt ? -1 : 1))
   const isIdle = ({ rec, progress }: { rec: RunRecord; progress: number }) =>
     progress === 0 && (rec.last ?? 0) - rec.first <= 1
   const inOrder = [...rest.filter(isIdle), ...rest.filter((one) => !isIdle(one))]
-  return inOrder.slice(0, Math.max(0, former.length + 1 - remembered))
+  return inOrder.slice(0, Math.max(0, previous.length + 1 - remembered))
 }

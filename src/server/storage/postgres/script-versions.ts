@@ -1,13 +1,13 @@
 import type { Age } from '../../../disk/agreed-clock.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import { mostVersions, type ScriptVersions } from '../ports/store.ts'
+import { maxVersions, type ScriptVersions } from '../ports/store.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import type { Ask, Database } from './connection/database.ts'
 
 const day = 24 * 3600_000
 
 /** A row a version; those of scripts that do not exist have the time at which that was noticed. */
-export function createScriptVersions(database: Database, most: number = mostVersions): ScriptVersions {
+export function createScriptVersions(database: Database, most: number = maxVersions): ScriptVersions {
   const ask: Ask = (statement, values) => database.ask('api', statement, values)
 
   async function moveAside(exists: (id: number) => Promise<boolean>, now: number): Promise<string | null> {
@@ -37,7 +37,7 @@ export function createScriptVersions(database: Database, most: number = mostVers
   }
 
   return {
-    async keep(script) {
+    async save(script) {
       await ask(
         `with kept as (
           insert into rsm.script_versions(script_id, version, rec) values ($1, $2, $3)

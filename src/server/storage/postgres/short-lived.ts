@@ -61,7 +61,7 @@ const trim = {
 export function createShortLived(database: Database): ShortLived {
   const kept = new Map<ShortLivedKind, { count: number; since: number }>()
 
-  async function keep(kind: ShortLivedKind): Promise<void> {
+  async function trimIfDue(kind: ShortLivedKind): Promise<void> {
     const its = kept.get(kind) ?? { count: 0, since: Number.NEGATIVE_INFINITY }
     const now = performance.now()
     kept.set(kind, { ...its, count: its.count + 1 })
@@ -79,7 +79,7 @@ export function createShortLived(database: Database): ShortLived {
   return {
     async put(kind, key, value, life) {
       await database.ask('api', put, [kind, key, JSON.stringify(value), life])
-      await keep(kind)
+      await trimIfDue(kind)
     },
     async take(kind, key) {
       const [row] = await database.ask<{ value: unknown; is_kept: boolean }>('api', take, [kind, key])
@@ -91,10 +91,10 @@ export function createShortLived(database: Database): ShortLived {
         key,
         rate.life,
         rate.most,
-        rate.inTurn === true,
+        rate.spaced === true,
       ])
       if (counted.length === 0) return Math.max(1, await waitOf(kind, key, rate))
-      await keep(kind)
+      await trimIfDue(kind)
       return 0
     },
     wait: waitOf,

@@ -74,13 +74,13 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     const known = entry(hostId)
     const next = statusOf(known, clock, options)
     const { status, reason, reachable, noLink } = known
-    const former = { status, reason }
+    const previous = { status, reason }
     known.status = next.status
     known.reason = next.reason
     noteReach(known, clock, heartbeatInterval)
     const isNew = next.status !== status || reachable !== known.reachable || noLink !== known.noLink
     if (isNew) revision++
-    const isSame = isSameStanding(next, former)
+    const isSame = isSameStanding(next, previous)
     if (!isSame) changed(hostId)
     if (isNew || !isSame) hints.publish('host', { id: hostId, change: 'updated' })
   }

@@ -39,8 +39,8 @@ export class WaitingSamples {
   /** At the time that its agent says, or now where that can't be believed (contract §3). */
   add(hostId: number, metrics: Metrics): void {
     const now = this.#clock.now()
-    const told = Date.parse(metrics.timestamp)
-    const at = told <= now + tolerance && told >= now - keptFor ? told : now
+    const reported = Date.parse(metrics.timestamp)
+    const at = reported <= now + tolerance && reported >= now - keptFor ? reported : now
     const entry = { hostId, at, line: encodeSample(at, metrics) }
     this.#waiting.add(entry)
     this.#characters += entry.line.length

@@ -21,12 +21,12 @@ const valueOf = (record: AnyRecord, field: string): unknown =>
   (record as unknown as Record<string, unknown>)[field]
 
 /** Whether a list, a map or a folded set has this member. */
-export function hasMember(held: unknown, member: Member): boolean {
-  if (typeof held === 'string') return hasId(held, Number(member))
-  if (Array.isArray(held)) return held.includes(member)
-  if (typeof held !== 'object' || held === null || !Array.isArray(member)) return false
+export function hasMember(collection: unknown, member: Member): boolean {
+  if (typeof collection === 'string') return hasId(collection, Number(member))
+  if (Array.isArray(collection)) return collection.includes(member)
+  if (typeof collection !== 'object' || collection === null || !Array.isArray(member)) return false
   const [key, value] = member
-  return Object.hasOwn(held, key) && (held as Record<string, unknown>)[key] === value
+  return Object.hasOwn(collection, key) && (collection as Record<string, unknown>)[key] === value
 }
 
 export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
@@ -56,8 +56,8 @@ export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
   }
   const wanted = contains?.text?.toLowerCase()
   if (contains && wanted) {
-    const holds = (value: unknown) => typeof value === 'string' && value.toLowerCase().includes(wanted)
-    const test = (record: AnyRecord) => contains.fields.some((field) => holds(valueOf(record, field)))
+    const matches = (value: unknown) => typeof value === 'string' && value.toLowerCase().includes(wanted)
+    const test = (record: AnyRecord) => contains.fields.some((field) => matches(valueOf(record, field)))
     conditions.push({ kind: 'contains', test })
   }
   return conditions

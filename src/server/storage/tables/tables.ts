@@ -167,10 +167,10 @@ class Table {
   }
 }
 
-function asList(held: OrderedRecords<AnyRecord> | AnyRecord): OrderedRecords<AnyRecord> {
-  if (held instanceof OrderedRecords) return held
+function asList(item: OrderedRecords<AnyRecord> | AnyRecord): OrderedRecords<AnyRecord> {
+  if (item instanceof OrderedRecords) return item
   const list = new OrderedRecords<AnyRecord>()
-  list.put(held)
+  list.put(item)
   return list
 }
 
@@ -209,6 +209,6 @@ function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): A
  */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
-  for (const held of Object.values(value)) freeze(held)
+  for (const item of Object.values(value)) freeze(item)
   return Object.freeze(value)
 }

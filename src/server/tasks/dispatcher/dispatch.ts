@@ -2,7 +2,7 @@ import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { Execution, Offer } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostQueue, HostQueues } from './host-queues.ts'
+import type { HostState, HostStates } from './host-queues.ts'
 import { createSending } from './sending.ts'
 
 /** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
@@ -23,16 +23,16 @@ function offerOf({ claim, hello }: AgentLink): Offer {
 /** Takes what is due for the hosts that are linked here, marks it as sent, and only then sends it. */
 export interface Dispatch {
   /** There may be something to take for the host, or to cancel on it. */
-  look(hostId: number): void
+  wake(hostId: number): void
   /** Sends executions that are marked as sent already once more. */
   resend(link: AgentLink, executions: readonly Execution[]): Promise<void>
   /** Looks at what hints have lost, and takes up what a full disk had put off. */
   sweep(): Promise<void>
 }
 
-export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch {
+export function createDispatch(parts: EngineParts, states: HostStates): Dispatch {
   const { executions, store } = parts
-  const sender = createSending(parts, queues)
+  const sender = createSending(parts, states)
   let hinted = new Set<number>()
 
   async function sendDue(links: readonly AgentLink[]): Promise<void> {
@@ -41,26 +41,26 @@ export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch
     const taken = await executions.take(links.map(offerOf))
     // A link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
     const unsent = await sender.sendAll(taken, (hostId) => byHost.get(hostId), about)
-    const lost = new Set<HostQueue>()
+    const lost = new Set<HostState>()
     for (const id of unsent) {
       const hostId = Number(id.slice(id.lastIndexOf('/') + 1))
       const claim = byHost.get(hostId)?.claim
-      const queue = queues.of(hostId)
-      if (claim) queue.unsent.set(id, claim)
-      lost.add(queue)
+      const state = states.of(hostId)
+      if (claim) state.unsent.set(id, claim)
+      lost.add(state)
     }
-    for (const queue of lost) parts.inBackground(giveBack(queue), 'taking back of frames that did not leave')
+    for (const state of lost) parts.inBackground(requeue(state), 'taking back of frames that did not leave')
   }
 
   /** Frames that never left: their executions wait again. */
-  function giveBack(queue: HostQueue): Promise<void> {
-    queue.returning ??= returnAll(queue).finally(() => {
-      queue.returning = null
+  function requeue(state: HostState): Promise<void> {
+    state.requeuing ??= requeueAll(state).finally(() => {
+      state.requeuing = null
     })
-    return queue.returning
+    return state.requeuing
   }
 
-  async function returnAll({ unsent }: HostQueue): Promise<void> {
+  async function requeueAll({ unsent }: HostState): Promise<void> {
     for (const claim of new Set(unsent.values())) {
       const ids = [...unsent].flatMap(([id, its]) => (its === claim ? [id] : []))
       parts.ended(await executions.returnUnsent(claim, ids))
@@ -71,13 +71,13 @@ export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch
   /** Of what the agent has: it may wait behind thousands that it has not. */
   async function sendCancels(links: readonly AgentLink[]): Promise<void> {
     for (const link of links) {
-      const queue = queues.of(link.hostId)
-      if (!link.hello || queue.link !== link) continue
-      for (const taskId of queue.named) {
-        if (queue.cancelled.has(taskId)) continue
+      const state = states.of(link.hostId)
+      if (!link.hello || state.link !== link) continue
+      for (const taskId of state.named) {
+        if (state.cancelled.has(taskId)) continue
         const { execution } = (await executions.find(taskId, link.hostId)) ?? {}
         if (execution?.status !== 'RUNNING' || !execution.cancelRequested) continue
-        if (link.send('CANCEL_SCRIPT', { taskId })) queue.cancelled.add(taskId)
+        if (link.send('CANCEL_SCRIPT', { taskId })) state.cancelled.add(taskId)
       }
     }
   }
@@ -86,13 +86,13 @@ export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()
-    const links = hostIds.flatMap((hostId) => queues.get(hostId)?.link ?? [])
+    const links = hostIds.flatMap((hostId) => states.get(hostId)?.link ?? [])
     // What a closing link takes comes back at once: it would be taken, written down and given back again and again.
     const linked = links.filter(({ isOpen }) => isOpen)
     const sending = sendDue(linked)
     for (const { hostId } of linked) {
-      const queue = queues.of(hostId)
-      queue.sending = Promise.allSettled([queue.sending, sending])
+      const state = states.of(hostId)
+      state.sending = Promise.allSettled([state.sending, sending])
     }
     await sendCancels(linked)
     await sending
@@ -100,14 +100,14 @@ export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch
     await sendCancels(linked)
   }
 
-  function look(hostId: number): void {
-    if (!queues.get(hostId)?.link?.isOpen || parts.isStopping()) return
+  function wake(hostId: number): void {
+    if (!states.get(hostId)?.link?.isOpen || parts.isStopping()) return
     if (hinted.size === 0) queueMicrotask(() => parts.inBackground(round(), 'sending of executions'))
     hinted.add(hostId)
   }
 
   return {
-    look,
+    wake,
 
     async resend(link, sent) {
       if (sent.length === 0) return
@@ -119,9 +119,9 @@ export function createDispatch(parts: EngineParts, queues: HostQueues): Dispatch
     async sweep() {
       // All that it does is written first: it would fail for each host, each time, and say so.
       if (store.readOnlyReason !== null) return
-      await Promise.all([...queues.values()].filter(({ unsent }) => unsent.size > 0).map(giveBack))
-      const linked = [...queues].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))
-      for (const hostId of await executions.waiting(linked)) look(hostId)
+      await Promise.all([...states.values()].filter(({ unsent }) => unsent.size > 0).map(requeue))
+      const linked = [...states].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))
+      for (const hostId of await executions.waiting(linked)) wake(hostId)
     },
   }
 }

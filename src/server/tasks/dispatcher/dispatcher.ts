@@ -4,7 +4,7 @@ import type { EngineParts } from '../parts.ts'
 import type { RestoreHold } from '../restore-hold.ts'
 import { isTooSilent, silence, silentError } from '../scheduler/watch.ts'
 import { createDispatch } from './dispatch.ts'
-import type { HostQueue, HostQueues } from './host-queues.ts'
+import type { HostState, HostStates } from './host-queues.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createReconcile } from './reconcile.ts'
 
@@ -23,41 +23,45 @@ export interface Dispatcher extends Pick<Receiver, 'received' | 'phase' | 'outpu
   close(): void
 }
 
-export function createDispatcher(parts: EngineParts, queues: HostQueues, held: RestoreHold): Dispatcher {
+export function createDispatcher(
+  parts: EngineParts,
+  states: HostStates,
+  restoreHold: RestoreHold,
+): Dispatcher {
   const { executions, hints, store } = parts
-  const dispatch = createDispatch(parts, queues)
-  const receiver = createReceiver(parts, queues)
-  const silent = createSilent(parts, queues)
+  const dispatch = createDispatch(parts, states)
+  const receiver = createReceiver(parts, states)
+  const silent = createSilent(parts, states)
 
   async function forgetDeletedHosts(): Promise<void> {
-    const idle = [...queues].flatMap(([hostId, { epoch, unsent }]) =>
+    const idle = [...states].flatMap(([hostId, { epoch, unsent }]) =>
       epoch === null && unsent.size === 0 ? [hostId] : [],
     )
     const hosts = await store.getMany('hosts', idle)
     for (const [at, hostId] of idle.entries())
-      if (hosts[at] === undefined && queues.get(hostId)?.epoch === null) queues.delete(hostId)
+      if (hosts[at] === undefined && states.get(hostId)?.epoch === null) states.delete(hostId)
   }
 
   /** Repeats cancels that may have been lost; cancels and forgets what ended without a word of the agent, such as what is LOST. */
-  async function lookAtSent(hostId: number, queue: HostQueue): Promise<void> {
-    for (const taskId of new Set([...queue.named, ...queue.heard.keys()])) {
+  async function checkSent(hostId: number, state: HostState): Promise<void> {
+    for (const taskId of new Set([...state.named, ...state.heard.keys()])) {
       const { execution } = (await executions.find(taskId, hostId)) ?? {}
       if (execution?.status !== 'RUNNING') {
         // An execution that waits in the agent's queue must not start after its result is final.
-        queue.link?.send('CANCEL_SCRIPT', { taskId })
-        queue.forget(taskId)
-      } else if (execution.cancelRequested) dispatch.look(hostId)
+        state.link?.send('CANCEL_SCRIPT', { taskId })
+        state.forget(taskId)
+      } else if (execution.cancelRequested) dispatch.wake(hostId)
     }
   }
 
-  const close = hints.subscribe('lane', null, ({ id }) => dispatch.look(id))
+  const close = hints.subscribe('lane', null, ({ id }) => dispatch.wake(id))
   return {
-    ...createReconcile(parts, queues, dispatch, held),
+    ...createReconcile(parts, states, dispatch, restoreHold),
     ...receiver,
     sweep: () => dispatch.sweep(),
     async sweepRunning() {
       await forgetDeletedHosts()
-      for (const [hostId, queue] of queues) await lookAtSent(hostId, queue)
+      for (const [hostId, state] of states) await checkSent(hostId, state)
       await silent.sweep()
       await receiver.sweep()
     },
@@ -69,7 +73,7 @@ export function createDispatcher(parts: EngineParts, queues: HostQueues, held: R
  * Looks after executions of which linked agents say nothing. Of hosts without a link the owner of the task does: it can't know
  * what is heard over a link elsewhere.
  */
-function createSilent(parts: EngineParts, queues: HostQueues) {
+function createSilent(parts: EngineParts, states: HostStates) {
   const { executions, store, clock } = parts
 
   async function longestOf(taskId: string): Promise<number> {
@@ -77,7 +81,7 @@ function createSilent(parts: EngineParts, queues: HostQueues) {
     return longestRun(task?.timeout ?? 0, task?.gates)
   }
 
-  async function look(link: AgentLink, { named, heard }: HostQueue): Promise<void> {
+  async function check(link: AgentLink, { named, heard }: HostState): Promise<void> {
     const now = clock.monotonic()
     for (const [taskId, at] of heard) {
       // A linked agent of ours that has named it says that it still runs: the task's owner bounds that.
@@ -93,7 +97,7 @@ function createSilent(parts: EngineParts, queues: HostQueues) {
 
   return {
     async sweep(): Promise<void> {
-      for (const queue of queues.values()) if (queue.link) await look(queue.link, queue)
+      for (const state of states.values()) if (state.link) await check(state.link, state)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostQueues } from './host-queues.ts'
+import type { HostStates } from './host-queues.ts'
 
 /** The execution that a frame of an agent is about. Without one, a refused frame is answered; `ended`: it has ended on this host. */
 export type FrameTarget = (
@@ -18,7 +18,7 @@ export type FrameTarget = (
 export const hasHost = ({ hostSet }: TaskRecord, hostId: number): boolean =>
   !hostSet || hasId(hostSet, hostId)
 
-export function createFrameTarget(parts: EngineParts, queues: HostQueues): FrameTarget {
+export function createFrameTarget(parts: EngineParts, states: HostStates): FrameTarget {
   const { executions, store, facts, clock, log } = parts
   const foreign = new LineBudget()
 
@@ -36,7 +36,7 @@ export function createFrameTarget(parts: EngineParts, queues: HostQueues): Frame
   }
 
   function ended(link: AgentLink, taskId: string): 'ended' {
-    if (!queues.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
+    if (!states.of(link.hostId).noteEnded(taskId)) link.stray(taskId)
     return 'ended'
   }
 
@@ -53,9 +53,9 @@ export function createFrameTarget(parts: EngineParts, queues: HostQueues): Frame
   }
 
   return async (link, frameId, taskId) => {
-    const queue = queues.of(link.hostId)
-    await queue.takenUp
-    const known = queue.ended(taskId)
+    const state = states.of(link.hostId)
+    await state.takenUp
+    const known = state.ended(taskId)
     if (known?.late) link.stray(taskId)
     if (known) return 'ended'
     const found = await executions.find(taskId, link.hostId)
@@ -65,7 +65,7 @@ export function createFrameTarget(parts: EngineParts, queues: HostQueues): Frame
       return 'refused'
     }
     if (isFinal(found.execution.status)) return ended(link, taskId)
-    queue.heard.set(taskId, clock.monotonic())
+    state.heard.set(taskId, clock.monotonic())
     return found
   }
 }

@@ -6,7 +6,7 @@ import type { LinkClaim } from '../../storage/ports/cluster.ts'
 /** Processes of one agent whose journals are remembered. */
 const knownInstances = 8
 /** Ended tasks of one host that are remembered: far more than an agent has executions that it has yet to report. */
-const mostEnded = 1024
+const maxEnded = 1024
 
 /** Incoming output and end of one execution, over the links of its host. */
 export interface Incoming {
@@ -28,7 +28,7 @@ export interface EarlyEnd {
 }
 
 /** State of a host whose agent has, or had, its link here. */
-export class HostQueue {
+export class HostState {
   link: AgentLink | null = null
   /** Of the newest link, which may not have been taken up yet; null when that is gone. */
   epoch: number | null = null
@@ -40,7 +40,7 @@ export class HostQueue {
   cancelled = new Set<string>()
   /** Executions whose frames never left, until that is on disk. */
   readonly unsent = new Map<string, LinkClaim>()
-  returning: Promise<void> | null = null
+  requeuing: Promise<void> | null = null
   /** By task. */
   readonly incoming = new Map<string, Incoming>()
   /** Resolves when the newest link has been taken up, or could not be: frames wait for it. */
@@ -48,7 +48,7 @@ export class HostQueue {
   /** Resolves when every frame that is being marked as sent has been sent, or has not left. */
   sending: Promise<unknown> = Promise.resolve()
   /** Tasks whose end here is known, with the write of what their agent told after it; null: it has not told yet. */
-  readonly #ended = new BoundedMap<string, Promise<void> | null>(mostEnded)
+  readonly #ended = new BoundedMap<string, Promise<void> | null>(maxEnded)
   /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
   readonly #journals = new BoundedMap<string, number>(knownInstances)
 
@@ -67,7 +67,7 @@ export class HostQueue {
 
   /** Notes the end of a task here; false if an older one was evicted for it. */
   noteEnded(taskId: string, late = this.#ended.get(taskId) ?? null): boolean {
-    const hasRoom = this.#ended.size < mostEnded || this.#ended.has(taskId)
+    const hasRoom = this.#ended.size < maxEnded || this.#ended.has(taskId)
     this.#ended.set(taskId, late)
     return hasRoom
   }
@@ -76,15 +76,15 @@ export class HostQueue {
     return this.#journals.get(instanceId) ?? 0
   }
 
-  heardJournal(instanceId: string, sequence: number): void {
+  noteJournal(instanceId: string, sequence: number): void {
     this.#journals.set(instanceId, Math.max(sequence, this.journal(instanceId)))
   }
 }
 
-export class HostQueues extends Map<number, HostQueue> {
-  of(hostId: number): HostQueue {
-    const queue = this.get(hostId) ?? new HostQueue()
-    this.set(hostId, queue)
-    return queue
+export class HostStates extends Map<number, HostState> {
+  of(hostId: number): HostState {
+    const state = this.get(hostId) ?? new HostState()
+    this.set(hostId, state)
+    return state
   }
 }

@@ -14,7 +14,7 @@ import type { ReportedEnd, RunningExecution } from '../../storage/ports/executio
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import { createFrameTarget } from './frame-target.ts'
-import type { EarlyEnd, HostQueues, Incoming } from './host-queues.ts'
+import type { EarlyEnd, HostStates, Incoming } from './host-queues.ts'
 
 /**
  * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,
@@ -39,16 +39,16 @@ export interface Receiver {
   sweep(): Promise<void>
 }
 
-export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver {
+export function createReceiver(parts: EngineParts, states: HostStates): Receiver {
   const { executions, facts, clock, log } = parts
-  const find = createFrameTarget(parts, queues)
-  const refuted = createRefuted(parts)
+  const find = createFrameTarget(parts, states)
+  const endChecks = createEndChecks(parts)
 
   /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
-  const present = (link: AgentLink) => queues.get(link.hostId)?.link ?? link
+  const currentLink = (link: AgentLink) => states.get(link.hostId)?.link ?? link
 
   function incomingOf(link: AgentLink, { execution, output }: RunningExecution): Incoming {
-    const { incoming } = queues.of(link.hostId)
+    const { incoming } = states.of(link.hostId)
     let found = incoming.get(execution.taskId)
     if (!found) {
       const { storedSequence } = output
@@ -64,25 +64,25 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
     incoming.acknowledging = true
     setImmediate(() => {
       incoming.acknowledging = false
-      const now = present(link)
+      const now = currentLink(link)
       if (now.hello) now.send('SCRIPT_ACK', { taskId, sequence: incoming.storedSequence })
     })
   }
 
-  function release(link: AgentLink, taskId: string): void {
+  function acknowledgeEnd(link: AgentLink, taskId: string): void {
     if (link.hello) link.send('SCRIPT_ACK', { taskId, complete: true })
   }
 
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
   async function late(hostId: number, complete: ScriptComplete): Promise<void> {
     const { taskId, exitCode, status } = complete
-    const queue = queues.of(hostId)
+    const state = states.of(hostId)
     // That its end can't be known is nothing that is learnt.
     if (status === 'LOST') return
-    const known = queue.ended(taskId)?.late
+    const known = state.ended(taskId)?.late
     if (known) return known
     const write = async () => {
-      const why = await refuted.reason(taskId, hostId)
+      const why = await endChecks.reason(taskId, hostId)
       await executions.late(taskId, hostId, {
         status: statusOf(complete, status !== undefined, why).status,
         exitCode,
@@ -92,11 +92,11 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
     }
     const writing = write()
     // An end that is repeated meanwhile waits for the same write.
-    queue.noteEnded(taskId, writing)
+    state.noteEnded(taskId, writing)
     try {
       await writing
     } catch (error) {
-      queue.noteEnded(taskId, null)
+      state.noteEnded(taskId, null)
       throw error
     }
   }
@@ -107,17 +107,17 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
     const { hostId } = link
     const ended = {
       ...end,
-      refuted: await refuted.reason(taskId, hostId),
-      timeoutHint: await refuted.timeoutHint(end.complete),
+      contradiction: await endChecks.reason(taskId, hostId),
+      timeoutHint: await endChecks.timeoutHint(end.complete),
     }
     const changed = await executions.settle(`${taskId}/${hostId}`, ended)
     parts.ended(changed)
-    if (await refuted.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })
+    if (await endChecks.isFetch(taskId)) facts.publish('fetchEnded', { taskId, hostId })
     if (changed.length === 0) await late(hostId, end.complete)
-    const queue = queues.of(hostId)
-    queue.incoming.delete(taskId)
-    queue.forget(taskId)
-    release(link, taskId)
+    const state = states.of(hostId)
+    state.incoming.delete(taskId)
+    state.forget(taskId)
+    acknowledgeEnd(link, taskId)
   }
 
   function settleEarly(incoming: Incoming, early: EarlyEnd, how: Pick<ReportedEnd, 'incomplete'>): void {
@@ -126,7 +126,7 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
     settle(link, { ...how, complete }).catch((error: unknown) => {
       log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
       // The agent tells it again over its next link only.
-      present(link).close(1013, 'the server cannot take this just now')
+      currentLink(link).close(1013, 'the server cannot take this just now')
     })
   }
 
@@ -157,7 +157,7 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
     } catch (error) {
       log.warn({ err: error, taskId }, 'could not store output')
       // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
-      present(link).close(1013, 'the server cannot store output just now')
+      currentLink(link).close(1013, 'the server cannot store output just now')
     } finally {
       incoming.writing--
     }
@@ -166,7 +166,7 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
   return {
     async received(link, frameId, { taskId, journal }) {
       const instanceId = link.hello?.instanceId
-      if (instanceId !== undefined) queues.of(link.hostId).heardJournal(instanceId, journal.sequence)
+      if (instanceId !== undefined) states.of(link.hostId).noteJournal(instanceId, journal.sequence)
       const found = await find(link, frameId, taskId)
       if (typeof found !== 'string') executions.received(found.execution.id)
     },
@@ -195,9 +195,9 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
       if (found === 'refused') return
       if (found === 'ended') {
         await late(link.hostId, complete)
-        return release(link, taskId)
+        return acknowledgeEnd(link, taskId)
       }
-      await queues.of(link.hostId).incoming.get(taskId)?.appended
+      await states.of(link.hostId).incoming.get(taskId)?.appended
       const { execution, output } = (await executions.find(taskId, link.hostId)) ?? found
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
       const isAwaited =
@@ -210,12 +210,12 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
 
     async sweep() {
       const now = clock.monotonic()
-      for (const [hostId, queue] of queues)
-        for (const [taskId, incoming] of queue.incoming) {
+      for (const [hostId, state] of states)
+        for (const [taskId, incoming] of state.incoming) {
           const running = await executions.find(taskId, hostId)
           const { early, writing } = incoming
-          if (!running || isFinal(running.execution.status)) queue.incoming.delete(taskId)
-          else if (early && early.link === queue.link && writing === 0 && now - early.at > missingOutput) {
+          if (!running || isFinal(running.execution.status)) state.incoming.delete(taskId)
+          else if (early && early.link === state.link && writing === 0 && now - early.at > missingOutput) {
             const complete = withoutTheRest(early.complete, running.output)
             settleEarly(incoming, { ...early, complete }, { incomplete: true })
           }
@@ -225,11 +225,11 @@ export function createReceiver(parts: EngineParts, queues: HostQueues): Receiver
 }
 
 /** Limit of the cache of tasks, so that the ends of a large task read it once. */
-const mostKnown = 1000
+const maxCached = 1000
 
 /** Checks the ends that agents report against the server's records of their tasks. */
-function createRefuted({ store }: Pick<EngineParts, 'store'>) {
-  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(mostKnown)
+function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
+  const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(maxCached)
 
   async function knownOf(taskId: string) {
     const known = tasks.get(taskId)

@@ -8,7 +8,7 @@ import type { EngineParts } from '../parts.ts'
 import { lostByRestore, type RestoreHold } from '../restore-hold.ts'
 import type { Dispatch } from './dispatch.ts'
 import { hasHost } from './frame-target.ts'
-import type { HostQueue, HostQueues } from './host-queues.ts'
+import type { HostState, HostStates } from './host-queues.ts'
 
 /** Tasks of a HELLO that are looked up at once. */
 const atOnce = 500
@@ -22,28 +22,28 @@ const journalLost = 'the agent lost its journal, so whether the script ran canno
  * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be
  * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract §4).
  */
-function isSentTo(execution: Execution, queue: HostQueue, hello: AgentHello): boolean {
+function isSentTo(execution: Execution, state: HostState, hello: AgentHello): boolean {
   const { agentInstanceId = null, agentJournal } = execution
   const { instanceId = null, journal } = hello
   if (agentInstanceId !== instanceId) return false
   if (instanceId === null) return true
-  const known = Math.max(agentJournal ?? 0, queue.journal(instanceId))
+  const known = Math.max(agentJournal ?? 0, state.journal(instanceId))
   return journal !== undefined && journal.sequence >= known
 }
 
 /** Takes links up: what was sent over former ones is compared with what the agent says it has. */
 export function createReconcile(
   parts: EngineParts,
-  queues: HostQueues,
+  states: HostStates,
   dispatch: Dispatch,
-  held: RestoreHold,
+  restoreHold: RestoreHold,
 ) {
   const { executions, links, store, clock } = parts
 
   /** Why what the agent does not name has to count as LOST; null: it is sent again. */
   function whyLost(
     running: RunningExecution,
-    queue: HostQueue,
+    state: HostState,
     hello: AgentHello,
     isOurs: boolean,
   ): string | null {
@@ -51,13 +51,13 @@ export function createReconcile(
     if (execution.agentStoreId !== hello.storeId) return journalLost
     // This may be another agent, with a copy of the same journal.
     if (isReceived(running)) return 'the agent no longer knows of it'
-    if (!held.mayResend(execution.taskId, isOurs)) return lostByRestore
-    return isSentTo(execution, queue, hello) ? null : notTheSame
+    if (!restoreHold.mayResend(execution.taskId, isOurs)) return lostByRestore
+    return isSentTo(execution, state, hello) ? null : notTheSame
   }
 
   async function reconcile(
     link: AgentLink,
-    queue: HostQueue,
+    state: HostState,
     sent: RunningExecution[],
     isOurs: boolean,
   ): Promise<void> {
@@ -70,7 +70,7 @@ export function createReconcile(
     for (const running of sent) {
       const { execution } = running
       if (says.has(execution.taskId)) continue
-      const error = whyLost(running, queue, hello, isOurs)
+      const error = whyLost(running, state, hello, isOurs)
       if (error === null) again.push(execution)
       else lost.push({ id: execution.id, error })
     }
@@ -84,31 +84,31 @@ export function createReconcile(
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
       // An earlier phase than the stored one comes from an older copy of the journal.
       const isBehind = phase !== undefined && isLaterPhase(running.execution.phase ?? 'SCRIPT', phase)
-      goOn(link, queue, running, !isBehind && !links.refuses(link.hostId))
+      resume(link, state, running, !isBehind && !links.refuses(link.hostId))
       if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }
     if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
     // The cancel goes first, so that the agent refuses what comes after it.
-    for (const execution of again) if (execution.cancelRequested) cancel(link, queue, execution)
+    for (const execution of again) if (execution.cancelRequested) cancel(link, state, execution)
     await dispatch.resend(link, again)
   }
 
-  function cancel(link: AgentLink, queue: HostQueue, { taskId }: Execution): void {
-    queue.cancelled.add(taskId)
+  function cancel(link: AgentLink, state: HostState, { taskId }: Execution): void {
+    state.cancelled.add(taskId)
     link.send('CANCEL_SCRIPT', { taskId })
   }
 
   /** The agent has it: tell it what is stored, so that it goes on from there; `mayStart` unless another agent has it too. */
-  function goOn(
+  function resume(
     link: AgentLink,
-    queue: HostQueue,
+    state: HostState,
     { execution, output }: RunningExecution,
     mayStart: boolean,
   ): void {
-    queue.named.add(execution.taskId)
+    state.named.add(execution.taskId)
     const { taskId } = execution
     link.send('SCRIPT_ACK', { taskId, sequence: output.storedSequence, ...(!mayStart && noStart) })
-    if (execution.cancelRequested) cancel(link, queue, execution)
+    if (execution.cancelRequested) cancel(link, state, execution)
   }
 
   /** Executions that the agent names and no running task has: the agent may forget them, or first send a late result. */
@@ -136,22 +136,22 @@ export function createReconcile(
   /** Answers what was sent over former links; null: this one has gone meanwhile, or a newer one come. */
   async function takeUp(
     link: AgentLink,
-    queue: HostQueue,
+    state: HostState,
     ready: (() => void) | undefined,
   ): Promise<{ sent: RunningExecution[]; isOurs: boolean } | null> {
     const { claim, hello } = link
     await links.ready(claim)
     ready?.()
     // Before anything is sent over it.
-    const judged = held.judge(link, hello?.mark)
+    const judged = restoreHold.judge(link, hello?.mark)
     const isOurs = judged === true || (await judged)
-    await queue.sending
-    const sent = await executions.takeOver(claim, new Set(queue.unsent.keys()))
-    if (queue.epoch !== claim.epoch) return null
-    queue.link = link
-    queue.named = new Set()
-    queue.heard = new Map(sent.map(({ execution }) => [execution.taskId, clock.monotonic()]))
-    queue.cancelled = new Set()
+    await state.sending
+    const sent = await executions.takeOver(claim, new Set(state.unsent.keys()))
+    if (state.epoch !== claim.epoch) return null
+    state.link = link
+    state.named = new Set()
+    state.heard = new Map(sent.map(({ execution }) => [execution.taskId, clock.monotonic()]))
+    state.cancelled = new Set()
     return { sent, isOurs }
   }
 
@@ -159,27 +159,27 @@ export function createReconcile(
     /** A link is up and, for an agent of ours, has said HELLO. `ready`: the store knows that it takes work. */
     async linked(link: AgentLink, ready?: () => void): Promise<void> {
       const { hostId, claim, hello } = link
-      const queue = queues.of(hostId)
-      queue.epoch = claim.epoch
-      queue.link = null
-      const takingUp = takeUp(link, queue, ready)
-      queue.takenUp = takingUp.catch(() => undefined)
+      const state = states.of(hostId)
+      state.epoch = claim.epoch
+      state.link = null
+      const takingUp = takeUp(link, state, ready)
+      state.takenUp = takingUp.catch(() => undefined)
       const taken = await takingUp
       if (taken === null) return
-      await reconcile(link, queue, taken.sent, taken.isOurs)
+      await reconcile(link, state, taken.sent, taken.isOurs)
       if (hello?.instanceId !== undefined && hello.journal)
-        queue.heardJournal(hello.instanceId, hello.journal.sequence)
+        state.noteJournal(hello.instanceId, hello.journal.sequence)
       await others(link)
-      dispatch.look(hostId)
+      dispatch.wake(hostId)
     },
 
     unlinked(link: AgentLink): void {
-      const queue = queues.get(link.hostId)
-      if (queue?.epoch !== link.claim.epoch) return
-      queue.epoch = null
-      queue.link = null
-      queue.named = new Set()
-      queue.heard = new Map()
+      const state = states.get(link.hostId)
+      if (state?.epoch !== link.claim.epoch) return
+      state.epoch = null
+      state.link = null
+      state.named = new Set()
+      state.heard = new Map()
     },
   }
 }

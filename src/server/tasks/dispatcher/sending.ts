@@ -12,7 +12,7 @@ import type { End, Execution, RunningExecution } from '../../storage/ports/execu
 import type { Keys } from '../../storage/ports/keys.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostQueues } from './host-queues.ts'
+import type { HostStates } from './host-queues.ts'
 import { orderFor, orderOf, unfitPath } from './order.ts'
 
 type Variables = Readonly<Record<string, string>>
@@ -37,7 +37,7 @@ interface Sending {
   ): Promise<string[]>
 }
 
-export function createSending(parts: EngineParts, queues: HostQueues): Sending {
+export function createSending(parts: EngineParts, states: HostStates): Sending {
   const { executions, store, keys, serverRuns, clock, log } = parts
 
   function outboundOf(task: TaskRecord): OutboundTask {
@@ -79,10 +79,10 @@ export function createSending(parts: EngineParts, queues: HostQueues): Sending {
     const expiry = isoTime(clock.now() + signatureLife)
     const type = messageOf[kind]
     const hasLeft = link.send(type, keys.sign(type, link.agentId, bound, expiry))
-    const queue = queues.of(link.hostId)
-    if (hasLeft && queue.link === link) {
-      queue.named.add(task.id)
-      queue.heard.set(task.id, clock.monotonic())
+    const state = states.of(link.hostId)
+    if (hasLeft && state.link === link) {
+      state.named.add(task.id)
+      state.heard.set(task.id, clock.monotonic())
     }
     return hasLeft
   }

@@ -35,7 +35,7 @@ export interface Scheduler {
   /** Takes up running tasks that no living server owns, and leaves those that another one has taken. */
   takeOver(): Promise<void>
   /** These go on where they stood: a person has confirmed a restore. */
-  goOn(taskIds: Iterable<string>): void
+  resume(taskIds: Iterable<string>): void
   /** Ends what has waited too long. */
   sweep(): Promise<void>
   /** Looks at all tasks for what hints have lost. */
@@ -118,7 +118,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
 
   /** What is due on a host waits for its link, or is done over SSH. */
   function begin(task: TaskRunner, due: readonly Execution[]): Promise<void> {
-    return task.type === 'INSTALL' ? installs.look(task.id) : unreachable.poll(due)
+    return task.type === 'INSTALL' ? installs.reconcile(task.id) : unreachable.poll(due)
   }
 
   async function pause(task: TaskRunner, until: number | null): Promise<void> {
@@ -209,7 +209,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
       return takeOver()
     },
 
-    goOn(taskIds) {
+    resume(taskIds) {
       for (const taskId of taskIds) {
         const task = owned.get(taskId)
         if (!task) continue

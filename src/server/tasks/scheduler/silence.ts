@@ -16,7 +16,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
   const { executions, store, hints, member, clock } = parts
 
   /** Tells followers of a task why a host is silent, before its result says so minutes later. */
-  async function tellWhoIsAway(task: TaskRunner, all: readonly OpenExecution[]): Promise<void> {
+  async function publishAway(task: TaskRunner, all: readonly OpenExecution[]): Promise<void> {
     const notes = await notesOf(parts, all, task.queueSeconds)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
     for (const id of ids)
@@ -50,7 +50,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
           ? (await executions.ofTask(task.id)).map(({ execution }) => execution)
           : [...task.open.values()]
         if (all.length === 0 && task.notes.size === 0) continue
-        await tellWhoIsAway(task, all)
+        await publishAway(task, all)
         // Agents cannot report an end while nothing can be written.
         if (store.readOnlyReason !== null) {
           for (const watch of task.watches.values()) watch.pause(clock.monotonic())

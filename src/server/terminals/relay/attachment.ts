@@ -66,9 +66,9 @@ export class NearClient implements ChannelEvents {
   }
 
   heard([method, ...args]: Message): void {
-    if (method === 'hold' || method === 'release') return this.#hold('site', method === 'hold')
+    if (method === 'pause' || method === 'resume') return this.#hold('site', method === 'pause')
     if (method === 'output') return this.#output(...(args as [number, Buffer]))
-    const called = (['tell', 'send', 'close'] as const).find((one) => one === method)
+    const called = (['notify', 'send', 'close'] as const).find((one) => one === method)
     if (called) (this.#client[called] as (...given: unknown[]) => void)(...args)
   }
 
@@ -99,8 +99,8 @@ export class NearClient implements ChannelEvents {
     if (isHeld) this.#holding.add(why)
     else this.#holding.delete(why)
     const is = this.#holding.size > 0
-    if (is && !was) this.#client.hold()
-    else if (was && !is) this.#client.release()
+    if (is && !was) this.#client.pause()
+    else if (was && !is) this.#client.resume()
   }
 }
 
@@ -140,10 +140,10 @@ export class FarClient implements TerminalClient, ChannelEvents {
     this.#channel.output(sequence, json)
   }
 
-  tell: TerminalClient['tell'] = (notice) => this.#pass('tell', notice)
+  notify: TerminalClient['notify'] = (notice) => this.#pass('notify', notice)
   send: TerminalClient['send'] = (type, payload) => this.#pass('send', type, payload)
-  hold = (): void => this.#pass('hold')
-  release = (): void => this.#pass('release')
+  pause = (): void => this.#pass('pause')
+  resume = (): void => this.#pass('resume')
 
   close(code: number, reason: string): void {
     this.#pass('close', code, reason)

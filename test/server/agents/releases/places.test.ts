@@ -1,10 +1,10 @@
 import test from 'ava'
-import { createPlaces } from '../../../../src/server/agents/releases/places.ts'
+import { createDownloadSlots } from '../../../../src/server/agents/releases/places.ts'
 import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
 
 function world(most: number, mostOfKey: number) {
   const clock = new ShiftedClock()
-  const places = createPlaces({ most, mostOfKey, clock })
+  const places = createDownloadSlots({ max: most, maxPerKey: mostOfKey, clock })
   const cut: string[] = []
   const bytes = new Map<string, number>()
   const take = (key: string, name: string) =>

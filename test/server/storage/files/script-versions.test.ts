@@ -18,7 +18,7 @@ test('A04 versions of scripts that do not exist are moved aside, no others, and 
   const now = Date.now()
   const age = (at: number) => believed(() => at).age()
   t.is(await versions.sweep(async () => false, 30, age(now), now), null)
-  for (const id of [1, 2, 3]) await versions.keep(script(id, 1))
+  for (const id of [1, 2, 3]) await versions.save(script(id, 1))
   const folder = await versions.sweep(async (id) => id === 2, 30, age(now), now)
   t.deepEqual((await readdir(directory)).toSorted(), ['2', 'orphaned'])
   t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
@@ -52,14 +52,14 @@ whereMountable('F04 a disk too full to keep a version refuses with a time to try
   const disk = String(mounted?.directory)
   t.teardown(() => mounted?.unmount())
   const versions = createScriptVersions(disk)
-  await t.throwsAsync(versions.keep(script(1, 1, 'x'.repeat(128 * 1024))), {
+  await t.throwsAsync(versions.save(script(1, 1, 'x'.repeat(128 * 1024))), {
     code: 'unavailable',
     message: /full/,
   })
   t.deepEqual(await versions.list(1), [])
   // The kernel may free what was removed a moment later.
   const kept = () =>
-    versions.keep(script(1, 1)).then(
+    versions.save(script(1, 1)).then(
       () => true,
       () => false,
     )

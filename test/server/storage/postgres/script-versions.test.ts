@@ -20,7 +20,7 @@ test('A04 versions that were moved aside go after the time for which they are ke
     (
       await database.ask<{ id: number }>('api', 'select script_id as id from rsm.script_versions order by 1')
     ).map(({ id }) => id)
-  for (const id of [1, 2, 3]) await versions.keep(script(id, 1))
+  for (const id of [1, 2, 3]) await versions.save(script(id, 1))
   await versions.sweep(async (id) => id === 2, 30, age(now), now)
   t.deepEqual(await rows(), [1, 2, 3])
   await versions.sweep(async (id) => id === 2, 30, age(now + 30 * day - 1), now)
@@ -33,7 +33,7 @@ test('A04 versions that were moved aside go after the time for which they are ke
 test('any text of a script comes back as it was', async (t) => {
   const versions = createScriptVersions(openDatabase(t, await (await postgres).database()))
   const content = 'printf "\0\ud800\uffff"\n'
-  await versions.keep(script(1, 1, content))
+  await versions.save(script(1, 1, content))
   t.is((await versions.read(1, 1))?.content, content)
   t.is(await versions.read(1, 2 ** 60), null)
 })

@@ -1,13 +1,13 @@
 import test from 'ava'
 import { createDispatcher } from '../../../../src/server/tasks/dispatcher/dispatcher.ts'
-import { HostQueues } from '../../../../src/server/tasks/dispatcher/host-queues.ts'
+import { HostStates } from '../../../../src/server/tasks/dispatcher/host-queues.ts'
 import type { EngineParts } from '../../../../src/server/tasks/parts.ts'
 import type { RestoreHold } from '../../../../src/server/tasks/restore-hold.ts'
 import { noted } from '../../../helpers/agents/noted-link.ts'
 
 /** A dispatcher where there are only the hosts in `hosts`, with executions of these statuses. */
 function dispatcherOf(hosts: ReadonlySet<number>, statuses: Record<string, string>) {
-  const hostQueues = new HostQueues()
+  const hostQueues = new HostStates()
   const parts = {
     executions: {
       find: async (taskId: string) => statuses[taskId] && { execution: { status: statuses[taskId] } },

@@ -19,7 +19,7 @@ import type { Log } from '../../../../disk/log.ts'
 import type { Reserve } from '../../../../disk/reserve.ts'
 import { bounded, parseEntry, systemActor } from '../../audit/entry.ts'
 import type { AuditEvent, AuditLog, ListQuery, NotedHead, RawQuery } from '../../ports/audit-log.ts'
-import { listEntries, marksOf, matcherOf } from './list.ts'
+import { listEntries, matcherOf, needlesOf } from './list.ts'
 import {
   auditFileName,
   longestLine,
@@ -157,10 +157,10 @@ class FileAuditLog implements AuditLog {
     const from = after === 0 ? 0 : after >= lastId ? end : await offsetAfter(this.#file, end, after)
     if (filter === null) return yield* this.#bytes(from, end)
     const matches = matcherOf(filter)
-    const marks = marksOf(filter)
+    const needles = needlesOf(filter)
     for await (const lines of readForward(this.#file, from, end)) {
       const kept = lines.filter((line) => {
-        const entry = marks.every((mark) => line.includes(mark)) ? parseEntry(line) : null
+        const entry = needles.every((needle) => line.includes(needle)) ? parseEntry(line) : null
         return entry !== null && matches(entry)
       })
       if (kept.length > 0) yield Buffer.concat(kept.flatMap((line) => [line, newline]))

@@ -27,12 +27,12 @@ export async function listEntries(
     return pageOf(await lastEntries(file, await endAfter(newest - first), pageSize), total, query)
   }
   const matches = matcherOf(filter)
-  const wanted = marksOf(filter)
+  const wanted = needlesOf(filter)
   const content: AuditEntry[] = []
   let total = 0
   for await (const lines of readBackward(file, await endAfter(newest)))
     for (const line of lines) {
-      if (!wanted.every((mark) => line.bytes.includes(mark))) continue
+      if (!wanted.every((needle) => line.bytes.includes(needle))) continue
       const entry = entryOf(line)
       if (!matches(entry)) continue
       if (total >= first && content.length < pageSize) content.push(entry)
@@ -74,11 +74,11 @@ export function matcherOf({ action, actor, objectType, objectId, outcome, from, 
 }
 
 /** Texts that stand in every line that matches: most lines need not be parsed. */
-export function marksOf({ action, actor, outcome }: AuditFilter): Buffer[] {
-  const mark = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
+export function needlesOf({ action, actor, outcome }: AuditFilter): Buffer[] {
+  const needle = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
   const found: Buffer[] = []
-  if (action !== undefined && action !== unreadableAction) found.push(mark('action', action))
-  if (actor !== undefined) found.push(mark('name', actor))
-  if (outcome !== undefined && outcome !== 'FAILED') found.push(mark('outcome', outcome))
+  if (action !== undefined && action !== unreadableAction) found.push(needle('action', action))
+  if (actor !== undefined) found.push(needle('name', actor))
+  if (outcome !== undefined && outcome !== 'FAILED') found.push(needle('outcome', outcome))
   return found
 }

@@ -48,7 +48,7 @@ export function createEnds(
   }
 
   /** True when the task has ended, and its executions with it. */
-  async function keep(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
+  async function putLate(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
     const running = tasks.get(taskId)
     const execution = running?.ofHost(hostId)
     if (!running || !execution) return true
@@ -89,7 +89,7 @@ export function createEnds(
     },
     async late(taskId, hostId, lateResult) {
       const running = tasks.get(taskId)
-      if (!(await keep(taskId, hostId, lateResult))) return
+      if (!(await putLate(taskId, hostId, lateResult))) return
       await running?.ending
       // One after the other: each reads what the one before has written.
       await amends.run(() => amend(taskId, hostId, lateResult))

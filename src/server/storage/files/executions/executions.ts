@@ -66,23 +66,23 @@ function createQueries({
     async find(taskId, hostId) {
       const task = tasks.get(taskId)
       const execution = task?.ofHost(hostId)
-      return execution && task?.show(execution)
+      return execution && task?.withOutput(execution)
     },
     async ofHosts(taskId, hostIds) {
       const task = tasks.get(taskId)
       return hostIds.flatMap((hostId) => {
         const execution = task?.ofHost(hostId)
-        return task && execution ? [task.show(execution)] : []
+        return task && execution ? [task.withOutput(execution)] : []
       })
     },
     async ofTask(taskId, part) {
       const task = tasks.get(taskId)
-      return task ? partOf(task.executions, part).map((execution) => task.show(execution)) : []
+      return task ? partOf(task.executions, part).map((execution) => task.withOutput(execution)) : []
     },
     ofHost: async (hostId) =>
       (tasks.openOn(hostId)?.all() ?? [])
         .filter((execution) => execution.status === 'RUNNING' || isWaiting(execution))
-        .map((execution) => tasks.of(execution).show(execution)),
+        .map((execution) => tasks.of(execution).withOutput(execution)),
     waiting: async (hostIds) =>
       hostIds.filter((hostId) => tasks.openOn(hostId)?.waiting.some(isWaiting) === true),
     waitingOn: async (hostId) => tasks.openOn(hostId)?.waiting.filter(isWaiting).length ?? 0,

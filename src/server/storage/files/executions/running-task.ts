@@ -70,7 +70,7 @@ export class RunningTask {
     return this.#live.get(position)?.output ?? noOutput
   }
 
-  show(execution: Execution): RunningExecution {
+  withOutput(execution: Execution): RunningExecution {
     return { execution, output: this.output(execution) }
   }
 

@@ -84,9 +84,9 @@ export class RunningTasks {
   hintQueues(changed: readonly Execution[]): void {
     const hosts = new Set<number>()
     for (const { status, dueAt, cancelRequested, hostId } of changed) {
-      const isTurn = status === 'PENDING' && dueAt !== null
+      const isReady = status === 'PENDING' && dueAt !== null
       const hasRoom = isFinal(status) && this.#open.has(hostId)
-      if (isTurn || hasRoom || (status === 'RUNNING' && cancelRequested)) hosts.add(hostId)
+      if (isReady || hasRoom || (status === 'RUNNING' && cancelRequested)) hosts.add(hostId)
     }
     for (const id of hosts) this.#hints.publish('lane', { id })
   }
@@ -174,7 +174,7 @@ class OpenOnHost {
       next.push(one)
       left--
     }
-    return next.sort(byTurn).slice(0, Math.max(0, room))
+    return next.sort(byDueAt).slice(0, Math.max(0, room))
   }
 
   /** Where it is in `#waiting`, or would be. */
@@ -184,7 +184,7 @@ class OpenOnHost {
     while (low < high) {
       const middle = (low + high) >>> 1
       const other = this.#waiting[middle]
-      if (other && other.id !== execution.id && byTurn(other, execution) < 0) low = middle + 1
+      if (other && other.id !== execution.id && byDueAt(other, execution) < 0) low = middle + 1
       else high = middle
     }
     return low
@@ -193,5 +193,5 @@ class OpenOnHost {
 
 const isDue = ({ status, dueAt }: Execution) => status === 'PENDING' && dueAt !== null
 
-const byTurn = (one: Execution, other: Execution) =>
+const byDueAt = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1

@@ -72,7 +72,9 @@ export function createSending(
       // In a transaction, for it comes after what is still on its way to the disk. Where that is full, nothing is.
       const isFull = store.readOnlyReason !== null
       const sent = isFull ? await own(store) : await store.transact(own).catch(() => own(store))
-      return sent.map((execution) => tasks.of(execution).show(tasks.execution(execution.id) ?? execution))
+      return sent.map((execution) =>
+        tasks.of(execution).withOutput(tasks.execution(execution.id) ?? execution),
+      )
     },
 
     async named(claim, ids) {

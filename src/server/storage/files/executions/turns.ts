@@ -40,9 +40,9 @@ export function createTurns(
     },
 
     due(by, ids) {
-      const turn = steps.unlessHeld(asDue(steps.now()))
+      const toDue = steps.unlessHeld(asDue(steps.now()))
       const decide: Decide = (current, output) =>
-        ownership.holdsNow(by, current.taskId) ? turn(current, output) : null
+        ownership.holdsNow(by, current.taskId) ? toDue(current, output) : null
       // Who takes them sees them from here on, so that both steps share an fsync.
       const staged = (changed: Execution[]) => queueMicrotask(() => tasks.hintQueues(changed))
       return steps.change('turn', ids, decide, { staged })

@@ -12,12 +12,12 @@ import { auditFileName } from '../audit/log-file.ts'
 import { openDirectoryFiles } from '../directory-files.ts'
 import { appendLines } from '../history/day-file.ts'
 import { logFiles } from '../outputs/task-log.ts'
-import { type KeptStatus, keepStatus } from '../presence/kept-status.ts'
+import { type KeptStatus, saveStatus } from '../presence/kept-status.ts'
 import { openFileRecordings, recordingSuffix } from '../recordings/file-recordings.ts'
 import { sumsSuffix } from '../recordings/sums.ts'
 import { createScriptVersions } from '../script-versions.ts'
 import { makeStore } from '../store/recovery.ts'
-import { markName } from '../used.ts'
+import { markerName } from '../used.ts'
 
 const mode = 0o600
 
@@ -56,7 +56,7 @@ export function createDirectoryWriter(path: string): Writer {
       const directory = join(path, 'store')
       await mkdir(directory, { mode: 0o700 })
       await makeStore(directory, storeId, tables, new AbortController().signal)
-      await writeFile(join(path, markName), `${storeId}\n`, { mode })
+      await writeFile(join(path, markerName), `${storeId}\n`, { mode })
     },
     async results(items) {
       for await (const item of items) {
@@ -67,7 +67,7 @@ export function createDirectoryWriter(path: string): Writer {
     },
     async versions(items) {
       const versions = createScriptVersions(join(path, 'scripts'))
-      for await (const script of items) await versions.keep(script)
+      for await (const script of items) await versions.save(script)
     },
     async output(items) {
       for await (const { blob, bytes } of blobsOf(items)) {
@@ -102,7 +102,7 @@ export function createDirectoryWriter(path: string): Writer {
     async presence(items) {
       const kept: KeptStatus[] = []
       for await (const { greeting, revoked: _, ...rest } of items) kept.push({ ...rest, running: greeting })
-      await keepStatus(join(path, 'presence.json'), kept, createLog('WARN'))
+      await saveStatus(join(path, 'presence.json'), kept, createLog('WARN'))
     },
     async metrics(items) {
       for await (const { hostId, day, lines } of items)

@@ -28,14 +28,14 @@ export interface KeptStatus {
 }
 
 /** Hosts whose rows are made in one turn: of ten thousand at once other requests would wait 20 ms and more. */
-const rowsInTurn = 500
+const rowsPerBatch = 500
 
 /** A file that can't be written is logged, and no reason to stop. */
-export async function keepStatus(path: string, kept: Iterable<KeptStatus>, log: Log): Promise<void> {
+export async function saveStatus(path: string, kept: Iterable<KeptStatus>, log: Log): Promise<void> {
   const rows: string[] = []
   for (const row of kept) {
     rows.push(JSON.stringify(row))
-    if (rows.length % rowsInTurn === 0) await setImmediate()
+    if (rows.length % rowsPerBatch === 0) await setImmediate()
   }
   try {
     await writeFileDurably(path, `[${rows.join(',\n')}]\n`)

@@ -6,7 +6,7 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Presence } from '../../ports/presence.ts'
 import { noteReach } from '../../presence/known-host.ts'
 import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../presence/known-hosts.ts'
-import { type KeptStatus, keepStatus, lastKnownOf, readKeptStatus } from './kept-status.ts'
+import { type KeptStatus, lastKnownOf, readKeptStatus, saveStatus } from './kept-status.ts'
 
 export interface PresenceOptions extends JudgingOptions {
   /** Where the last known status is kept over a restart. */
@@ -19,7 +19,7 @@ export interface PresenceOptions extends JudgingOptions {
 const saveDelay = 1000
 /** The same of when they were last heard, in milliseconds. */
 const heardSaveInterval = 60_000
-const heardLookInterval = 1000
+const heardCheckInterval = 1000
 
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
   const { clock } = options
@@ -41,14 +41,14 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     return writes.run(async () => {
       savedAt = clock.monotonic()
       heardSinceSave = false
-      await keepStatus(options.path, kept(hosts), options.log)
+      await saveStatus(options.path, kept(hosts), options.log)
     })
   }
 
   await load(hosts, options)
-  const lookAtHeard = setInterval(() => {
+  const heardCheck = setInterval(() => {
     if (heardSinceSave && clock.monotonic() - savedAt >= heardSaveInterval) save()
-  }, heardLookInterval).unref()
+  }, heardCheckInterval).unref()
 
   return {
     ...hosts,
@@ -64,7 +64,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     },
     async close() {
       hosts.close()
-      clearInterval(lookAtHeard)
+      clearInterval(heardCheck)
       if (saving) clearTimeout(saving)
       await write()
     },

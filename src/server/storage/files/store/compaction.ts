@@ -5,10 +5,10 @@ import { isDiskFull } from '../../../../disk/durable.ts'
 import type { Tables } from '../../tables/tables.ts'
 import {
   createJournal,
-  type HeldFiles,
-  holdFiles,
   type Manifest,
   openJournal,
+  type PinnedFiles,
+  pinFiles,
   writeManifest,
 } from './files.ts'
 import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
@@ -77,13 +77,13 @@ export class Compaction {
   }
 
   /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
-  async hold(): Promise<HeldFiles> {
-    let held: Promise<HeldFiles> | undefined
+  async pin(): Promise<PinnedFiles> {
+    let pinned: Promise<PinnedFiles> | undefined
     await this.journal.exclusive(async () => {
-      held = holdFiles(this.options.directory, this.manifest, this.model.data, this.journal.size)
-      await held
+      pinned = pinFiles(this.options.directory, this.manifest, this.model.data, this.journal.size)
+      await pinned
     })
-    return held as Promise<HeldFiles>
+    return pinned as Promise<PinnedFiles>
   }
 
   /** Resolves when none is running. */

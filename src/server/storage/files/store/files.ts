@@ -147,7 +147,7 @@ export async function openJournal(directory: string, first: number, size: number
 }
 
 /** A store at one transaction, and the files that hold it. Its holder releases it. */
-export interface HeldFiles {
+export interface PinnedFiles {
   readonly storeId: string
   readonly tables: TablesView
   /** Reads the files. Errors: `unavailable` where a line is not as it was written. */
@@ -156,12 +156,12 @@ export interface HeldFiles {
 }
 
 /** Opens the files of a manifest. `tables` is their content, `journalSize` the bytes of the last journal that count. */
-export async function holdFiles(
+export async function pinFiles(
   directory: string,
   manifest: Manifest,
   tables: Tables,
   journalSize: number,
-): Promise<HeldFiles> {
+): Promise<PinnedFiles> {
   const records = new Map(nouns.map((noun) => [noun, tables.slice(noun)]))
   const view = {
     sequence: tables.sequence,

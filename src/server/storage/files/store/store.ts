@@ -8,7 +8,7 @@ import { type AnyRecord, authors, type Id, type Noun, type Records } from '../..
 import type { AnyQuery } from '../../tables/query.ts'
 import type { Tables } from '../../tables/tables.ts'
 import { Compaction } from './compaction.ts'
-import type { HeldFiles } from './files.ts'
+import type { PinnedFiles } from './files.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
@@ -42,7 +42,7 @@ export interface JsonStore extends Store {
   /** Writes a new snapshot, so that the journal begins anew; answers the bytes of all before and after. */
   compact(): Promise<{ before: number; after: number }>
   /** Its files as they stand on disk just now. */
-  hold(): Promise<HeldFiles>
+  pin(): Promise<PinnedFiles>
 }
 
 /**
@@ -138,7 +138,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       await compaction.now()
       return { before, after: compaction.bytes }
     },
-    hold: () => compaction.hold(),
+    pin: () => compaction.pin(),
     close: () => (closed ??= close()),
   }
 }

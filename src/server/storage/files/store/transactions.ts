@@ -177,7 +177,7 @@ function checkUnique(changed: Layer, { noun, id, record }: Change): void {
   for (const index of indexList[noun]) {
     const key = index.unique ? index.key(record) : null
     const other =
-      key === null ? undefined : changed.find(noun, index.name, key).find((held) => held.id !== id)
+      key === null ? undefined : changed.find(noun, index.name, key).find((each) => each.id !== id)
     if (other !== undefined) {
       throw new RsmError('conflict', `another of the ${noun} has this ${index.name} already (id ${other.id})`)
     }

@@ -132,12 +132,12 @@ function readPassword(file: string): string {
 }
 
 /** The address for people, without a password. */
-export const shownAddress = ({ places, user, database }: StoreAddress): string =>
+export const displayAddress = ({ places, user, database }: StoreAddress): string =>
   `postgres://${user}@${places.map(({ host, port }) => `${host}:${port}`).join(',')}/${database}`
 
 /** Why this server is refused: at its start, and later by a store that was moved, changed or put in standby. */
 export const refusedStore = (address: StoreAddress, message: string, hint?: string): RsmError =>
-  new RsmError('unavailable', `${shownAddress(address)}: ${message}`, {
+  new RsmError('unavailable', `${displayAddress(address)}: ${message}`, {
     retryAfter,
     ...(hint === undefined ? {} : { hint }),
   })

@@ -106,7 +106,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
   }
 
   /** Makes the next call look for the primary again. */
-  function leave(from: Pools | null): void {
+  function dropPools(from: Pools | null): void {
     if (from === null || current !== from) return
     current = null
     finding = null
@@ -131,7 +131,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (!isGone) throw isOfStatement(error) ? unavailable(error) : error
       // What was asked over connections that are given up already says nothing of those that stand now.
       const isNews = from === null || from === current
-      leave(from)
+      dropPools(from)
       throw reach.missed(unavailable(error), isNews)
     }
   }
@@ -146,7 +146,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       if (isPatient) await watchBackend(client, database)
     } catch (error) {
       void client.end()
-      leave(current)
+      dropPools(current)
       throw error
     }
     return client
@@ -167,7 +167,7 @@ export function createDatabase(address: StoreAddress, name: string, log: Log): D
       } catch (error) {
         const fault = unavailable(error)
         log.debug({ err: fault }, 'a connection to the store could not be made')
-        throw reach.shown(fault)
+        throw reach.redact(fault)
       }
     },
     get fault() {

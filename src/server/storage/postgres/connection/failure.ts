@@ -88,7 +88,7 @@ interface Reach {
   /** Answers what callers are told, which the log shows at DEBUG from now on. `isNews`: the error is of the connections in use now. */
   missed(error: RsmError, isNews: boolean): RsmError
   /** Hides the address of PostgreSQL once it was reached, because any caller, even with an invalid token, gets this. */
-  shown(error: RsmError): RsmError
+  redact(error: RsmError): RsmError
 }
 
 const away = 'the store cannot be reached just now'
@@ -97,7 +97,7 @@ export function createReach(log: Log): Reach {
   let fault: string | null = null
   // Who starts without PostgreSQL says so in other words, and ends.
   let wasReached = false
-  const shown = (error: RsmError) =>
+  const redact = (error: RsmError) =>
     wasReached ? new RsmError('unavailable', away, { retryAfter, cause: error }) : error
   return {
     get fault() {
@@ -116,8 +116,8 @@ export function createReach(log: Log): Reach {
         if (fault === null && wasReached) log.error({ err: error }, 'the store cannot be reached')
         fault = error.message
       }
-      return markLogged(shown(error))
+      return markLogged(redact(error))
     },
-    shown,
+    redact,
   }
 }

@@ -44,7 +44,7 @@ interface Connection {
 export async function openSession(options: SessionOptions): Promise<Session> {
   const { clock, log } = options
   const closing = new AbortController()
-  let present: Connection | null = await connect(options)
+  let current: Connection | null = await connect(options)
 
   async function connectAgain(): Promise<Connection | null> {
     for (let pause = pauses.first; !closing.signal.aborted; pause = Math.min(2 * pause, pauses.most))
@@ -57,28 +57,28 @@ export async function openSession(options: SessionOptions): Promise<Session> {
     return null
   }
 
-  async function keep(): Promise<void> {
-    while (present !== null) {
-      await present.gone
-      present = null
-      present = await connectAgain()
-      if (closing.signal.aborted && present) void present.client.end()
+  async function keepConnected(): Promise<void> {
+    while (current !== null) {
+      await current.gone
+      current = null
+      current = await connectAgain()
+      if (closing.signal.aborted && current) void current.client.end()
     }
   }
-  const kept = keep()
+  const kept = keepConnected()
 
   return {
     async ask(statement, values) {
-      if (present === null) throw unavailable(new Error('reconnecting'))
-      return present.ask(statement, values)
+      if (current === null) throw unavailable(new Error('reconnecting'))
+      return current.ask(statement, values)
     },
-    age: () => (present === null ? 0 : clock.monotonic() - present.since),
+    age: () => (current === null ? 0 : clock.monotonic() - current.since),
     drop() {
-      if (present) cut(present.client)
+      if (current) cut(current.client)
     },
     async close() {
       closing.abort()
-      if (present) await present.client.end()
+      if (current) await current.client.end()
       await kept
     },
   }

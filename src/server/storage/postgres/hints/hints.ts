@@ -3,7 +3,7 @@ import type { Log } from '../../../../disk/log.ts'
 import { createLocalHints } from '../../local-hints.ts'
 import type { Hints, HintTopics } from '../../ports/hints.ts'
 import type { Channel } from './channel.ts'
-import { Folded, readers, type Told } from './lines.ts'
+import { Folded, readers, type TopicHint } from './lines.ts'
 
 /** Milliseconds for which hints are gathered before they are sent. */
 const gatherTime = 5
@@ -24,8 +24,8 @@ const ofRecords: ReadonlySet<keyof HintTopics> = new Set([
 export interface StoreHints extends Hints {
   /** For this process only: what other servers see by themselves. */
   readonly local: Hints
-  /** `look` brings copies of records up to date; hints of other servers wait for it. */
-  lookFirst(look: () => Promise<void>): void
+  /** `refresh` brings copies of records up to date; hints of other servers wait for it. */
+  refreshFirst(refresh: () => Promise<void>): void
   close(): void
 }
 
@@ -35,31 +35,31 @@ export function createHints(channel: Channel, log: Log): StoreHints {
   let waiting = new Folded()
   let isSending = false
   let haveLost = false
-  let look: () => Promise<void> = () => Promise.resolve()
-  let heard: Told[] = []
-  let isTelling = false
+  let refresh: () => Promise<void> = () => Promise.resolve()
+  let received: TopicHint[] = []
+  let isPublishing = false
 
-  const tell = ({ topic, hint }: Told) => local.publish(topic, hint)
+  const publishLocal = ({ topic, hint }: TopicHint) => local.publish(topic, hint)
 
   /** What comes while copies are brought up to date waits for the next time. */
-  async function tellAfterLook(): Promise<void> {
-    isTelling = true
-    while (heard.length > 0) {
-      const batch = heard
-      heard = []
-      await look().catch((error: unknown) => log.debug({ err: error }, 'a look for a hint failed'))
-      batch.forEach(tell)
+  async function refreshAndPublish(): Promise<void> {
+    isPublishing = true
+    while (received.length > 0) {
+      const batch = received
+      received = []
+      await refresh().catch((error: unknown) => log.debug({ err: error }, 'a look for a hint failed'))
+      batch.forEach(publishLocal)
     }
-    isTelling = false
+    isPublishing = false
   }
 
   function read(kind: keyof typeof readers, text: string): void {
     const all = readers[kind](text)
     if (all === null) return channel.miss()
     const isOfRecords = all[0] !== undefined && ofRecords.has(all[0].topic)
-    if (!isOfRecords) return all.forEach(tell)
-    heard.push(...all)
-    if (!isTelling) void tellAfterLook()
+    if (!isOfRecords) return all.forEach(publishLocal)
+    received.push(...all)
+    if (!isPublishing) void refreshAndPublish()
   }
 
   for (const kind of Object.keys(readers) as (keyof typeof readers)[])
@@ -98,13 +98,13 @@ export function createHints(channel: Channel, log: Log): StoreHints {
     local,
     publish(topic, hint) {
       local.publish(topic, hint)
-      if (waiting.size <= mostWaiting) waiting.add({ topic, hint } as Told)
+      if (waiting.size <= mostWaiting) waiting.add({ topic, hint } as TopicHint)
       void sendAll()
     },
     subscribe: (topic, id, listener) => local.subscribe(topic, id, listener),
     missed: (listener) => channel.missed(listener),
-    lookFirst(its) {
-      look = its
+    refreshFirst(its) {
+      refresh = its
     },
     close: unsubscribe,
   }

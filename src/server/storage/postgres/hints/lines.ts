@@ -5,7 +5,7 @@ const mostIdBytes = 5_000
 
 type Topic = keyof HintTopics
 /** A hint and what it is about. */
-export type Told = { [T in Topic]: { topic: T; hint: HintTopics[T] } }[Topic]
+export type TopicHint = { [T in Topic]: { topic: T; hint: HintTopics[T] } }[Topic]
 
 type Change = HintTopics['host']['change']
 const changes: readonly Change[] = ['created', 'updated', 'removed']
@@ -23,7 +23,7 @@ export class Folded {
     return this.#size
   }
 
-  add({ topic, hint }: Told): void {
+  add({ topic, hint }: TopicHint): void {
     this.#size++
     switch (topic) {
       case 'task':
@@ -58,10 +58,10 @@ export class Folded {
   }
 }
 
-type Read = (text: string) => Told[] | null
+type Read = (text: string) => TopicHint[] | null
 
 const ofIds =
-  (made: (id: number) => Told): Read =>
+  (made: (id: number) => TopicHint): Read =>
   (text) =>
     decodeIds(text).map(made)
 

@@ -41,7 +41,7 @@ interface Row {
 const recent = `array(select time from unnest(l.replaced_at) time where time > excluded.since - ${window})`
 const isOneTooMany = `cardinality(${recent}) >= ${tooMany - 1}`
 /** Agents of a server that died come to others all at once: that is no fight for a link. */
-const isHeld = isLiving('l', { epoch: 'server_epoch' })
+const hasHolder = isLiving('l', { epoch: 'server_epoch' })
 
 /**
  * The epoch is drawn while the row is locked: of two claims the later has the higher. It waits for what is being written for
@@ -58,10 +58,10 @@ const claims = {
       from wanted w, (select rsm.now() as time offset 0) now where w.is_member order by w.host_id
       on conflict (host_id) do update set agent_id = excluded.agent_id, server = excluded.server,
         server_epoch = excluded.server_epoch, epoch = nextval('rsm.epochs'), since = excluded.since, ready = false,
-        replaced_at = case when not ${isHeld} then l.replaced_at when ${isOneTooMany} then '{}'
+        replaced_at = case when not ${hasHolder} then l.replaced_at when ${isOneTooMany} then '{}'
           else ${recent} || excluded.since end,
-        refused_until = case when ${isHeld} and ${isOneTooMany} then excluded.since + ${refusal} else l.refused_until end
-      where l.refused_until is null or l.refused_until <= excluded.since or not ${isHeld}
+        refused_until = case when ${hasHolder} and ${isOneTooMany} then excluded.since + ${refusal} else l.refused_until end
+      where l.refused_until is null or l.refused_until <= excluded.since or not ${hasHolder}
       returning l.*)
     select w.host_id, w.is_member, c.epoch, c.since, c.refused_until = c.since + ${refusal} as is_duplicate,
       c.replaced_at[cardinality(c.replaced_at)] = c.since as is_replacement,

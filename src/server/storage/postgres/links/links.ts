@@ -73,7 +73,7 @@ const expire = {
 
 /** Claims as rows of rsm.links, and what hints and looks tell of those of other servers. */
 export function createLinks({ database, ownership, hints, clock, log }: Parts): Links & { close(): void } {
-  const held = new Held()
+  const ownClaims = new OwnClaims()
   /** Until when new claims of a host are refused, monotonic; `byHolder`: while this process holds it. */
   const refused = new Map<number, { until: number; byHolder: boolean }>()
   const unreleased = new Set<LinkClaim>()
@@ -86,10 +86,10 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
     return claims.map(() => undefined)
   }
 
-  async function lookFor(claims: readonly LinkClaim[]): Promise<void> {
+  async function compare(claims: readonly LinkClaim[]): Promise<void> {
     if (claims.length === 0) return
     const rows = await database.ask<{ host_id: number; epoch: number }>('write', superseded, byClaim(claims))
-    for (const { host_id, epoch } of rows) held.supersede(host_id, epoch)
+    for (const { host_id, epoch } of rows) ownClaims.supersede(host_id, epoch)
   }
 
   /** What hints have lost, and what could not be released while the store was away. */
@@ -97,7 +97,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
     const late = [...unreleased]
     if (late.length > 0) await set(release, late)
     for (const claim of late) unreleased.delete(claim)
-    await lookFor(held.some())
+    await compare(ownClaims.some())
     const now = clock.monotonic()
     for (const [hostId, { until }] of refused) if (until <= now) refused.delete(hostId)
   }
@@ -105,14 +105,14 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
   const failed = (error: unknown) => log.debug({ err: error }, 'links could not be compared with the store')
   const sweeping = repeat(sweepEvery, sweep, failed)
   const ends = [
-    hints.subscribe('link', null, ({ id, epoch }) => held.supersede(id, epoch)),
-    hints.missed(() => void lookFor(held.all()).catch(failed)),
+    hints.subscribe('link', null, ({ id, epoch }) => ownClaims.supersede(id, epoch)),
+    hints.missed(() => void compare(ownClaims.all()).catch(failed)),
   ]
 
   function noteRefusal(hostId: number, refusedFor: number): void {
-    const isHeld = held.get(hostId) !== undefined
-    const time = isHeld ? refusedFor : Math.min(refusedFor, refusalBelieved)
-    if (time > 0) refused.set(hostId, { until: clock.monotonic() + time, byHolder: isHeld })
+    const isOwn = ownClaims.get(hostId) !== undefined
+    const time = isOwn ? refusedFor : Math.min(refusedFor, refusalBelieved)
+    if (time > 0) refused.set(hostId, { until: clock.monotonic() + time, byHolder: isOwn })
     else refused.delete(hostId)
   }
 
@@ -122,7 +122,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
       const answer = await claiming({ hostId, agentId, server })
       const { claim, isDuplicate, isReplacement, refusedFor, isMember } = answer
       if (!isMember) throw unavailable(new Error('another process has the name of this server'))
-      if (claim) held.take(claim, whenSuperseded)
+      if (claim) ownClaims.take(claim, whenSuperseded)
       noteRefusal(hostId, refusedFor)
       if (!claim) return null
       if (isReplacement) hints.publish('link', { id: hostId, epoch: claim.epoch })
@@ -132,7 +132,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
       await readying(claim)
     },
     async release(claim) {
-      held.release(claim)
+      ownClaims.release(claim)
       unreleased.add(claim)
       await releasing(claim)
       unreleased.delete(claim)
@@ -148,7 +148,7 @@ export function createLinks({ database, ownership, hints, clock, log }: Parts): 
     refuses(hostId) {
       const its = refused.get(hostId)
       if (!its || its.until <= clock.monotonic()) return false
-      return !its.byHolder || held.get(hostId) !== undefined
+      return !its.byHolder || ownClaims.get(hostId) !== undefined
     },
     async expire() {
       const rows = await database.ask<{ host_id: number }>('write', expire)
@@ -170,50 +170,50 @@ const byClaim = (claims: readonly LinkClaim[]) => [
 /** Claims that are compared with the store in one sweep. */
 const comparedAtOnce = 2_000
 
-interface Hold {
+interface OwnClaim {
   claim: LinkClaim
   superseded: () => void
 }
 
 /** The claims of the links whose sockets this process has. */
-class Held {
-  readonly #holds = new Map<number, Hold>()
+class OwnClaims {
+  readonly #claims = new Map<number, OwnClaim>()
   #nextAt = 0
 
   get(hostId: number): LinkClaim | undefined {
-    return this.#holds.get(hostId)?.claim
+    return this.#claims.get(hostId)?.claim
   }
 
   /** Tells the previous hold. */
   take(claim: LinkClaim, superseded: () => void): void {
-    const former = this.#holds.get(claim.hostId)
-    if (former && former.claim.epoch > claim.epoch) return superseded()
-    this.#holds.set(claim.hostId, { claim, superseded })
-    former?.superseded()
+    const previous = this.#claims.get(claim.hostId)
+    if (previous && previous.claim.epoch > claim.epoch) return superseded()
+    this.#claims.set(claim.hostId, { claim, superseded })
+    previous?.superseded()
   }
 
   release({ hostId, epoch }: LinkClaim): void {
-    if (this.get(hostId)?.epoch === epoch) this.#holds.delete(hostId)
+    if (this.get(hostId)?.epoch === epoch) this.#claims.delete(hostId)
   }
 
   /** A claim of this epoch stands: an older one of this process is none any more. */
   supersede(hostId: number, epoch: number): void {
-    const hold = this.#holds.get(hostId)
-    if (!hold || hold.claim.epoch >= epoch) return
-    this.#holds.delete(hostId)
-    hold.superseded()
+    const own = this.#claims.get(hostId)
+    if (!own || own.claim.epoch >= epoch) return
+    this.#claims.delete(hostId)
+    own.superseded()
   }
 
   all(): LinkClaim[] {
-    return [...this.#holds.values()].map(({ claim }) => claim)
+    return [...this.#claims.values()].map(({ claim }) => claim)
   }
 
   /** Some of them, so that each has its turn. */
   some(): LinkClaim[] {
     const all = this.all()
     if (this.#nextAt >= all.length) this.#nextAt = 0
-    const turn = all.slice(this.#nextAt, this.#nextAt + comparedAtOnce)
+    const batch = all.slice(this.#nextAt, this.#nextAt + comparedAtOnce)
     this.#nextAt += comparedAtOnce
-    return turn
+    return batch
   }
 }

@@ -4,7 +4,7 @@ import type { Log } from '../../../../disk/log.ts'
 import type { HeldStore } from '../../backup/backup.ts'
 import type { OnDamage } from '../../migrate/kinds.ts'
 import { lease } from '../../ports/cluster.ts'
-import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
+import { displayAddress, refusedStore, type StoreAddress } from '../connection/address.ts'
 import { type Ask, askOf, createDatabase, type Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'
 import { refusePooler } from '../connection/session.ts'
@@ -69,7 +69,7 @@ async function refuseLiving({ ask, database }: MovingStore): Promise<void> {
       const where = living.address === null ? '' : ` at ${living.address}`
       throw new RsmError(
         'conflict',
-        `server ${living.name}${where} is running on ${shownAddress(database.address)}`,
+        `server ${living.name}${where} is running on ${displayAddress(database.address)}`,
         { hint: 'stop all servers of the store first' },
       )
     }
@@ -105,7 +105,7 @@ async function refuseFilled(store: MovingStore): Promise<void> {
   const { hosts = 0, users = 0, tasks = 0 } = found ?? {}
   throw new RsmError(
     'conflict',
-    `${shownAddress(database.address)} is not empty: it has the store ${storeId} with ${hosts} hosts, ${users} users and ${tasks} tasks`,
+    `${displayAddress(database.address)} is not empty: it has the store ${storeId} with ${hosts} hosts, ${users} users and ${tasks} tasks`,
     { hint: 'name an empty database; if this store may go: drop schema rsm cascade' },
   )
 }

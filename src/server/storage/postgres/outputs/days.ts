@@ -61,7 +61,7 @@ export async function makeTable(database: Database, taskId: string): Promise<voi
 /** Days after the current one that have their tables: no dump takes longer. */
 const daysAhead = 2
 /** Milliseconds between looks whether one is missing. */
-const lookEvery = 3600_000
+const checkInterval = 3600_000
 
 interface DaysAhead {
   close(): Promise<void>
@@ -87,7 +87,7 @@ export async function openDaysAhead(parts: {
     for (let ahead = 0; ahead <= daysAhead; ahead++) await make(clock.now() + ahead * dayLength)
   }
 
-  const making = repeat(lookEvery, makeAll, (error) =>
+  const making = repeat(checkInterval, makeAll, (error) =>
     log.warn({ err: error }, 'could not make the tables for the output of the next days; trying again'),
   )
   await making.now()

@@ -32,10 +32,10 @@ export const milliseconds = (parameter: string): string => `${parameter}::float8
 export const settleTime = 5_000
 /** Milliseconds that a process may take to end after its successor has started. */
 const patience = 1_000
-const lookEvery = 100
-const mostAttempts = 20
+const pollInterval = 100
+const maxAttempts = 20
 
-interface Former {
+interface PreviousLife {
   epoch: number
   address: string | null
   /** Milliseconds; negative where it is over. */
@@ -52,7 +52,7 @@ const take = `insert into rsm.servers as s (name, epoch, lease_until, joined_at,
     and clock_timestamp() - pg_postmaster_start_time() > ${milliseconds('$6')}))
   returning epoch`
 
-const look = `select s.epoch, s.address, ${isLocked('s')} as is_locked,
+const findPrevious = `select s.epoch, s.address, ${isLocked('s')} as is_locked,
     (extract(epoch from s.lease_until - rsm.now()) * 1000)::float8 as lease_left
   from rsm.servers s where s.name = $1`
 
@@ -77,14 +77,14 @@ export async function lockLife(ask: Ask, member: Pick<Member, 'epoch'>): Promise
  * nobody else's.
  */
 export async function lockLifeAgain(ask: Ask, member: Pick<Member, 'epoch'>): Promise<void> {
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (await lockLife(ask, member)) return
     await ask(
       `select pg_terminate_backend(k.pid) from pg_locks k where k.locktype = 'advisory' and k.objsubid = 2
         and k.classid = $1 and k.objid::bigint = $2 and k.pid <> pg_backend_pid()`,
       [lifeLocks, lockKey(member)],
     )
-    await delay(lookEvery)
+    await delay(pollInterval)
   }
 }
 
@@ -103,21 +103,21 @@ export async function takeName(
 ): Promise<Member> {
   await ask(forget)
   await ask(forgetOwners)
-  for (let waited = 0; ; waited += lookEvery) {
+  for (let waited = 0; ; waited += pollInterval) {
     const [drawn] = await ask<{ epoch: number }>(`select nextval('rsm.epochs') as epoch`)
     const member = { name, epoch: drawn?.epoch ?? 0 }
     await lockLife(ask, member)
     const taken = await ask(take, [name, member.epoch, lease, version, address, settleTime])
     if (taken.length > 0) return member
     await unlockLife(ask, member)
-    const [former] = await ask<Former>(look, [name])
-    if (former) refuseLiving(name, former, waited)
-    await delay(lookEvery)
+    const [previous] = await ask<PreviousLife>(findPrevious, [name])
+    if (previous) refuseLiving(name, previous, waited)
+    await delay(pollInterval)
   }
 }
 
-function refuseLiving(name: string, former: Former, waited: number): void {
-  const { address, lease_left, is_locked } = former
+function refuseLiving(name: string, previous: PreviousLife, waited: number): void {
+  const { address, lease_left, is_locked } = previous
   // Without its lock it is dead, or PostgreSQL has just started: the next attempts tell.
   if (lease_left <= 0 || !is_locked || waited < patience) return
   const where = address === null ? '' : ` at ${address}`

@@ -70,7 +70,7 @@ const peers = {
   text: 'select name, epoch, endpoint from rsm.servers where endpoint is not null and lease_until > rsm.now()',
 }
 
-const shown = {
+const listStatement = {
   name: 'servers.shown',
   text: `select s.name, s.version, s.joined_at as "startedAt", s.address, s.lease_until as "leaseUntil",
       s.lease_until > rsm.now() as "isLiving", coalesce(l.links, 0) as links, coalesce(t.tasks, 0) as tasks
@@ -124,11 +124,11 @@ export async function openOwnership({
   })
   const watch = createWatch(session, hints, log)
   let others: ReadonlySet<number> = new Set()
-  const lookForOthers = () => {
+  const updateOthers = () => {
     others = new Set([...watch.living()].filter((epoch) => !lives.has(epoch)))
   }
-  watch.changed(lookForOthers)
-  await watch.look()
+  watch.changed(updateOthers)
+  await watch.poll()
 
   return {
     ...createTaskOwners(database),
@@ -154,7 +154,7 @@ export async function openOwnership({
       const member = await takeName(session.ask, name, { version, address })
       await refuseClosed(session.ask, database.address)
       lives.set(member.epoch, { member, renewedAt: asked })
-      await watch.look()
+      await watch.poll()
       return member
     },
     async renew(member) {
@@ -178,7 +178,7 @@ export async function openOwnership({
         )
       }
     },
-    servers: () => database.ask<ServerSeen>('api', shown),
+    servers: () => database.ask<ServerSeen>('api', listStatement),
     async listensAt(at, sealed) {
       address = at
       endpoint = sealed
@@ -200,7 +200,7 @@ export async function openOwnership({
 const takenAtOnce = 20
 
 /** Tasks that are this member's, and tasks that it may take. */
-const lookStatement = {
+const findStatement = {
   name: 'task-owners.look',
   text: `select t.id, o.server = $1 and o.epoch = $2 as is_own
     from unnest($3::text[]) with ordinality t(id, position) left join rsm.task_owners o on o.task_id = t.id
@@ -246,7 +246,7 @@ function createTaskOwners(database: Database): Pick<Ownership, 'claim' | 'releas
   return {
     async claim({ name, epoch }, taskIds) {
       if (taskIds.length === 0) return []
-      const found = await database.ask<{ id: string; is_own: boolean | null }>('write', lookStatement, [
+      const found = await database.ask<{ id: string; is_own: boolean | null }>('write', findStatement, [
         name,
         epoch,
         taskIds,

@@ -6,7 +6,7 @@ import type { Session } from '../connection/session.ts'
 import { isLocked, settleTime } from './lives.ts'
 
 /** Milliseconds. A lock counts as fallen when it was missing in two looks: a connection that broke is back sooner. */
-const lookEvery = 300
+const pollInterval = 300
 
 interface Seen {
   name: string
@@ -15,7 +15,7 @@ interface Seen {
   is_locked: boolean
 }
 
-const look = {
+const pollStatement = {
   name: 'servers.look',
   text: `select s.name, s.epoch, s.lease_until > rsm.now() as is_leased, ${isLocked('s')} as is_locked from rsm.servers s`,
 }
@@ -34,7 +34,7 @@ export interface Watch {
   /** Hears when they are others. Answers the way to unsubscribe. */
   changed(listener: () => void): () => void
   /** Looks now. */
-  look(): Promise<void>
+  poll(): Promise<void>
   close(): Promise<void>
 }
 
@@ -43,10 +43,10 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
   let epochs = new Set<number>()
   const listeners = new Set<() => void>()
   let fallen = new Set<number>()
-  const looks = new Mutex()
+  const mutex = new Mutex()
 
-  async function lookOnce(): Promise<void> {
-    const all = await session.ask<Seen>(look)
+  async function pollOnce(): Promise<void> {
+    const all = await session.ask<Seen>(pollStatement)
     const missing = all.filter(({ is_leased, is_locked }) => is_leased && !is_locked)
     const mayJudge = session.age() >= settleTime
     const dead = missing.filter(({ epoch }) => mayJudge && fallen.has(epoch)).map(({ epoch }) => epoch)
@@ -59,23 +59,23 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
   }
 
   function note(now: Map<number, string>): void {
-    const former = living
+    const previous = living
     living = now
     epochs = new Set(now.keys())
-    const gone = [...former].filter(([epoch]) => !now.has(epoch))
-    const come = [...now].filter(([epoch]) => !former.has(epoch))
+    const gone = [...previous].filter(([epoch]) => !now.has(epoch))
+    const come = [...now].filter(([epoch]) => !previous.has(epoch))
     if (gone.length + come.length === 0) return
     for (const listener of listeners) listener()
     for (const name of new Set([...gone, ...come].map(([, of]) => of))) hints.publish('server', { id: name })
   }
 
   /** One after the other: the one under way may have seen less. */
-  function lookNow(): Promise<void> {
-    return looks.run(lookOnce)
+  function pollNow(): Promise<void> {
+    return mutex.run(pollOnce)
   }
 
   // The session reports its own faults.
-  const polling = repeat(lookEvery, lookNow, (error) =>
+  const polling = repeat(pollInterval, pollNow, (error) =>
     log.debug({ err: error }, 'could not see which servers live'),
   )
 
@@ -85,10 +85,10 @@ export function createWatch(session: Session, hints: Hints, log: Log): Watch {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    look: lookNow,
+    poll: pollNow,
     async close() {
       await polling.stop()
-      await looks.idle()
+      await mutex.idle()
     },
   }
 }

@@ -6,7 +6,7 @@ import type { Orphans } from '../../ports/outputs.ts'
 import type { Recordings } from '../../ports/recordings.ts'
 import { batched } from '../connection/batched.ts'
 import type { Database } from '../connection/database.ts'
-import { appendAll, createWriter, type Held, type Shared } from './writer.ts'
+import { appendAll, createWriter, type RecordingClaim, type Shared } from './writer.ts'
 
 /** Appends of one statement, each of what an agent sends before it waits at most. */
 const largestBatch = 64
@@ -41,9 +41,9 @@ export function createRecordings(database: Database): Recordings {
 
   return {
     async create(id, header) {
-      const [held] = await database.ask<Held>('api', makeStatement, [id, header])
-      if (!held) throw new RsmError('conflict', `terminal session ${id} has a recording already`)
-      return createWriter(shared, held, header.length)
+      const [claim] = await database.ask<RecordingClaim>('api', makeStatement, [id, header])
+      if (!claim) throw new RsmError('conflict', `terminal session ${id} has a recording already`)
+      return createWriter(shared, claim, header.length)
     },
     async *content(id) {
       const found = await find(id)
@@ -52,9 +52,9 @@ export function createRecordings(database: Database): Recordings {
     },
     async reopen(id, size) {
       const text = 'select key, writer, packed from rsm.recording_reopen($1, $2)'
-      const [held] = await database.ask<Held>('api', text, [id, size])
-      if (!held) throw gone(id)
-      return createWriter(shared, held, size)
+      const [claim] = await database.ask<RecordingClaim>('api', text, [id, size])
+      if (!claim) throw gone(id)
+      return createWriter(shared, claim, size)
     },
     async read(id, bytes) {
       const found = await find(id)

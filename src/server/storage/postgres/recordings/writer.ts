@@ -6,7 +6,7 @@ import type { Database } from '../connection/database.ts'
 import { isAway, isToBeRepeated } from '../connection/failure.ts'
 
 /** What a writer holds: its recording until another one reopens it. */
-export interface Held {
+export interface RecordingClaim {
   readonly key: number
   readonly writer: number
   /** How far chunks are joined. */
@@ -15,7 +15,7 @@ export interface Held {
 
 /** Bytes to add at `start`, where the recording ends as far as its writer knows. */
 interface Addition {
-  readonly held: Held
+  readonly claim: RecordingClaim
   readonly start: number
   readonly bytes: Uint8Array
 }
@@ -40,8 +40,8 @@ export async function appendAll(database: Database, additions: readonly Addition
   const column = (of: (addition: Addition, at: number) => number) => additions.map(of)
   const rows = await untilBack(() =>
     database.ask<{ key: number; stands: boolean }>('write', appendStatement, [
-      column(({ held }) => held.key),
-      column(({ held }) => held.writer),
+      column(({ claim }) => claim.key),
+      column(({ claim }) => claim.writer),
       column(({ start }) => start),
       column(({ bytes }, at) => (ends[at] ?? 0) - bytes.length + 1),
       column(({ bytes }) => bytes.length),
@@ -49,7 +49,7 @@ export async function appendAll(database: Database, additions: readonly Addition
     ]),
   )
   const standing = new Set(rows.filter(({ stands }) => stands).map(({ key }) => key))
-  return additions.map(({ held }) => standing.has(held.key))
+  return additions.map(({ claim }) => standing.has(claim.key))
 }
 
 /** Asks again while PostgreSQL is away: what was carried out already is seen by its place. */
@@ -75,18 +75,18 @@ export interface Shared {
 /** Grows a recording from `start` on. */
 export function createWriter(
   { database, append, packs }: Shared,
-  held: Held,
+  claim: RecordingClaim,
   start: number,
 ): RecordingWriter {
   let end = start
-  let { packed } = held
+  let { packed } = claim
 
   /** What fails here is done with the next pack, or never: only its room is at stake. */
   async function pack(): Promise<void> {
     if (packed === end) return
     const to = end
     await database
-      .ask('write', 'select rsm.recording_pack($1, $2, $3, $4)', [held.key, held.writer, packed, to])
+      .ask('write', 'select rsm.recording_pack($1, $2, $3, $4)', [claim.key, claim.writer, packed, to])
       .then(() => {
         packed = to
       })
@@ -97,7 +97,7 @@ export function createWriter(
     async append(pieces) {
       const bytes = Buffer.concat(pieces)
       if (bytes.length === 0) return
-      if (!(await append({ held, start: end, bytes })))
+      if (!(await append({ claim, start: end, bytes })))
         throw new RsmError('conflict', 'another server continues this recording')
       end += bytes.length
       if (end - packed >= packBytes) await packs.run(pack)

@@ -1,5 +1,5 @@
 import { RsmError } from '../../../../core/errors.ts'
-import { refusedStore, type StoreAddress, shownAddress } from '../connection/address.ts'
+import { displayAddress, refusedStore, type StoreAddress } from '../connection/address.ts'
 import type { Database } from '../connection/database.ts'
 import { isAway, unavailable } from '../connection/failure.ts'
 import { audit, files, metrics, recordings } from './contents.ts'
@@ -52,7 +52,7 @@ export function refuseNewer(address: StoreAddress, { schema, oldest_server }: Pr
   if (oldest_server <= knownSchema()) return
   throw new RsmError(
     'conflict',
-    `${shownAddress(address)}: its schema is number ${schema}, of a newer rsm; this one knows ${knownSchema()}`,
+    `${displayAddress(address)}: its schema is number ${schema}, of a newer rsm; this one knows ${knownSchema()}`,
     { hint: 'start the newer rsm, or restore the backup from before the upgrade' },
   )
 }
@@ -62,7 +62,7 @@ function refuseOlder(address: StoreAddress, { schema }: Present): void {
   if (schema === 0 || schema >= first.number) return
   throw new RsmError(
     'conflict',
-    `${shownAddress(address)}: its schema is number ${schema}, of an older rsm; this one knows ${first.number} and newer`,
+    `${displayAddress(address)}: its schema is number ${schema}, of an older rsm; this one knows ${first.number} and newer`,
     { hint: 'move the store to a data directory with the rsm that made it: rsm server migrate' },
   )
 }

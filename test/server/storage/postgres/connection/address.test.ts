@@ -4,8 +4,8 @@ import { rootCertificates } from 'node:tls'
 import test from 'ava'
 import { RsmError } from '../../../../../src/core/errors.ts'
 import {
+  displayAddress,
   readStoreAddress,
-  shownAddress,
 } from '../../../../../src/server/storage/postgres/connection/address.ts'
 import { temporaryDirectory } from '../../../../fixtures/rsm.ts'
 
@@ -23,7 +23,7 @@ test('the URL of a store names user, hosts and database', (t) => {
   t.deepEqual(address.tls, { mode: 'verify-full', rootCert: undefined })
   t.is(address.connectTimeout, 5_000)
   t.is(readStoreAddress('postgres://rsm@pg1/rsm?connect_timeout=2', undefined).connectTimeout, 2_000)
-  t.is(shownAddress(address), 'postgres://rsm@pg1:5432,pg2:5433,::1:5434/fleet')
+  t.is(displayAddress(address), 'postgres://rsm@pg1:5432,pg2:5433,::1:5434/fleet')
 })
 
 for (const [url, insecure, mode] of [

@@ -43,7 +43,7 @@ async function watched(t: ExecutionContext, { age = settleTime } = {}) {
   await watch.close()
   const isLeased = async () =>
     (await store.ask('api', 'select from rsm.servers where lease_until > rsm.now()')).length === 1
-  await watch.look()
+  await watch.poll()
   return {
     watch,
     life,
@@ -82,7 +82,7 @@ test('a server whose lock is missing in two looks is dead: its lease is over, an
   t.deepEqual([...watch.living()], [epoch])
   await life.end()
   await until('PostgreSQL has let go of the lock', async () => {
-    await watch.look()
+    await watch.poll()
     return !(await isLeased())
   })
   t.deepEqual([...watch.living()], [])
@@ -93,10 +93,10 @@ test('one look without the lock proves nothing, and neither do two that are not 
   const { watch, life, isLeased } = await watched(t)
   for (let times = 0; times < 3; times++) {
     await life.unlock()
-    await watch.look()
+    await watch.poll()
     t.true(await isLeased())
     t.true(await lockLife(life.ask, { epoch }))
-    await watch.look()
+    await watch.poll()
   }
   t.true(await isLeased())
   t.deepEqual([...watch.living()], [epoch])
@@ -105,11 +105,11 @@ test('one look without the lock proves nothing, and neither do two that are not 
 test('a server whose own session has stood for less than the time to settle ends no lease', async (t) => {
   const { watch, life, standing, isLeased } = await watched(t, { age: settleTime - 1 })
   await life.unlock()
-  for (let looks = 0; looks < 3; looks++) await watch.look()
+  for (let looks = 0; looks < 3; looks++) await watch.poll()
   t.true(await isLeased())
   t.deepEqual([...watch.living()], [epoch])
   standing.age = settleTime
-  await watch.look()
+  await watch.poll()
   t.false(await isLeased())
 })
 
@@ -117,17 +117,17 @@ test('a lock that is back when the lease is to be ended keeps it', async (t) => 
   const { watch, life, isLeased, whenEnding } = await watched(t)
   whenEnding(() => lockLife(life.ask, { epoch }))
   await life.unlock()
-  await watch.look()
-  await watch.look()
+  await watch.poll()
+  await watch.poll()
   t.true(await isLeased())
-  await watch.look()
+  await watch.poll()
   t.deepEqual([...watch.living()], [epoch])
 })
 
 test('a server whose lease is over does not live, whoever looks and whatever its lock', async (t) => {
   const { watch, forward } = await watched(t, { age: 0 })
   await forward(61_000)
-  await watch.look()
+  await watch.poll()
   t.deepEqual([...watch.living()], [])
 })
 
@@ -144,11 +144,11 @@ test('a look that fails changes nothing, and of two looks the later one decides'
   const watch = createWatch(session, createLocalHints(), createLog('ERROR'))
   await watch.close()
   answers.push(async () => rows('a', 'b'))
-  await watch.look()
+  await watch.poll()
   let changes = 0
   watch.changed(() => changes++)
   answers.push(() => Promise.reject(new Error('away')))
-  await t.throwsAsync(watch.look(), { message: 'away' })
+  await t.throwsAsync(watch.poll(), { message: 'away' })
   t.deepEqual([[...watch.living()], changes], [[1, 2], 0])
   const slow: { answer?: (found: object[]) => void } = {}
   const answered = new Promise<object[]>((resolve) => {
@@ -158,7 +158,7 @@ test('a look that fails changes nothing, and of two looks the later one decides'
     () => answered,
     async () => rows('a'),
   )
-  const both = [watch.look(), watch.look()]
+  const both = [watch.poll(), watch.poll()]
   slow.answer?.(rows('a', 'b', 'c'))
   await Promise.all(both)
   t.deepEqual([...watch.living()], [1])
