@@ -8,7 +8,7 @@ process.on('SIGUSR1', () => {})
 
 /** What an agent starts of itself (src/agent/processes/own-process.ts): a file, and what it exports. */
 const agentProcesses = {
-  __pty: ['agent/terminals/pty-process.js', 'holdTerminals'],
+  __pty: ['agent/terminals/pty-process.js', 'serveTerminals'],
   __upgrade: ['agent/upgrade/upgrade.js', 'upgradeAgent'],
   __copy: ['agent/files/worker.js', 'workOnFiles'],
   __facts: ['agent/reports/facts-process.js', 'printDiskSize'],

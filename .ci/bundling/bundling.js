@@ -24,8 +24,8 @@ export const commandsOf = (part) =>
     .map((name) => `commands/${name.slice(0, -3)}`)
 /** The processes that an agent starts of itself: what of which file bin/run.js calls. */
 export const agentProcesses = {
-  holdTerminals: 'agent/terminals/pty-process',
   printDiskSize: 'agent/reports/facts-process',
+  serveTerminals: 'agent/terminals/pty-process',
   upgradeAgent: 'agent/upgrade/upgrade',
   workOnFiles: 'agent/files/worker',
 }

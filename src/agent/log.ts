@@ -38,12 +38,12 @@ export class ThrottledErrors {
       act()
       return true
     } catch (error) {
-      this.tell(message, taskId, error)
+      this.report(message, taskId, error)
       return false
     }
   }
 
-  tell(message: string, taskId: string, error: unknown): void {
+  report(message: string, taskId: string, error: unknown): void {
     const leftOut = this.#lines.take(taskId, this.#clock.monotonic())
     const reason = error instanceof Error ? error.message : String(error)
     if (leftOut !== null) this.#log('ERROR', message, { taskId, reason, leftOut })

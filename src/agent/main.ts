@@ -15,7 +15,7 @@ import { sweepTerminals } from './terminals/leftovers.ts'
 
 /** How long a drained agent stays for the server's acknowledgements, milliseconds. */
 const drainPatience = 10_000
-const drainLook = 20
+const drainPoll = 20
 
 export type { AgentOptions, RunningAgent } from './agent-options.ts'
 
@@ -42,9 +42,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const opened: (() => unknown)[] = [() => directory.release(), () => connection.agent.destroy()]
   const stopping = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
-  const ground = { options, clock, random, log, connection, accounts, enrollToken, signal, opened }
+  const bootstrap = { options, clock, random, log, connection, accounts, enrollToken, signal, opened }
   try {
-    const entered = await enter({ ...ground, dataDir: directory.path })
+    const entered = await enter({ ...bootstrap, dataDir: directory.path })
     warnOfRoot(entered.script, log)
     const { own, sandbox } = entered.script
     const isReached = sandbox.mode === 'strict' || own.uid !== 0
@@ -53,8 +53,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const conversation = converse(parts)
     await sweepTerminals(parts.sessions, parts)
     await parts.runner.recover()
-    await parts.status.show()
-    keepContact(parts, setLevel)
+    await parts.status.publish()
+    startHeartbeat(parts, setLevel)
     return running(parts, async (isDrained) => {
       if (isDrained) await drain(parts)
       stopping.abort()
@@ -69,17 +69,17 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 }
 
 /** Begins heartbeats and metrics, and acts on their answers; `setLevel` takes the log level of the configuration. */
-function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
+function startHeartbeat(parts: Parts, setLevel: (level: LogLevel) => void): void {
   const { heartbeat, status, outbox, link, options } = parts
   const enrollAgain = registrar(parts)
   heartbeat.start({
     reached(wasAway, pendingTasks) {
-      status.heard()
+      status.answered()
       // The link comes after the first answer, as signatures are judged by the server's clock.
       if (!options.onDemand || !outbox.isIdle || pendingTasks > 0) link.open()
       if (wasAway) link.retryNow()
     },
-    missed: (reason) => status.unheard(reason),
+    missed: (reason) => status.unanswered(reason),
     configured(config) {
       setLevel(config.logLevel)
       // The count of a heartbeat is 0 during a store outage; this list is exact (contract §12).
@@ -100,14 +100,14 @@ function registrar({ membership, status, options, clock, signal, log }: Parts): 
     })
     if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
     try {
-      await membership.registerAnew((reason) => {
-        if (reason !== null) status.unheard(reason)
+      await membership.registerAgain((reason) => {
+        if (reason !== null) status.unanswered(reason)
       })
       return true
     } catch (error) {
       if (signal.aborted) return false
       log('ERROR', 'not registered again', { error: String(error) })
-      if (error instanceof RsmError) status.unheard(error.message)
+      if (error instanceof RsmError) status.unanswered(error.message)
       return false
     }
   }
@@ -143,8 +143,8 @@ async function drain({ options, runner, link, clock, log }: Parts): Promise<void
   if (!options.drain) return
   log('INFO', 'draining')
   await runner.drain()
-  for (let waited = 0; link.isOpen && !runner.isDrained && waited < drainPatience; waited += drainLook)
-    await new Promise<void>((resolve) => clock.after(drainLook, resolve))
+  for (let waited = 0; link.isOpen && !runner.isDrained && waited < drainPatience; waited += drainPoll)
+    await new Promise<void>((resolve) => clock.after(drainPoll, resolve))
 }
 
 /**

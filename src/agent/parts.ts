@@ -24,7 +24,7 @@ import { Terminals } from './terminals/terminals.ts'
 import { upgradeWork } from './upgrade/order.ts'
 
 /** What an agent is started with. */
-export interface Ground {
+export interface Bootstrap {
   readonly options: AgentOptions
   readonly clock: Clock
   readonly random: () => number
@@ -40,21 +40,21 @@ export interface Ground {
 }
 
 /** Settles how scripts run here and who the agent is, registering it where it never was. */
-export async function enter(ground: Ground) {
-  const { options, clock, log, accounts, dataDir, opened } = ground
+export async function enter(bootstrap: Bootstrap) {
+  const { options, clock, log, accounts, dataDir, opened } = bootstrap
   const statusFile = new StatusFile(dataDir, clock, log)
   opened.unshift(() => statusFile.remove())
   // First of all: a host that can't run scripts as it was told to has nothing to register for.
   const script = await checkSandbox(options, accounts, dataDir)
   const serverTime = new ServerTime(clock)
   const membership = await openMembership({
-    ...ground,
+    ...bootstrap,
     directory: dataDir,
     script,
     serverTime,
     status: statusFile,
   })
-  return { ...ground, statusFile, script, serverTime, membership }
+  return { ...bootstrap, statusFile, script, serverTime, membership }
 }
 
 /** The parts of a registered agent; each uses those above it. What happens between them, they tell who subscribes. */
@@ -84,7 +84,7 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     onDemand: options.onDemand,
     linkFault: () => link.fault,
     mark,
-    marked: (given) => journal.heard(given, membership.registration.keyId),
+    onMark: (given) => journal.noteMark(given, membership.registration.keyId),
     log,
   })
   const spool = join(dataDir, 'executions')

@@ -29,7 +29,7 @@ export type Step = 'logging in' | 'looking' | 'copying' | 'installing'
 export interface Patience {
   /** To start the installer, after sudo. */
   readonly start: number
-  readonly look: number
+  readonly inspect: number
   /** To take the next piece of the copy. */
   readonly piece: number
   /** To put the copy in its place. */
@@ -51,7 +51,7 @@ export interface Installation {
   readonly patience: Patience
   readonly signal: AbortSignal
   /** Receives each line of the host that is not for us. */
-  heard(stream: Stream, line: string): void
+  onLine(stream: Stream, line: string): void
   /** `percent` of the copy. */
   doing?(step: Step, percent?: number): void
   /** The host already has the executable. */
@@ -85,7 +85,7 @@ export class GivenUp extends Error {
 
 /** Characters: of a line, and of the whole output; the installer prints a few hundred. */
 const longestLine = 64 * 1024
-const mostSaid = 1024 * 1024
+const maxOutput = 1024 * 1024
 /** Counted per line beside its characters, because it is stored as an entry of its own. */
 const perLine = 64
 
@@ -95,10 +95,10 @@ const perLine = 64
  */
 export async function install(by: Installation): Promise<Ended> {
   const { patience, prefix } = by
-  const mark = randomBytes(12).toString('hex')
+  const marker = randomBytes(12).toString('hex')
   const script = ownText('packaging/install.sh')
   const words = ['rsm', 'agent', 'install', '-', '--json', ...by.options]
-  const line = remoteLine({ sudo: by.sudo, mark, scriptSize: Buffer.byteLength(script), words })
+  const line = remoteLine({ sudo: by.sudo, marker, scriptSize: Buffer.byteLength(script), words })
   const { stdin, stdout, stderr, closed, close } = await by.open(line)
   const stop = new AbortController()
   const signal = AbortSignal.any([by.signal, stop.signal])
@@ -106,17 +106,18 @@ export async function install(by: Installation): Promise<Ended> {
   const answers = new Map<string, readonly string[]>()
   let step: Step = 'logging in'
   let result = ''
-  let said = 0
+  let received = 0
   let ended = null as Ended | null
 
-  function heard(stream: Stream, line: string): void {
+  function receiveLine(stream: Stream, line: string): void {
     if (signal.aborted) return
-    said += line.length + perLine
-    if (said > mostSaid) return stop.abort(new GivenUp('the host says more than an installer does', step))
+    received += line.length + perLine
+    if (received > maxOutput)
+      return stop.abort(new GivenUp('the host says more than an installer does', step))
     const [first, word = '', ...rest] = line.trimEnd().split(' ')
-    if (stream === 'stdout' && first === mark) answers.set(word, rest)
+    if (stream === 'stdout' && first === marker) answers.set(word, rest)
     else if (stream === 'stdout' && answers.has('result')) result += `${line}\n`
-    else by.heard(stream, line)
+    else by.onLine(stream, line)
     // sudo asks again: some systems lock accounts after repeated failures.
     if (by.sudo === 'password' && stream === 'stderr' && line.startsWith('Sorry, try again')) stdin.end()
     changed.emit('change')
@@ -162,7 +163,7 @@ export async function install(by: Installation): Promise<Ended> {
   }
 
   async function provide(): Promise<void> {
-    const [arch = '', placed, packaged] = await answer('host', patience.look)
+    const [arch = '', placed, packaged] = await answer('host', patience.inspect)
     const executable = await by.executableFor(arch)
     const isPackaged = packaged === executable.sha256 && prefix === undefined
     if (placed !== executable.sha256 && !isPackaged) return copy(executable)
@@ -175,8 +176,8 @@ export async function install(by: Installation): Promise<Ended> {
   // How the host ended says more.
   stdin.on('error', () => {})
   stdin.on('drain', () => changed.emit('change'))
-  lines(stdout, (line) => heard('stdout', line))
-  lines(stderr, (line) => heard('stderr', line))
+  lines(stdout, (line) => receiveLine('stdout', line))
+  lines(stderr, (line) => receiveLine('stderr', line))
   void closed.then((exit) => {
     // After an abort the end is ours: the reason of the signal says more.
     if (!signal.aborted) ended = { exit, step, result }
@@ -187,7 +188,7 @@ export async function install(by: Installation): Promise<Ended> {
     if (by.sudoPassword !== undefined) stdin.write(`${by.sudoPassword}\n`)
     await answer('shell', patience.start)
     begin('looking')
-    stdin.write(`${mark}\n${script}`)
+    stdin.write(`${marker}\n${script}`)
     await provide()
     await answer('ready', patience.place)
     begin('installing')

@@ -6,7 +6,7 @@ export type Sudo = 'none' | 'silent' | 'password'
 export interface Remote {
   readonly sudo: Sudo
   /** Begins each line that the installer says to us: logins may print lines of their own. Hex digits. */
-  readonly mark: string
+  readonly marker: string
   /** Bytes of the script, which comes on stdin. */
   readonly scriptSize: number
   /** What stands behind the script's own options, each as a shell takes it for one word: `rsm agent install - …`. */
@@ -28,7 +28,7 @@ export interface Installed {
 }
 
 /** The error of a `rsm … --json` on a host. */
-export interface SaidFailure {
+export interface ReportedFailure {
   /** From 1 to 255. */
   readonly exit: number
   readonly message: string
@@ -37,12 +37,12 @@ export interface SaidFailure {
 
 /**
  * The command for the login shell of a host, whichever that is: single quotes with neither quotes, backslashes nor line breaks in
- * them are read alike by sh, fish and csh. Secrets and the script come on stdin, behind a line with the mark; what stands before it
+ * them are read alike by sh, fish and csh. Secrets and the script come on stdin, behind a line with the marker; what stands before it
  * is a password that sudo did not ask for.
  */
-export function remoteLine({ sudo, mark, scriptSize, words }: Remote): string {
-  const program = `echo ${mark} shell; while read -r l && [ "$l" != ${mark} ]; do :; done; eval "$(head -c ${scriptSize})"`
-  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${mark} ${words.join(' ')}`
+export function remoteLine({ sudo, marker, scriptSize, words }: Remote): string {
+  const program = `echo ${marker} shell; while read -r l && [ "$l" != ${marker} ]; do :; done; eval "$(head -c ${scriptSize})"`
+  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${marker} ${words.join(' ')}`
   if (sudo === 'none') return `exec ${installer}`
   const become = sudo === 'silent' ? 'sudo -n' : 'sudo -S -p ""'
   const launch =
@@ -74,16 +74,16 @@ export function readInstalled(text: string): Installed | null {
   }
 }
 
-function changesOf(said: unknown): string[] {
-  if (!Array.isArray(said)) return []
-  const changes = said as readonly ({ what?: unknown; state?: unknown } | null)[]
+function changesOf(reported: unknown): string[] {
+  if (!Array.isArray(reported)) return []
+  const changes = reported as readonly ({ what?: unknown; state?: unknown } | null)[]
   return changes.flatMap((change) =>
     typeof change?.what === 'string' && change.state !== 'done' ? [change.what] : [],
   )
 }
 
 /** Null where the line is none. A host can say anything: the texts are as it has said them. */
-export function readFailure(line: string): SaidFailure | null {
+export function readFailure(line: string): ReportedFailure | null {
   if (!line.startsWith('{"error":')) return null
   try {
     const { error } = JSON.parse(line) as { error: { exit: unknown; message: unknown; hint: unknown } }

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
-import { backupAlone, restoreKeys } from '../../src/server/app/offline.ts'
+import { backupOffline, restoreKeys } from '../../src/server/app/offline.ts'
 import type { ServerOptions } from '../../src/server/app/options.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
@@ -201,7 +201,7 @@ test('keys of a backup are added only to a directory of the same store that has 
   const passphrase = 'a long passphrase'
   const backup = async (server: TestServer, withKeys: boolean) => {
     const options = { withOutput: true, ...(withKeys && { passphrase }) }
-    const { stream } = await backupAlone(server.dataDir, undefined, options)
+    const { stream } = await backupOffline(server.dataDir, undefined, options)
     return stream
   }
   const [{ server }, { server: other }] = [await place(t), await place(t)]

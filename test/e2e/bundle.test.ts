@@ -197,7 +197,7 @@ test('a stack names lines of the sources', (t) => {
     encoding: 'utf8',
   })
   t.not(ran.status, 0)
-  const line = /at (?:Module\.)?holdTerminals \(src\/agent\/terminals\/pty-process\.ts:(\d+)\)/.exec(
+  const line = /at (?:Module\.)?serveTerminals \(src\/agent\/terminals\/pty-process\.ts:(\d+)\)/.exec(
     ran.stderr,
   )?.[1]
   t.regex(

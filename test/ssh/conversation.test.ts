@@ -3,7 +3,7 @@ import test from 'ava'
 import { GivenUp, install, type Patience } from '../../src/ssh/conversation.ts'
 
 const long = 60_000
-const patience: Patience = { start: long, look: long, piece: long, place: long, install: long }
+const patience: Patience = { start: long, inspect: long, piece: long, place: long, install: long }
 
 /** A host that reached the question for its executable, which takes until `answer`; `stop` is a cancel from outside. */
 function asking() {
@@ -28,7 +28,7 @@ function asking() {
     options: [],
     patience,
     signal: stop.signal,
-    heard: () => {},
+    onLine: () => {},
     executableFor: () =>
       new Promise((resolve) => {
         answer = () => resolve({ sha256: 'sum', size: 0, open: () => PassThrough.from([]) })

@@ -39,7 +39,7 @@ export class ExecutionQueue {
     this.#waiting.push({ execution, order })
     try {
       faultPoint('agent.request.before')
-      await keepOrder(directory, order)
+      await saveOrder(directory, order)
       faultPoint('agent.request.after')
       if (execution.state === 'QUEUED') {
         this.#journal.append({ e: 'received', taskId, origin: originOf(directory, this.#machine) })
@@ -57,7 +57,7 @@ export class ExecutionQueue {
 
   async #addGated(execution: Execution, order: Order): Promise<void> {
     faultPoint('agent.request.before')
-    await keepOrder(execution.directory, order)
+    await saveOrder(execution.directory, order)
     faultPoint('agent.request.after')
     const { taskId, directory } = execution
     this.#journal.append({ e: 'gated', taskId, origin: originOf(directory, this.#machine) })
@@ -68,7 +68,7 @@ export class ExecutionQueue {
 
   /** Takes up what an earlier agent kept; false where the disk lost it. */
   async restore(execution: Execution): Promise<boolean> {
-    const order = await keptOrder(execution.directory)
+    const order = await loadOrder(execution.directory)
     if (order) this.#waiting.push({ execution, order })
     return order !== null
   }
@@ -87,7 +87,7 @@ export class ExecutionQueue {
 }
 
 /** Keeps the order of a queued execution. It holds secrets, so it goes as soon as the execution starts. */
-export async function keepOrder(directory: string, order: Order): Promise<void> {
+export async function saveOrder(directory: string, order: Order): Promise<void> {
   await writeFileDurably(join(directory, orderFile), JSON.stringify({ ...noScript, ...order }), 0o600)
 }
 
@@ -102,32 +102,32 @@ export function dropOrder({ taskId, directory }: Execution, errors: ThrottledErr
 }
 
 /** An order on the disk. Older agents kept no kind, and file orders with an empty script. */
-type KeptOrder = ExecuteScript & { kind?: OrderKind; copy?: CopyOrder; fetch?: FetchOrder }
+type StoredOrder = ExecuteScript & { kind?: OrderKind; copy?: CopyOrder; fetch?: FetchOrder }
 
-const kindOf = ({ kind, copy, fetch, upgrade }: KeptOrder): OrderKind =>
+const kindOf = ({ kind, copy, fetch, upgrade }: StoredOrder): OrderKind =>
   kind ?? (copy ? 'COPY' : fetch ? 'FETCH' : upgrade ? 'UPGRADE' : 'SCRIPT')
 
 /** The order that an earlier agent kept; null where the disk lost it. */
-export async function keptOrder(directory: string): Promise<Order | null> {
+export async function loadOrder(directory: string): Promise<Order | null> {
   const text = await readFile(join(directory, orderFile), 'utf8').catch(() => null)
   if (text === null) return null
-  const kept = JSON.parse(text) as KeptOrder
-  return { ...kept, kind: kindOf(kept) } as Order
+  const stored = JSON.parse(text) as StoredOrder
+  return { ...stored, kind: kindOf(stored) } as Order
 }
 
 /** How many executions run at once, and whether another may begin. */
 export class Slots {
-  readonly #most: number
+  readonly #max: number
   #taken = 0
   #isDraining = false
   #whenIdle: (() => void) | undefined
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   get isFree(): boolean {
-    return !this.#isDraining && this.#taken < this.#most
+    return !this.#isDraining && this.#taken < this.#max
   }
 
   /** One that an earlier agent has begun takes its slot even where none is free. */

@@ -7,7 +7,7 @@ import { type PastOutput, PhasedOutput } from './output/phased-output.ts'
 import type { Run } from './run.ts'
 import { placeOf } from './steps.ts'
 
-/** Milliseconds that a link must stand before a `Leave` is given: by then an agent elsewhere has taken it. */
+/** Milliseconds that a link must stand before permission is given: by then an agent elsewhere has taken it. */
 const undisputedFor = 60_000
 
 /** An execution that the server has not yet acknowledged as complete. */
@@ -19,7 +19,7 @@ export class Execution {
   isDurable = false
   isCancelled = false
   /** The server's permission to continue here; null: not needed, because no other agent has its files. */
-  leave: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
+  permission: 'AWAITED' | 'GIVEN' | 'REFUSED' | null = null
   /** The server of this link knows nothing of it: it is not told any more. */
   isForgotten = false
   /** The order of one with gates; null where the disk has lost it. */
@@ -63,13 +63,13 @@ export class Execution {
 
   /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
   output(): PhasedOutput {
-    this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#present())
+    this.#output ??= new PhasedOutput(this.passed.map(this.#past), this.#current())
     return this.#output
   }
 
   readonly #past = (step: Passed): PastOutput => ({ ...step, directory: placeOf(this.directory, step) })
 
-  #present() {
+  #current() {
     if (this.passed.length > 0 && !this.#isWriting) return null
     const { phase } = this.step
     const maxBytes = this.started?.maxOutputBytes ?? 0
@@ -106,7 +106,7 @@ export class Execution {
  * Executions whose files another agent may have, too. Nothing of them starts before a server has answered the HELLO that
  * names them, and the link has stood for a minute without another agent that takes it (P48).
  */
-export class Leave {
+export class Permissions {
   readonly #clock: Clock
   readonly #settled: (execution: Execution) => void
   readonly #timers = new Map<Execution, () => void>()
@@ -118,17 +118,17 @@ export class Leave {
   }
 
   answered(execution: Execution, isRefused: boolean): void {
-    if (execution.leave !== 'AWAITED') return
+    if (execution.permission !== 'AWAITED') return
     this.#timers.get(execution)?.()
     this.#timers.delete(execution)
     if (isRefused) {
-      execution.leave = 'REFUSED'
+      execution.permission = 'REFUSED'
       return this.#settled(execution)
     }
     const settle = () => {
       this.#timers.delete(execution)
-      if (execution.leave !== 'AWAITED' || execution.state === 'EXITED') return
-      execution.leave = 'GIVEN'
+      if (execution.permission !== 'AWAITED' || execution.state === 'EXITED') return
+      execution.permission = 'GIVEN'
       this.#settled(execution)
     }
     this.#timers.set(execution, this.#clock.after(undisputedFor, settle))

@@ -7,9 +7,9 @@ import type { Log, ThrottledErrors } from '../log.ts'
 import { type Writer, writersAmong, writersWithin } from '../processes/writers.ts'
 import type { Execution } from './execution.ts'
 
-/** Milliseconds between two looks at who still writes. */
+/** Milliseconds between two checks of who still writes. */
 const pollInterval = 1_000
-/** Milliseconds until the next look at the sizes, while a spool still grows. */
+/** Milliseconds until the next check of the sizes, while a spool still grows. */
 const growingPollInterval = 50
 /** Bytes tolerated after the script's end before the spool is truncated. */
 const maxTrailingBytes = 1024 * 1024
@@ -20,9 +20,9 @@ const removalDelay = 30_000
 /** Bytes; a directory with more output goes at once, because a disk must not fill up for the sake of speed. */
 const largestLeftover = 1024 * 1024
 /** Directories that wait for their removal. */
-const mostLeftovers = 1000
+const maxLeftovers = 1000
 
-interface HeldSpool {
+interface FrozenSpool {
   readonly path: string
   /**
    * Kept open, so that its user gets no lease on the file: opening a leased one waits for up to 45 s (fcntl(2)). Null while
@@ -33,10 +33,10 @@ interface HeldSpool {
   end: number
 }
 
-interface Held {
+interface FrozenPlace {
   writers: readonly Writer[]
-  readonly spools: readonly HeldSpool[]
-  /** Looks in a row that found no writer; a process may pass its output on between two of them. */
+  readonly spools: readonly FrozenSpool[]
+  /** Checks in a row that found no writer; a process may pass its output on between two of them. */
   misses: number
 }
 
@@ -44,13 +44,13 @@ interface Held {
  * Truncates the spools of ended scripts while processes that they left running still write to them, because that output
  * would fill the disk, even through a deleted file.
  */
-export class HeldOutput {
+export class FrozenOutput {
   readonly #clock: Clock
   readonly #errors: ThrottledErrors
   /** Keyed by spool directory. */
-  readonly #held = new Map<string, Held>()
+  readonly #frozen = new Map<string, FrozenPlace>()
   readonly #waiting = new Map<string, () => void>()
-  #lookedAt = 0
+  #checkedAt = 0
   #cancelTimer: (() => void) | undefined
 
   constructor(clock: Clock, errors: ThrottledErrors) {
@@ -59,80 +59,82 @@ export class HeldOutput {
   }
 
   /** Freezes the spools at their current size; later output is truncated. */
-  hold(place: string, writers: readonly Writer[]): void {
-    if (writers.length === 0 || this.#held.has(place)) return
+  freeze(place: string, writers: readonly Writer[]): void {
+    if (writers.length === 0 || this.#frozen.has(place)) return
     this.#logged(place, () => {
       const opened = spools.map((name) => {
         const path = join(place, name)
         const fd = openedForTruncation(path)
         return { path, fd, end: fd === null ? 0 : fstatSync(fd).size }
       })
-      this.#held.set(place, { writers, spools: opened, misses: 0 })
+      this.#frozen.set(place, { writers, spools: opened, misses: 0 })
       this.#cancelTimer ??= this.#clock.after(pollInterval, () => this.#poll())
     })
   }
 
-  /** Holds the output left by ended executions. Skips `running`, the spool directories in use. */
+  /** Freezes the output left by ended executions. Skips `running`, the spool directories in use. */
   find(directories: readonly string[], running: ReadonlySet<string> = new Set()): void {
     this.#logged('', () => {
       const places = directories.flatMap(placesIn).filter((place) => !running.has(place))
-      for (const [place, writers] of writersWithin(places)) this.hold(place, writers)
+      for (const [place, writers] of writersWithin(places)) this.freeze(place, writers)
     })
   }
 
   /** Whether a process still holds output below the directory. */
-  holds(directory: string): boolean {
+  hasWriters(directory: string): boolean {
     return this.#below(directory).length > 0
   }
 
-  /** Nothing below the directory is needed any more. Calls `released` once no process holds output there. */
-  whenReleased(directory: string, released: () => void): void {
+  /** Nothing below the directory is needed any more. Calls `closed` once no process holds output there. */
+  whenClosed(directory: string, closed: () => void): void {
     for (const { spools } of this.#below(directory)) for (const spool of spools) spool.end = 0
-    this.#waiting.set(directory, released)
+    this.#waiting.set(directory, closed)
     this.#notify()
   }
 
   /** The next agent scans /proc again. */
   stop(): void {
     this.#cancelTimer?.()
-    for (const place of this.#held.keys()) this.#release(place)
+    for (const place of this.#frozen.keys()) this.#close(place)
     this.#waiting.clear()
   }
 
-  #below(directory: string): Held[] {
-    return [...this.#held].flatMap(([place, held]) => (`${place}/`.startsWith(`${directory}/`) ? [held] : []))
+  #below(directory: string): FrozenPlace[] {
+    return [...this.#frozen].flatMap(([place, frozen]) =>
+      `${place}/`.startsWith(`${directory}/`) ? [frozen] : [],
+    )
   }
 
-  #release(place: string): void {
-    for (const { fd } of this.#held.get(place)?.spools ?? []) if (fd !== null) closeSync(fd)
-    this.#held.delete(place)
+  #close(place: string): void {
+    for (const { fd } of this.#frozen.get(place)?.spools ?? []) if (fd !== null) closeSync(fd)
+    this.#frozen.delete(place)
   }
 
   #notify(): void {
-    for (const [directory, released] of this.#waiting) {
-      if (this.holds(directory)) continue
+    for (const [directory, closed] of this.#waiting) {
+      if (this.hasWriters(directory)) continue
       this.#waiting.delete(directory)
-      released()
+      closed()
     }
   }
 
   #poll(): void {
     let isGrowing = false
-    for (const [place, held] of this.#held)
+    for (const [place, frozen] of this.#frozen)
       this.#logged(place, () => {
-        for (const spool of held.spools) isGrowing = this.#truncated(spool) || isGrowing
+        for (const spool of frozen.spools) isGrowing = this.#truncated(spool) || isGrowing
       })
-    if (this.#clock.monotonic() - this.#lookedAt >= pollInterval) {
-      this.#lookedAt = this.#clock.monotonic()
+    if (this.#clock.monotonic() - this.#checkedAt >= pollInterval) {
+      this.#checkedAt = this.#clock.monotonic()
       this.#logged('', () => this.#refreshWriters())
       this.#notify()
     }
     const next = isGrowing ? growingPollInterval : pollInterval
-    this.#cancelTimer = this.#held.size > 0 ? this.#clock.after(next, () => this.#poll()) : undefined
+    this.#cancelTimer = this.#frozen.size > 0 ? this.#clock.after(next, () => this.#poll()) : undefined
   }
 
   /** Returns whether anything was truncated. */
-  #truncated(spool: HeldSpool): boolean {
+  #truncated(spool: FrozenSpool): boolean {
     spool.fd ??= openedForTruncation(spool.path)
     if (spool.fd === null || fstatSync(spool.fd).size <= spool.end + maxTrailingBytes) return false
     ftruncateSync(spool.fd, spool.end)
@@ -141,14 +143,14 @@ export class HeldOutput {
 
   /** Those known are looked at first; all processes are scanned only for the places that these have left. */
   #refreshWriters(): void {
-    const known = [...this.#held.values()].flatMap(({ writers }) => writers.map(({ pid }) => pid))
-    const found = writersAmong(known, [...this.#held.keys()])
-    const left = [...this.#held.keys()].filter((place) => !found.has(place))
+    const known = [...this.#frozen.values()].flatMap(({ writers }) => writers.map(({ pid }) => pid))
+    const found = writersAmong(known, [...this.#frozen.keys()])
+    const left = [...this.#frozen.keys()].filter((place) => !found.has(place))
     const passedOn = writersWithin(left)
-    for (const [place, held] of this.#held) {
-      held.writers = found.get(place) ?? passedOn.get(place) ?? []
-      held.misses = held.writers.length > 0 ? 0 : held.misses + 1
-      if (held.misses > 1) this.#release(place)
+    for (const [place, frozen] of this.#frozen) {
+      frozen.writers = found.get(place) ?? passedOn.get(place) ?? []
+      frozen.misses = frozen.writers.length > 0 ? 0 : frozen.misses + 1
+      if (frozen.misses > 1) this.#close(place)
     }
   }
 
@@ -179,33 +181,33 @@ function placesIn(directory: string): string[] {
 export class Leftovers {
   readonly #clock: Clock
   readonly #log: Log
-  readonly #held: HeldOutput
+  readonly #frozen: FrozenOutput
   #waiting: string[] = []
   #cancelTimer: (() => void) | undefined
 
-  constructor(clock: Clock, log: Log, held: HeldOutput) {
+  constructor(clock: Clock, log: Log, frozen: FrozenOutput) {
     this.#clock = clock
     this.#log = log
-    this.#held = held
+    this.#frozen = frozen
   }
 
-  /** Removes directories that an earlier agent left and no execution has; holds the output of the others. */
+  /** Removes directories that an earlier agent left and no execution has; freezes the output of the others. */
   async takeUp(directory: string, executions: ReadonlyMap<string, Execution>): Promise<void> {
     const entries = await readdir(directory, { withFileTypes: true })
     const pathOf = ({ name }: { name: string }) => join(directory, name)
     const running = [...executions.values()].filter(({ state }) => state === 'RUNNING')
     const directories = entries.filter((entry) => entry.isDirectory()).map(pathOf)
-    this.#held.find(directories, new Set(running.map(({ place }) => place)))
+    this.#frozen.find(directories, new Set(running.map(({ place }) => place)))
     for (const entry of entries.filter(({ name }) => !executions.has(name))) {
       const path = pathOf(entry)
-      if (this.#held.holds(path)) this.remove(path)
+      if (this.#frozen.hasWriters(path)) this.remove(path)
       else await rm(path, { recursive: true, force: true })
     }
   }
 
   /** `bytes` of output lie in the directory. What is left when the agent ends, the next one removes at its start. */
   add(directory: string, bytes: number): void {
-    if (bytes > largestLeftover || this.#waiting.length >= mostLeftovers) return this.remove(directory)
+    if (bytes > largestLeftover || this.#waiting.length >= maxLeftovers) return this.remove(directory)
     this.#waiting.push(directory)
     this.#cancelTimer ??= this.#clock.after(removalDelay, () => {
       this.#cancelTimer = undefined
@@ -219,7 +221,7 @@ export class Leftovers {
 
   /** Removes the directory as soon as no process holds output in it. */
   remove(directory: string): void {
-    this.#held.whenReleased(directory, () => {
+    this.#frozen.whenClosed(directory, () => {
       faultPoint('agent.removed.before')
       rm(directory, { recursive: true, force: true }).then(
         () => faultPoint('agent.removed.after'),

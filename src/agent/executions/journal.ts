@@ -159,11 +159,11 @@ export class Journal {
     } catch (error) {
       // On a full disk the old file serves on: what is still there has to be known, and ended in time.
       if (head?.e !== 'store') throw error
-      if (this.#fd < 0) this.#goOn(goodBytes)
+      if (this.#fd < 0) this.#reopen(goodBytes)
     }
   }
 
-  #goOn(goodBytes: number): void {
+  #reopen(goodBytes: number): void {
     this.#fd = openSync(this.#path, 'a', 0o600)
     ftruncateSync(this.#fd, goodBytes)
     this.#size = goodBytes
@@ -193,7 +193,7 @@ export class Journal {
   }
 
   /** Takes a mark of the server with this key: of one start the highest, of another that one. */
-  heard({ run, sequence, mac }: RunMark, keyId: string): void {
+  noteMark({ run, sequence, mac }: RunMark, keyId: string): void {
     const known = this.markFrom(keyId)
     if (run === known?.run && sequence < known.sequence) return
     this.#mark = { run, sequence, ...(mac !== undefined && { mac }), keyId }
@@ -290,11 +290,11 @@ export class Journal {
       throw error
     }
     faultPoint('agent.compacted.after')
-    const former = this.#fd
+    const previous = this.#fd
     this.#fd = fd
     this.#isInPlace = false
     // A sync that is under way on the old file may still hold its descriptor.
-    if (former >= 0) void this.#syncs.run(() => closeSync(former))
+    if (previous >= 0) void this.#syncs.run(() => closeSync(previous))
     this.#size = text.length
     this.#sizeAfterCompaction = text.length
     this.#place()

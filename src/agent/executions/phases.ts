@@ -34,20 +34,20 @@ export class Phases {
     const { taskId, step } = execution
     let passed: Passed
     try {
-      passed = passedOf(step, complete, execution.hasBegun ? execution.output().ofPresent : 0)
+      passed = passedOf(step, complete, execution.hasBegun ? execution.output().currentCount : 0)
       journal.append({ e: 'passed', taskId, ...passed })
     } catch (error) {
-      errors.tell('the next phase of an execution waits', taskId, error)
+      errors.report('the next phase of an execution waits', taskId, error)
       clock.after(againAfter, () => this.passed(execution, complete))
       return
     }
     over(execution)
     execution.pass(passed)
-    this.goOn(execution)
+    this.advance(execution)
   }
 
   /** What follows on the steps that are over. */
-  goOn(execution: Execution): void {
+  advance(execution: Execution): void {
     const { clock, start, ended } = this.#options
     const { taskId, gates, passed, isCancelled } = execution
     execution.stopWaiting?.()
@@ -60,10 +60,10 @@ export class Phases {
     }
     const next = nextStep(gates, passed, isCancelled)
     if (next === null) return ended(execution, completeOf(taskId, gates, [first, ...rest]))
-    if (execution.leave === 'REFUSED')
+    if (execution.permission === 'REFUSED')
       return ended(execution, { ...completeOf(taskId, gates, [first, ...rest]), ...notContinued })
     execution.step = { phase: next.phase, attempt: next.attempt }
-    if (execution.leave === 'AWAITED') {
+    if (execution.permission === 'AWAITED') {
       execution.stopWaiting = () => {}
       return
     }

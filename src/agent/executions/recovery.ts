@@ -6,17 +6,17 @@ import { readExit } from '../processes/exit-file.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
 import { isOriginal, mayBeShared } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
-import { type Left, leftOver, nothingLeft } from '../processes/survivors.ts'
+import { type LeftProcesses, leftReport, nothingLeft } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { Execution } from './execution.ts'
-import { dropOrder, keptOrder } from './execution-queue.ts'
+import { dropOrder, loadOrder } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { drainOutput, drainTimeout, type Outcome, outcome } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import { isGated, stepOf } from './steps.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
-const lookEvery = 50
+const pollInterval = 50
 
 /** Still there, by its wrapper; or ended, and how. */
 type Found = { root: ProcessId } | { outcome: Outcome }
@@ -42,13 +42,13 @@ export async function recovered(
     const { received, started, complete, acknowledgedAt, isGated: hasGates = false } = record
     if (acknowledgedAt || !(received || started || complete)) continue
     execution.isDurable = true
-    if (mayBeShared(record.origin, execution.directory, machine)) execution.leave = 'AWAITED'
+    if (mayBeShared(record.origin, execution.directory, machine)) execution.permission = 'AWAITED'
     if (started && !complete) execution.started = started
     execution.step = stepOf(record)
     execution.isGated = hasGates
     execution.passed.push(...(record.passed ?? []))
     if (hasGates && complete) dropOrder(execution, errors)
-    const order = hasGates && !complete ? await keptOrder(execution.directory) : null
+    const order = hasGates && !complete ? await loadOrder(execution.directory) : null
     if (order && isGated(order)) execution.gates = order
     found.push({ execution, record })
   }
@@ -73,7 +73,7 @@ interface Surroundings {
 }
 
 /** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
-export async function whatBecameOf(
+export async function findOutcome(
   record: JournaledExecution,
   started: Started,
   directory: string,
@@ -90,7 +90,7 @@ export async function whatBecameOf(
   // nobody would learn how the rest ends.
   const isToEnd = isOurs && (exitBefore === null || record.ending !== undefined)
   const since = (uptime: number) => (machine.uptime() - uptime) * 1000
-  let ended: Left = nothingLeft
+  let ended: LeftProcesses = nothingLeft
   if (isToEnd) ended = await containment.end(tree)
   else if (isOurs && exitBefore !== null && !exitBefore.isNever)
     ended = await drainOutput(directory, tree, {
@@ -110,8 +110,8 @@ export async function whatBecameOf(
     : isSameBoot
       ? 'the data directory of its agent was copied or restored while it ran'
       : 'the host was restarted while it ran'
-  const rest = leftOver(ended)
-  const error = rest.told === null ? gone : `${gone}; ${rest.told}`
+  const rest = leftReport(ended)
+  const error = rest.message === null ? gone : `${gone}; ${rest.message}`
   return {
     outcome: {
       exitCode: 255,
@@ -120,7 +120,7 @@ export async function whatBecameOf(
       error,
       duration,
       containment: levelOf(tree),
-      ...rest.left,
+      ...rest.fields,
     },
   }
 }
@@ -143,11 +143,11 @@ export function neverBegan(
 /** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */
 export function untilGone(root: ProcessId, clock: Clock, isStopped: () => boolean): Promise<void> {
   return new Promise((resolve) => {
-    const look = () => {
+    const poll = () => {
       if (isStopped()) return
-      if (isAlive(root)) clock.after(lookEvery, look)
+      if (isAlive(root)) clock.after(pollInterval, poll)
       else resolve()
     }
-    look()
+    poll()
   })
 }

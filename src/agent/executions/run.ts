@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
 import { type Exit, readExit } from '../processes/exit-file.ts'
 import type { Tree } from '../processes/processes.ts'
-import { type Left, leftOver, nothingLeft, stillWriting } from '../processes/survivors.ts'
+import { type LeftProcesses, leftReport, nothingLeft, stillWriting } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { type Writer, writersOf } from '../processes/writers.ts'
 import type { EndReason } from './journaled.ts'
@@ -40,8 +40,8 @@ function signalOf({ code, isDeath }: Pick<Exit, 'code' | 'isDeath'>): string | n
 
 /** Milliseconds that other processes, such as a `>(filter)`, have to close the output after the script's end. */
 export const drainTimeout = 2_000
-const firstLook = 5
-const longestLook = 100
+const firstPause = 5
+const longestPause = 100
 
 /** What is known of an end beside the exit code. */
 interface End {
@@ -49,14 +49,14 @@ interface End {
   readonly reason: EndReason | undefined
   /** Milliseconds. */
   readonly duration: number
-  readonly ended: Left
+  readonly ended: LeftProcesses
 }
 
 /** What the end of a script means (contract §4), and what of its tree could not be ended. */
 export function outcome(exit: Exit | null, { tree, reason, duration, ended }: End): Outcome {
-  const { left, told } = leftOver(ended)
-  const error = told ?? stillWriting(ended)
-  const common = { duration, containment: levelOf(tree), ...left }
+  const { fields, message } = leftReport(ended)
+  const error = message ?? stillWriting(ended)
+  const common = { duration, containment: levelOf(tree), ...fields }
   if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
     // KILL takes the wrapper too, which then leaves no word.
@@ -65,8 +65,8 @@ export function outcome(exit: Exit | null, { tree, reason, duration, ended }: En
   }
   if (exit === null) {
     const killed = 'the processes of the script were killed from outside'
-    const told = error === null ? killed : `${killed}; ${error}`
-    return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: told }
+    const text = error === null ? killed : `${killed}; ${error}`
+    return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: text }
   }
   if (exit.isNever) {
     const never = 'it was never begun: the agent ended when it was about to'
@@ -86,11 +86,15 @@ interface DrainOptions {
 }
 
 /** Waits until no process holds the script's output open, at most `patience`; returns those that still do. */
-export async function drainOutput(directory: string, tree: Tree, options: DrainOptions): Promise<Left> {
+export async function drainOutput(
+  directory: string,
+  tree: Tree,
+  options: DrainOptions,
+): Promise<LeftProcesses> {
   const { clock, age, patience, isStopped } = options
   const began = clock.monotonic()
   let writers: readonly Writer[] = []
-  for (let pause = firstLook; ; pause = Math.min(pause * 2, longestLook)) {
+  for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
     const elapsed = clock.monotonic() - began
     try {
       writers = writersOf(directory, tree, { age: age + elapsed, known: writers })
@@ -114,7 +118,7 @@ export class Run {
   readonly #began: number
   #isStopped = false
   #reason: EndReason | undefined
-  #killing: Promise<Left> | undefined
+  #killing: Promise<LeftProcesses> | undefined
   /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
   readonly #gaveUp: Promise<void>
   #giveUp: () => void = () => {}
@@ -141,13 +145,13 @@ export class Run {
   }
 
   /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
-  goOnEnding(reason: EndReason): void {
+  resumeEnding(reason: EndReason): void {
     this.#reason = reason
     this.#killing = this.#endTree()
   }
 
   /** Leaves the script to the next agent. */
-  leave(): void {
+  detach(): void {
     this.#isStopped = true
     this.#stopTimer()
     this.#stopNoting()
@@ -173,7 +177,7 @@ export class Run {
     return outcome(exit ?? readExit(this.#options.directory), end)
   }
 
-  async #drain(): Promise<Left> {
+  async #drain(): Promise<LeftProcesses> {
     const { directory, tree, clock } = this.#options
     const age = clock.monotonic() - this.#began
     const left = await drainOutput(directory, tree, {
@@ -186,7 +190,7 @@ export class Run {
     return left
   }
 
-  async #endTree(): Promise<Left> {
+  async #endTree(): Promise<LeftProcesses> {
     const { containment, tree } = this.#options
     try {
       const ended = await containment.end(tree)
@@ -203,7 +207,7 @@ export class Run {
   /** An agent that was stopped itself hears of the end late: then the wrapper's clock counts. */
   #duration(exit: Exit | null): number {
     const elapsed = this.#options.clock.monotonic() - this.#began
-    const told = exit ? (exit.uptime - this.#options.startUptime) * 1000 + 10 : elapsed
-    return Math.max(0, Math.round(Math.min(elapsed, told)))
+    const reported = exit ? (exit.uptime - this.#options.startUptime) * 1000 + 10 : elapsed
+    return Math.max(0, Math.round(Math.min(elapsed, reported)))
   }
 }

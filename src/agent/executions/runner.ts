@@ -5,9 +5,9 @@ import { messageOf, type Order } from '../../core/protocol/orders.ts'
 import { ThrottledErrors } from '../log.ts'
 import { CgroupLeftovers } from '../processes/cgroups.ts'
 import { isSwapped } from '../upgrade/order.ts'
-import { Execution, knownEnd, Leave, notContinued, notRun } from './execution.ts'
+import { Execution, knownEnd, notContinued, notRun, Permissions } from './execution.ts'
 import { dropOrder, ExecutionQueue, Slots } from './execution-queue.ts'
-import { HeldOutput, Leftovers } from './held-output.ts'
+import { FrozenOutput, Leftovers } from './held-output.ts'
 import type { Entry } from './journaled.ts'
 import { SpoolWatch } from './output/spool-watch.ts'
 import { Phases } from './phases.ts'
@@ -17,7 +17,7 @@ import { refusalOf, startStep } from './starting.ts'
 import { identityOf, isGated, orderOfStep } from './steps.ts'
 import { refusesLine, Supervision } from './supervision.ts'
 
-const mostEarlyCancels = 10_000
+const maxEarlyCancels = 10_000
 const cancelled = { status: 'CANCELLED' } as const
 
 /** Runs the orders of the server, each at most once, and keeps executions until they are acknowledged (contract §4). */
@@ -26,14 +26,14 @@ export class Runner {
   readonly #options: RunnerOptions
   readonly #queue: ExecutionQueue
   readonly #spools: SpoolWatch
-  readonly #held: HeldOutput
+  readonly #frozen: FrozenOutput
   readonly #leftovers: Leftovers
   readonly #errors: ThrottledErrors
   readonly #slots: Slots
   readonly #supervision: Supervision
   readonly #phases: Phases
   /** Executions that wait until the server allows them to continue here. */
-  readonly leave: Leave
+  readonly permissions: Permissions
   readonly #listeners: Partial<RunnerEvents>[] = []
   readonly #events: RunnerEvents = {
     changed: (execution) => this.#listeners.forEach((each) => each.changed?.(execution)),
@@ -52,17 +52,17 @@ export class Runner {
     this.#errors = new ThrottledErrors(options.clock, options.log)
     this.#queue = new ExecutionQueue(options, this.#errors)
     this.#cgroups = new CgroupLeftovers(options.clock)
-    this.#held = new HeldOutput(options.clock, this.#errors)
-    this.#leftovers = new Leftovers(options.clock, options.log, this.#held)
-    this.#spools = new SpoolWatch(options.clock, options.log, (execution) => this.#tell(execution))
+    this.#frozen = new FrozenOutput(options.clock, this.#errors)
+    this.#leftovers = new Leftovers(options.clock, options.log, this.#frozen)
+    this.#spools = new SpoolWatch(options.clock, options.log, (execution) => this.#notify(execution))
     this.#slots = new Slots(options.maxExecutions)
     this.#supervision = new Supervision({
       ...options,
       errors: this.#errors,
-      held: this.#held,
+      frozen: this.#frozen,
       running: (execution) => {
         this.#spools.add(execution)
-        this.#tell(execution)
+        this.#notify(execution)
       },
       ended: (execution, complete) => this.#stepEnded(execution, complete),
       failed: (execution, error) => this.#fail(execution, error),
@@ -75,7 +75,7 @@ export class Runner {
       start: (execution) => this.#startNextStep(execution),
       ended: (execution, complete) => this.#end(execution, complete),
     })
-    this.leave = new Leave(options.clock, (execution) => void this.#goOn(execution))
+    this.permissions = new Permissions(options.clock, (execution) => void this.#resume(execution))
   }
 
   subscribe(events: Partial<RunnerEvents>): void {
@@ -91,7 +91,7 @@ export class Runner {
       this.executions.set(execution.taskId, execution)
       if (record.complete) execution.ended(record.complete)
       else if (record.started || record.passed) this.#occupy(execution)
-      else if (execution.leave === null) await this.#requeue(execution)
+      else if (execution.permission === null) await this.#requeue(execution)
     }
     // Sweep before anything starts, because a start makes cgroups of its own.
     const known = new Set([...this.executions.values()].map(({ taskId, step }) => identityOf(taskId, step)))
@@ -100,7 +100,7 @@ export class Runner {
     // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
     await Promise.all(running.map((each) => this.#supervision.takeUp(each.execution, each.record)))
     // Executions between two steps.
-    for (const { execution } of running) if (execution.started === null) this.#phases.goOn(execution)
+    for (const { execution } of running) if (execution.started === null) this.#phases.advance(execution)
     await this.#leftovers.takeUp(directory, this.executions)
     this.#startNext()
   }
@@ -113,7 +113,7 @@ export class Runner {
     const active = this.executions.get(taskId)
     // It was sent again: either side may have missed what the other sent.
     if (active) {
-      this.#sayReceived(active, order)
+      this.#reportReceived(active, order)
       return this.#events.changed(active)
     }
     const record = journal.records.get(taskId)
@@ -130,7 +130,7 @@ export class Runner {
       return this.#events.answer(notRun(taskId, this.#now(), { error: doubt.reason }))
     }
     if (this.#isStopped) return
-    if (mark && keyId) journal.heard(mark, keyId)
+    if (mark && keyId) journal.noteMark(mark, keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     if (isGated(order)) Object.assign(execution, { isGated: true, gates: order })
     this.executions.set(taskId, execution)
@@ -144,7 +144,7 @@ export class Runner {
       // A cancel that came while its order was written found nothing to take out of the queue.
       if (execution.isCancelled && this.#queue.remove(execution))
         return this.#end(execution, notRun(taskId, this.#now(), cancelled))
-      this.#sayReceived(execution, order)
+      this.#reportReceived(execution, order)
       this.#startNext()
     } catch (error) {
       this.#fail(execution, error)
@@ -162,10 +162,13 @@ export class Runner {
     if (execution) {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
-      if (execution.stopWaiting) this.#phases.goOn(execution)
-      if (this.#queue.remove(execution) || (execution.state === 'QUEUED' && execution.leave === 'AWAITED'))
+      if (execution.stopWaiting) this.#phases.advance(execution)
+      if (
+        this.#queue.remove(execution) ||
+        (execution.state === 'QUEUED' && execution.permission === 'AWAITED')
+      )
         this.#end(execution, notRun(taskId, this.#now(), cancelled))
-    } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
+    } else if (!journal.records.has(taskId) && journal.earlyCancels < maxEarlyCancels)
       this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
@@ -195,15 +198,15 @@ export class Runner {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#supervision.stop()
-    this.leave.unlinked()
+    this.permissions.unlinked()
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
-    this.#held.stop()
+    this.#frozen.stop()
     this.#cgroups.stop()
     for (const execution of this.executions.values()) {
       execution.stopWaiting?.()
-      execution.run?.leave()
+      execution.run?.detach()
       execution.close()
     }
   }
@@ -237,7 +240,7 @@ export class Runner {
       supervision: this.#supervision,
       durable: () => {
         execution.isDurable = true
-        if (execution.step.phase === 'SCRIPT') this.#sayReceived(execution, order)
+        if (execution.step.phase === 'SCRIPT') this.#reportReceived(execution, order)
       },
     })
     if (never) this.#neverBegan(execution, never)
@@ -252,19 +255,19 @@ export class Runner {
   #startNextStep(execution: Execution): void {
     const { gates } = execution
     if (this.#isStopped || gates === null) return
-    this.#tell(execution)
+    this.#notify(execution)
     this.#events.reached(execution)
     void this.#start(execution, gates)
   }
 
   /** A server that gives no mark does not know the message. */
-  #sayReceived(execution: Execution, { mark }: Order): void {
+  #reportReceived(execution: Execution, { mark }: Order): void {
     if (mark && execution.isDurable && execution.state !== 'EXITED')
       this.#events.received(execution, this.#options.journal.sequence)
   }
 
   /** Listener errors must not affect the execution. */
-  #tell(execution: Execution): void {
+  #notify(execution: Execution): void {
     this.#errors.attempt('an execution could not be looked at', execution.taskId, () =>
       this.#events.changed(execution),
     )
@@ -276,7 +279,7 @@ export class Runner {
 
   #fail(execution: Execution, error: unknown): void {
     if (execution.state === 'EXITED')
-      return this.#errors.tell('an ended execution failed', execution.taskId, error)
+      return this.#errors.report('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
     const was = execution.run ? 'its end could not be told' : 'could not be started'
@@ -308,7 +311,7 @@ export class Runner {
     if (execution.isGated) dropOrder(execution, this.#errors)
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
-    this.#tell(execution)
+    this.#notify(execution)
     this.#startNext()
   }
 
@@ -327,11 +330,11 @@ export class Runner {
   }
 
   /** Called when the server has said whether an execution may continue here. */
-  async #goOn(execution: Execution): Promise<void> {
+  async #resume(execution: Execution): Promise<void> {
     if (this.#isStopped) return
-    if (execution.stopWaiting) return this.#phases.goOn(execution)
+    if (execution.stopWaiting) return this.#phases.advance(execution)
     if (execution.state !== 'QUEUED') return
-    if (execution.leave === 'REFUSED')
+    if (execution.permission === 'REFUSED')
       return this.#end(execution, { ...notRun(execution.taskId, this.#now(), {}), ...notContinued })
     await this.#requeue(execution)
     this.#startNext()

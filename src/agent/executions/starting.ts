@@ -9,7 +9,7 @@ import type { ThrottledErrors } from '../log.ts'
 import { type Account, barredUser, findAccount } from '../processes/account.ts'
 import { existing, workDirFault } from '../processes/inquiry.ts'
 import { launch, ownProcesses, prepare, type Start } from '../processes/launch.ts'
-import { markOf } from '../processes/machine.ts'
+import { tagOf } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
 import { withoutSandbox } from '../processes/sandbox.ts'
 import { findInPath } from '../processes/search-path.ts'
@@ -137,8 +137,8 @@ function settle(
   const identity = identityOf(taskId, step)
   const cgroup = containment.create(identity)
   const limited = limiter.create(identity, limits, cgroup, ownProcesses(sandbox))
-  const mark = markOf(journal.storeId, identity)
-  const start = { ...work, taskId, directory: place, mark, cgroup, limitGroups: limited.groups }
+  const tag = tagOf(journal.storeId, identity)
+  const start = { ...work, taskId, directory: place, tag, cgroup, limitGroups: limited.groups }
   const started: Started = {
     e: 'started',
     taskId,
@@ -149,7 +149,7 @@ function settle(
     maxOutputBytes,
     cgroup,
     uid: account.uid,
-    mark,
+    mark: tag,
     ...(phase === 'SCRIPT' ? {} : { phase, attempt }),
     ...(limited.groups.length > 0 ? { limited } : {}),
     ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),

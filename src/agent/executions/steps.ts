@@ -8,7 +8,7 @@ import type { JournaledExecution, Passed } from './journaled.ts'
 export const isGated = (order: Order): order is ScriptOrder =>
   order.kind === 'SCRIPT' && (order.verify !== undefined || order.rollback !== undefined)
 
-/** The step that the journal has last; its directory, cgroup and mark are those of the execution where it is the script. */
+/** The step that the journal has last; its directory, cgroup and tag are those of the execution where it is the script. */
 export const stepOf = ({ started }: JournaledExecution): Step => ({
   phase: started?.phase ?? 'SCRIPT',
   attempt: started?.attempt ?? 1,
@@ -69,12 +69,12 @@ export function passedOf(step: Step, complete: ScriptComplete, chunks: number): 
   }
 }
 
-const mostSurvivors = 20
+const maxSurvivors = 20
 
 /** Null where of one of the steps it is not known. */
 function survivorsOf(passed: readonly Passed[]): ScriptComplete['survivors'] | null {
   if (passed.some(({ survivors }) => survivors === undefined)) return null
-  return passed.flatMap(({ survivors = [] }) => survivors).slice(0, mostSurvivors)
+  return passed.flatMap(({ survivors = [] }) => survivors).slice(0, maxSurvivors)
 }
 
 /** The end of an execution whose steps are over. */

@@ -1,5 +1,5 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { reportOf, sweepParts, withdrawLeave } from '../files/order.ts'
+import { cancelOrder, reportOf, sweepParts } from '../files/order.ts'
 import type { ThrottledErrors } from '../log.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
@@ -7,10 +7,10 @@ import { isOriginal } from '../processes/origin.ts'
 import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import { dropOrder } from './execution-queue.ts'
-import type { HeldOutput } from './held-output.ts'
+import type { FrozenOutput } from './held-output.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import type { OutputSummary } from './output/execution-output.ts'
-import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
+import { findOutcome, treeOf, untilGone } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
@@ -22,7 +22,7 @@ const againAfter = 1_000
 interface SupervisionOptions
   extends Pick<RunnerOptions, 'journal' | 'clock' | 'machine' | 'containment' | 'log'> {
   readonly errors: ThrottledErrors
-  readonly held: HeldOutput
+  readonly frozen: FrozenOutput
   /** It runs, and may write from now on. */
   readonly running: (execution: Execution) => void
   readonly ended: (execution: Execution, complete: ScriptComplete) => void
@@ -66,7 +66,7 @@ export class Supervision {
       ending: (reason) => {
         log('INFO', 'ending a tree of processes', { taskId, reason })
         errors.attempt(refusesLine, taskId, () => journal.append({ e: 'ending', taskId, reason }))
-        if (started.isOfFiles) withdrawLeave(directory)
+        if (started.isOfFiles) cancelOrder(directory)
       },
     })
     execution.writes()
@@ -89,7 +89,7 @@ export class Supervision {
     try {
       await this.#findOut(execution, record, started)
     } catch (error) {
-      errors.tell('an execution could not be taken up', execution.taskId, error)
+      errors.report('an execution could not be taken up', execution.taskId, error)
       clock.after(againAfter, () => void this.takeUp(execution, record))
     }
   }
@@ -97,9 +97,9 @@ export class Supervision {
   async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     const { machine, clock, containment, errors } = this.#options
     if (!execution.isGated) dropOrder(execution, errors)
-    if (started.isOfFiles && record.ending) withdrawLeave(execution.directory)
+    if (started.isOfFiles && record.ending) cancelOrder(execution.directory)
     const isStopped = () => this.#isStopped
-    const found = await whatBecameOf(record, started, execution.place, {
+    const found = await findOutcome(record, started, execution.place, {
       machine,
       containment,
       clock,
@@ -111,7 +111,7 @@ export class Supervision {
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, isStopped)
     this.begin(execution, started, found.root, exited, clock.monotonic() - elapsed)
-    if (record.ending) execution.run?.goOnEnding(record.ending)
+    if (record.ending) execution.run?.resumeEnding(record.ending)
   }
 
   /** What a killed copy has left beside its target goes before its end is told. */
@@ -131,10 +131,10 @@ export class Supervision {
       this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
       return
     }
-    const { held } = this.#options
-    if (execution.run) held.hold(execution.place, execution.run.writers)
-    else held.find([execution.place])
-    const { changed, error = null } = this.#saidOf(execution, started)
+    const { frozen } = this.#options
+    if (execution.run) frozen.freeze(execution.place, execution.run.writers)
+    else frozen.find([execution.place])
+    const { changed, error = null } = this.#ownReport(execution, started)
     this.#options.ended(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
@@ -147,7 +147,7 @@ export class Supervision {
   }
 
   /** What a process of this very program says of its own end. */
-  #saidOf(
+  #ownReport(
     { directory }: Execution,
     { isUpgrade, isOfFiles }: Started,
   ): { error?: string | null; changed?: boolean } {
@@ -160,7 +160,7 @@ export class Supervision {
     try {
       return execution.output().finish()
     } catch (error) {
-      this.#options.errors.tell('the end of an execution waits for its output', execution.taskId, error)
+      this.#options.errors.report('the end of an execution waits for its output', execution.taskId, error)
       return null
     }
   }

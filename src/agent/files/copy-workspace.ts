@@ -5,8 +5,8 @@ import { Failure } from '../../disk/files/failure.ts'
 import { OpenDirectory } from '../../disk/files/held-directory.ts'
 import type { Temporaries } from '../../disk/files/replacement.ts'
 import {
+  cancelTokenName,
   type FileReport,
-  leaveName,
   type Part,
   partsName,
   readParts,
@@ -15,11 +15,11 @@ import {
 } from './order.ts'
 
 const longestError = 4000
-const mostNames = 100
+const maxNames = 100
 /** Where the numbers of names begin, by chance: hosts of one task that share a directory never meet. */
 const firstNumbers = 2 ** 47
 /** Why nothing of an order is done any more. */
-export const withoutLeave = 'it was ended before it was done'
+export const cancelledMessage = 'it was ended before it was done'
 
 /**
  * What the process of an order for files keeps in the directory of its execution: opened while it may, as whoever it becomes may
@@ -29,28 +29,28 @@ export class CopyWorkspace implements Temporaries {
   readonly taskId: string
   readonly #report: number
   readonly #parts: number
-  /** Null for one that only removes what another has left: by then the leave may be taken back. */
-  readonly #leave: number | null
+  /** Null for one that only removes what another has left: by then the order may be cancelled. */
+  readonly #cancelToken: number | null
   /** Those that are on the disk, each once. */
   readonly #noted: Map<string, Part>
   readonly #first = randomInt(firstNumbers)
   readonly #notes = new Set<string>()
-  #said: FileReport = {}
+  #reported: FileReport = {}
 
   constructor(directory: string, taskId: string, what: 'work' | 'clean' = 'work') {
     this.taskId = taskId
     this.#noted = new Map(readParts(directory).map((part) => [keyOf(part), part]))
     this.#report = openSync(join(directory, reportName), 'r+')
     this.#parts = openSync(join(directory, partsName), constants.O_RDWR | constants.O_APPEND)
-    this.#leave = what === 'clean' ? null : openSync(join(directory, leaveName), 'r')
+    this.#cancelToken = what === 'clean' ? null : openSync(join(directory, cancelTokenName), 'r')
   }
 
-  /** Says how it went so far; what was said before stays where it is not said anew. */
-  report(said: FileReport): void {
-    this.#said = { ...this.#said, ...said }
-    const { error, ...rest } = this.#said
-    const told = error === undefined ? rest : { ...rest, error: error.slice(0, longestError) }
-    writeSync(this.#report, JSON.stringify(told).padEnd(reportBytes), 0)
+  /** Says how it went so far; fields of earlier reports stay unless `update` has them. */
+  report(update: FileReport): void {
+    this.#reported = { ...this.#reported, ...update }
+    const { error, ...rest } = this.#reported
+    const written = error === undefined ? rest : { ...rest, error: error.slice(0, longestError) }
+    writeSync(this.#report, JSON.stringify(written).padEnd(reportBytes), 0)
   }
 
   note(sentence: string): void {
@@ -59,13 +59,13 @@ export class CopyWorkspace implements Temporaries {
   }
 
   /** False once the agent has taken it back, as for a cancel, or has removed the directory of the execution. */
-  get hasLeave(): boolean {
-    return this.#leave !== null && fstatSync(this.#leave).nlink > 0
+  get isAllowed(): boolean {
+    return this.#cancelToken !== null && fstatSync(this.#cancelToken).nlink > 0
   }
 
-  /** To be called right before anything takes its place. Throws `Failure` where there is no leave. */
+  /** To be called right before anything takes its place. Throws `Failure` once the order was cancelled. */
   checkCancelled(): void {
-    if (!this.hasLeave) throw new Failure(withoutLeave)
+    if (!this.isAllowed) throw new Failure(cancelledMessage)
   }
 
   /** A new temporary file, noted before it is made. */
@@ -79,14 +79,14 @@ export class CopyWorkspace implements Temporaries {
   }
 
   #unused(directory: OpenDirectory, make: (name: string) => number | null): { name: string; fd: number } {
-    for (let n = 0; n < mostNames; n += 1) {
+    for (let n = 0; n < maxNames; n += 1) {
       const name = `.rsm-${this.taskId}-${this.#first + n}.part`
       this.#note(directory, name)
       const fd = make(name)
       if (fd !== null) return { name, fd }
       this.#forget(directory, name)
     }
-    throw new Failure(`${directory.path} holds ${mostNames} files with names of this order`)
+    throw new Failure(`${directory.path} holds ${maxNames} files with names of this order`)
   }
 
   #note(directory: OpenDirectory, name: string): void {
@@ -118,7 +118,7 @@ export class CopyWorkspace implements Temporaries {
   }
 
   close(): void {
-    for (const fd of [this.#report, this.#parts, this.#leave]) if (fd !== null) closeSync(fd)
+    for (const fd of [this.#report, this.#parts, this.#cancelToken]) if (fd !== null) closeSync(fd)
   }
 }
 

@@ -8,11 +8,16 @@ import { bytesOf, hasChanged, sizeOf } from '../../disk/files/reading.ts'
 import { listed } from '../../disk/files/settle.ts'
 
 /** No more bytes than the server takes. */
-async function* within(pieces: AsyncIterable<Buffer>, most: number, path: string): AsyncGenerator<Buffer> {
+async function* within(
+  pieces: AsyncIterable<Buffer>,
+  maxBytes: number,
+  path: string,
+): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const piece of pieces) {
     bytes += piece.length
-    if (bytes > most) throw new Failure(`${path} has more than ${most} bytes, the limit of the server`)
+    if (bytes > maxBytes)
+      throw new Failure(`${path} has more than ${maxBytes} bytes, the limit of the server`)
     yield piece
   }
 }

@@ -12,7 +12,7 @@ import { ownCommand, ownProcess } from '../processes/own-process.ts'
 const orderName = 'order.json'
 export const reportName = 'report'
 export const partsName = 'parts'
-export const leaveName = 'leave'
+export const cancelTokenName = 'leave'
 /** Bytes that a report takes on the disk from the beginning on, so that a full one does not lose it. */
 export const reportBytes = 8192
 
@@ -63,11 +63,11 @@ export function reportOf(directory: string): FileReport {
 }
 
 /**
- * Takes back the leave to change anything: what has not taken its place by then does not (contract §13). Takes no room on the
+ * Cancels an order: what has not taken its place by then does not (contract §13). Takes no room on the
  * disk, and is there for whoever comes after this agent.
  */
-export function withdrawLeave(directory: string): void {
-  rmSync(join(directory, leaveName), { force: true })
+export function cancelOrder(directory: string): void {
+  rmSync(join(directory, cancelTokenName), { force: true })
 }
 
 /** The temporary files of an order that may still be there; some where its process was killed. */
@@ -94,12 +94,12 @@ export type FileWork = (
 
 export function fileWork({ environment, ...where }: FileSource): FileWork {
   return (directory, order) => {
-    const kept: FileOrder = { ...where, environment: proxyVariables(environment), ...order }
+    const stored: FileOrder = { ...where, environment: proxyVariables(environment), ...order }
     const write = (file: string, text: string) => writeFileSync(join(directory, file), text, { mode: 0o600 })
-    write(orderName, JSON.stringify(kept))
+    write(orderName, JSON.stringify(stored))
     write(reportName, '{}'.padEnd(reportBytes))
     write(partsName, '')
-    write(leaveName, '')
+    write(cancelTokenName, '')
     return ownCommand('__copy', directory)
   }
 }

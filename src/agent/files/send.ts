@@ -111,18 +111,18 @@ export async function sendBytes(
 ): Promise<number> {
   const sending = new Sending(send, destination)
   const hash = createHash('sha256')
-  let held: Buffer[] = []
+  let pending: Buffer[] = []
   let bytes = 0
   const flush = async () => {
     if (bytes === 0) return
-    const all = Buffer.concat(held)
-    held = []
+    const all = Buffer.concat(pending)
+    pending = []
     bytes = 0
     hash.update(all)
     await sending.add(all)
   }
   for await (const piece of pieces) {
-    held.push(piece)
+    pending.push(piece)
     bytes += piece.length
     if (bytes >= sending.size.bytes) await flush()
   }

@@ -4,7 +4,7 @@ import { Failure } from '../../disk/files/failure.ts'
 import { openConnection, reasonOf } from '../../net/connect.ts'
 import { openRequests, type Send } from '../../net/request.ts'
 import { readIdentity } from '../link/identity.ts'
-import { type CopyWorkspace, withoutLeave } from './copy-workspace.ts'
+import { type CopyWorkspace, cancelledMessage } from './copy-workspace.ts'
 import type { FileOrder } from './order.ts'
 import { Refused, receive } from './receive.ts'
 import { sendBytes } from './send.ts'
@@ -24,18 +24,18 @@ export class ServerLine {
     this.close = close
   }
 
-  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once `workspace` has no leave any more. */
-  static async open(order: FileOrder, workspace: Pick<CopyWorkspace, 'hasLeave'>): Promise<ServerLine> {
+  /** Reads what only the agent's own user may: token and authorities. Asks for nothing once the order in `workspace` was cancelled. */
+  static async open(order: FileOrder, workspace: Pick<CopyWorkspace, 'isAllowed'>): Promise<ServerLine> {
     const registration = (await readIdentity(order.dataDir))?.registration
     if (!registration) throw new Failure('this agent is not registered any more', 126)
     const connection = openConnection(order)
     const send = openRequests(connection, (error) => new Error(reasonOf(error)), { answer: patience })
-    const sendWithLeave: Send = async (request) => {
+    const sendUnlessCancelled: Send = async (request) => {
       // Else it would wait for a server for ever whose agent was removed meanwhile.
-      if (!workspace.hasLeave) throw new Refused(withoutLeave)
+      if (!workspace.isAllowed) throw new Refused(cancelledMessage)
       return send(request)
     }
-    return new ServerLine(sendWithLeave, registration.token, () => connection.agent.destroy())
+    return new ServerLine(sendUnlessCancelled, registration.token, () => connection.agent.destroy())
   }
 
   /**

@@ -68,16 +68,16 @@ async function carryOut(order: FileOrder, directory: string, workspace: CopyWork
     if (stdin !== undefined) return await deliver(stdin, server, directory)
     if (fetch !== undefined) {
       if (runAs !== null) become(runAs)
-      const told = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
-      if (told !== null) workspace.report({ error: told })
+      const message = await fetchFiles(fetch, (pieces) => server.send(order.taskId, pieces))
+      if (message !== null) workspace.report({ error: message })
     } else if (copy !== undefined) {
       const desired = await desiredAttributes(copy)
       const spool = copy.kind === 'TREE' ? openSpool(directory) : null
       if (runAs !== null) become(runAs)
       const copying: Copying = { copy, desired, workspace, server, say, bare: [] }
       const changed = await (spool === null ? copyFile(copying) : copyTree(copying, spool))
-      const told = bareText(copying.bare)
-      workspace.report({ changed, ...(told !== null && { error: told }) })
+      const message = bareText(copying.bare)
+      workspace.report({ changed, ...(message !== null && { error: message }) })
     }
   } finally {
     server.close()

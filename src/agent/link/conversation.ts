@@ -61,7 +61,7 @@ export function converse(parts: Parts): { stop(): void } {
       confirm(releasesIn(dataDir), agentVersion()).catch((error: unknown) =>
         log('WARN', 'that this version is linked could not be kept', { error: String(error) }),
       )
-      for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
+      for (const message of distrust.messages()) link.send('ERROR', { code: 403, message, refId: null })
       cancelProbe = clock.after(helloPatience, () => outbox.probe())
       if (options.onDemand) closeWhenIdle()
       if (wasLinked) heartbeat.beatNow()
@@ -73,7 +73,7 @@ export function converse(parts: Parts): { stop(): void } {
     },
     drained() {
       // Neither a flood of a script nor one of a session holds up the other's.
-      while (terminals.turn()) outbox.flow()
+      while (terminals.sendRound()) outbox.flow()
       outbox.flow()
     },
     closed() {
@@ -92,14 +92,14 @@ function hello(
   tasks: Hello['tasks'],
   sessions: NonNullable<Hello['terminals']>,
 ): Hello {
-  const heard = mark()
+  const runMark = mark()
   const { enforces: limits, ...setting } = settingHere(script, bounds)
   return {
     agentVersion: agentVersion(),
     storeId: journal.storeId,
     instanceId,
     journal: { sequence: journal.sequence },
-    ...(heard ? { mark: heard } : {}),
+    ...(runMark ? { mark: runMark } : {}),
     linkId: membership.newLink(),
     capabilities: {
       maxExecutions: options.maxExecutions,

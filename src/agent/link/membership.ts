@@ -44,12 +44,12 @@ export interface Membership {
    * `waits` hears why the server does not do it yet. Rejects with RsmError: `usage` without an enrollment token, `conflict`
    * for another key, the server's refusal.
    */
-  registerAnew(waits: (reason: string | null) => void): Promise<Registration>
+  registerAgain(waits: (reason: string | null) => void): Promise<Registration>
 }
 
 /**
  * Reads who the agent is, and registers it where it never was; settles then. Rejects with RsmError: `conflict` for a data
- * directory of another agent, `unavailable` for a damaged one, and as `registerAnew` does.
+ * directory of another agent, `unavailable` for a damaged one, and as `registerAgain` does.
  */
 export async function openMembership(setting: MembershipOptions): Promise<Membership> {
   const { directory, options, script, serverTime, status, clock, random, log, signal } = setting
@@ -81,15 +81,15 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
   }
   const since = clock.now()
   /** There is no more state than this before the first registration. */
-  const showWaiting = (reason: string | null) =>
-    void status.show(() => unregisteredState({ agentId, options, script, since, reason }))
+  const reportWaiting = (reason: string | null) =>
+    void status.publish(() => unregisteredState({ agentId, options, script, since, reason }))
   const nextToken = () => {
     const token = given ?? readEnrollToken(options)
     // At a later try the file may hold another.
     given = null
     return token
   }
-  const registerAnew = async (waits: (reason: string | null) => void) => {
+  const registerAgain = async (waits: (reason: string | null) => void) => {
     const { hostname, diskSize, url } = options
     const { registration: fresh, enrollToken } = await register({
       api,
@@ -113,7 +113,7 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
   }
   if (!known) await writeIdentity(directory, identity)
   if (known?.registration) trust(known.registration)
-  registration = known?.registration ?? (await registerAnew(showWaiting))
+  registration = known?.registration ?? (await registerAgain(reportWaiting))
   return {
     agentId,
     get registration() {
@@ -125,6 +125,6 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
       linkId = randomBytes(12).toString('base64url')
       return linkId
     },
-    registerAnew,
+    registerAgain,
   }
 }

@@ -56,8 +56,8 @@ export class Outbox {
   readonly #errors: ThrottledErrors
   readonly #progress = new Map<string, Progress>()
   readonly #sentFor = new BoundedMap<string, string>(rememberedFrames)
-  /** What may have something to send, in the order in which it has its turn: one chunk, then the next one's. */
-  readonly #turns = new Set<Execution>()
+  /** What may have something to send, in the order in which it sends: one chunk, then the next one's. */
+  readonly #ready = new Set<Execution>()
   #sending: Sending | null = null
 
   constructor(runner: Runner, errors: ThrottledErrors) {
@@ -92,17 +92,17 @@ export class Outbox {
 
   end(): void {
     this.#sending = null
-    this.#runner.leave.unlinked()
+    this.#runner.permissions.unlinked()
     for (const progress of this.#progress.values()) if (progress.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.clear()
     this.#sentFor.clear()
-    this.#turns.clear()
+    this.#ready.clear()
   }
 
   acknowledged(ack: ScriptAck): void {
     const execution = this.#runner.executions.get(ack.taskId)
     if (!execution) return
-    if (ack.complete) return this.#letGo(ack.taskId)
+    if (ack.complete) return this.#release(ack.taskId)
     const progress = this.#progressOf(ack.taskId)
     const { isAnswered } = progress
     progress.awaitsAck = false
@@ -114,7 +114,7 @@ export class Outbox {
     }
     progress.next = Math.max(progress.next, progress.acked + 1)
     this.#pump(execution)
-    if (!isAnswered || ack.noStart) this.#runner.leave.answered(execution, ack.noStart === true)
+    if (!isAnswered || ack.noStart) this.#runner.permissions.answered(execution, ack.noStart === true)
   }
 
   /** An ERROR of the server about a message of ours. */
@@ -123,18 +123,18 @@ export class Outbox {
     const execution = taskId === undefined ? undefined : this.#runner.executions.get(taskId)
     if (!execution || !notOurs.has(code)) return
     execution.isForgotten = true
-    this.#letGo(execution.taskId)
+    this.#release(execution.taskId)
   }
 
   /** Sends while there is room in the socket, so that a flood holds up no other's output by more than a chunk. */
   flow(): void {
     // What comes back to the end of the set is visited again.
-    for (const execution of this.#turns) {
+    for (const execution of this.#ready) {
       if (!this.#sending?.hasRoom()) return
-      this.#turns.delete(execution)
+      this.#ready.delete(execution)
       const sending = this.#sending
       this.#attempt(execution, () => {
-        if (this.#sendNext(sending, execution)) this.#turns.add(execution)
+        if (this.#sendNext(sending, execution)) this.#ready.add(execution)
       })
     }
   }
@@ -149,12 +149,12 @@ export class Outbox {
     }
   }
 
-  #letGo(taskId: string): void {
+  #release(taskId: string): void {
     const progress = this.#progress.get(taskId)
     if (progress?.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.delete(taskId)
     const execution = this.#runner.executions.get(taskId)
-    if (execution) this.#turns.delete(execution)
+    if (execution) this.#ready.delete(execution)
     this.#runner.release(taskId)
   }
 
@@ -178,17 +178,17 @@ export class Outbox {
   }
 
   #changed(execution: Execution): void {
-    if (execution.isForgotten && execution.state === 'EXITED') return this.#letGo(execution.taskId)
+    if (execution.isForgotten && execution.state === 'EXITED') return this.#release(execution.taskId)
     if (execution.state === 'EXITED') return this.#pump(execution)
     if (!execution.hasBegun) return
     const progress = this.#progressOf(execution.taskId)
     if (progress.stopTimer) return
     this.#pump(execution)
-    // A flood is told of at every write of the script: one look in 10 ms is enough.
-    this.#lookAgain(execution, progress, coalesce)
+    // A flood is told of at every write of the script: one check in 10 ms is enough.
+    this.#pumpLater(execution, progress, coalesce)
   }
 
-  #lookAgain(execution: Execution, progress: Progress, wait: number): void {
+  #pumpLater(execution: Execution, progress: Progress, wait: number): void {
     progress.stopTimer ??= setTimeout(() => {
       progress.stopTimer = null
       this.#pump(execution)
@@ -199,14 +199,14 @@ export class Outbox {
     if (!execution.hasBegun && !execution.complete) return
     if (execution.run && !this.#attempt(execution, () => execution.output().bound())) return
     if (!this.#sending) return
-    this.#turns.add(execution)
+    this.#ready.add(execution)
     this.flow()
   }
 
   /** The trouble of one execution with its disk is not that of the link, nor of the others: it is tried again later. */
-  #attempt(execution: Execution, what: () => void): boolean {
-    if (this.#errors.attempt('output waits', execution.taskId, what)) return true
-    this.#lookAgain(execution, this.#progressOf(execution.taskId), againAfter)
+  #attempt(execution: Execution, act: () => void): boolean {
+    if (this.#errors.attempt('output waits', execution.taskId, act)) return true
+    this.#pumpLater(execution, this.#progressOf(execution.taskId), againAfter)
     return false
   }
 
@@ -215,7 +215,7 @@ export class Outbox {
     try {
       return execution.lastSequence
     } catch (error) {
-      this.#errors.tell('output waits', execution.taskId, error)
+      this.#errors.report('output waits', execution.taskId, error)
       return -1
     }
   }
@@ -245,7 +245,7 @@ export class Outbox {
   #cut(execution: Execution, progress: Progress): boolean {
     const wait = progress.sentAt + coalesce - performance.now()
     if (execution.output().cut(wait <= 0)) return true
-    if (wait > 0) this.#lookAgain(execution, progress, wait)
+    if (wait > 0) this.#pumpLater(execution, progress, wait)
     return false
   }
 

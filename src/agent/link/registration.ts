@@ -78,20 +78,20 @@ function explained(error: RsmError): RsmError {
  * whoever takes the server's address, and answers 401, could have it register again and run what it signs (S05).
  * Errors: `conflict`, and the identity stays as it was.
  */
-export function enrolled(former: Identity, registration: Registration, enrollToken: string): Identity {
+export function enrolled(previous: Identity, registration: Registration, enrollToken: string): Identity {
   const enrolledWith = createHash('sha256').update(enrollToken).digest('hex')
-  const known = former.registration
+  const known = previous.registration
   if (
     known &&
     known.serverKey !== registration.serverKey &&
-    (former.enrolledWith ?? enrolledWith) === enrolledWith
+    (previous.enrolledWith ?? enrolledWith) === enrolledWith
   )
     throw new RsmError(
       'conflict',
       'the server has another key than the one that this agent learnt with the same enrollment token',
       { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
     )
-  return { agentId: former.agentId, registration, enrolledWith }
+  return { agentId: previous.agentId, registration, enrolledWith }
 }
 
 type TokenOptions = Pick<AgentOptions, 'dataDir' | 'enrollToken'>

@@ -10,7 +10,7 @@ import type { Log } from '../log.ts'
 const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 
 /** Refusals that are kept word by word; of more only the count. */
-const mostRefusals = 16
+const maxRefusals = 16
 
 interface VerifyOptions {
   readonly agentId: string
@@ -72,8 +72,8 @@ function publicKey(text: string): KeyObject {
 
 interface Refused {
   readonly sentence: string
-  /** Told over the present link. */
-  isTold: boolean
+  /** Reported over the current link. */
+  isReported: boolean
 }
 
 /**
@@ -106,14 +106,14 @@ export class Distrust {
     const leftOut = this.#lines.take('', this.#clock.monotonic())
     if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })
     const sentence = `${reason} (${what}, ${new Date(this.#clock.now()).toISOString()})`
-    if (this.#refused.length >= mostRefusals) this.#more += 1
-    else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isTold: false })
+    if (this.#refused.length >= maxRefusals) this.#more += 1
+    else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isReported: false })
   }
 
   /** The sentences for a link that has just come up. */
-  tell(): string[] {
+  messages(): string[] {
     const sentences = this.#refused.map((refused) => {
-      refused.isTold = true
+      refused.isReported = true
       return refused.sentence
     })
     return this.#more > 0 ? [...sentences, `signature refused ${this.#more} times more`] : sentences
@@ -121,7 +121,7 @@ export class Distrust {
 
   #trusted(): void {
     if (this.#refused.length === 0) return
-    this.#refused = this.#refused.filter(({ isTold }) => !isTold)
+    this.#refused = this.#refused.filter(({ isReported }) => !isReported)
     this.#more = 0
   }
 }

@@ -88,10 +88,10 @@ async function runAs(account: Account, words: readonly string[], patience: numbe
 export async function checkDrop(account: Account, patience: number = directoryPatience): Promise<void> {
   await runAs(account, ['true'], patience).catch((cause: unknown) => {
     if (cause instanceof RsmError) throw cause
-    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    const stderr = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new RsmError(
       'unavailable',
-      `this host cannot run scripts as ${account.name}: ${said || String(cause)}`,
+      `this host cannot run scripts as ${account.name}: ${stderr || String(cause)}`,
       {
         hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
         cause,

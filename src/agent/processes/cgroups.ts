@@ -119,12 +119,12 @@ export class CgroupLeftovers {
 
   /** Removes the cgroups of an execution, now or later. */
   remove(
-    held: {
+    owner: {
       readonly cgroup: string | null
       readonly limited?: { readonly groups: readonly string[] }
     } | null,
   ): void {
-    const groups = new Set([held?.cgroup ?? [], held?.limited?.groups ?? []].flat())
+    const groups = new Set([owner?.cgroup ?? [], owner?.limited?.groups ?? []].flat())
     for (const group of groups) if (!removeCgroup(group)) this.#inhabited.add(group)
     if (this.#inhabited.size > 0) this.#cancelTimer ??= this.#clock.after(sweepEvery, () => this.#sweep())
   }

@@ -4,13 +4,13 @@ import type { Containment as Level } from '../../core/hosts/host.ts'
 import { cgroupHome, removeCgroup } from './cgroups.ts'
 import type { ProcessId } from './machine.ts'
 import { ProcessTable, type Tree } from './processes.ts'
-import { isLoose, lookAt } from './strays.ts'
+import { isLoose, scanTree } from './strays.ts'
 import { type EndingTimes, endTree, levelOf, type Remnant } from './tree.ts'
 
-/** Milliseconds from one look at the loose trees to the next. */
-const lookEvery = 1_000
-/** Looks take at most one part in so many of the time. */
-const lookShare = 50
+/** Milliseconds from one scan of the loose trees to the next. */
+const pollInterval = 1_000
+/** Scans take at most one part in so many of the time. */
+const pollShare = 50
 
 /** What is known of the end of a tree. */
 export interface Ended {
@@ -34,7 +34,7 @@ export interface Containment {
 }
 
 interface Noted {
-  /** By pid: what the last two looks found. A process may be begun while one of them reads. */
+  /** By pid: what the last two scans found. A process may be begun while one of them reads. */
   known: Map<number, ProcessId>
 }
 
@@ -50,7 +50,7 @@ export function findContainment(storeId: string, isBoxed = false, times?: Ending
     const known = watch.knownOf(tree)
     const remnants = await endTree(tree, table, times, known)
     if (!isLoose(tree)) return { remnants, isAllKnown: true }
-    const { strays } = await lookAt(tree, table, known)
+    const { strays } = await scanTree(tree, table, known)
     return { remnants, isAllKnown: strays.every((stray) => watch.isOfAnother(stray, tree)) }
   }
   const level = levelOf({ cgroup: null, isBoxed })
@@ -108,7 +108,7 @@ class Watch {
   /** Until what it answers is called. */
   add(tree: Tree): () => void {
     this.#trees.set(tree, { known: new Map() })
-    this.#arm(lookEvery)
+    this.#arm(pollInterval)
     return () => {
       this.#trees.delete(tree)
       if (this.#trees.size > 0) return
@@ -130,20 +130,20 @@ class Watch {
   }
 
   #arm(pause: number): void {
-    this.#timer ??= setTimeout(() => void this.#look(), pause).unref()
+    this.#timer ??= setTimeout(() => void this.#poll(), pause).unref()
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const began = performance.now()
-    // A look that fails (EMFILE) is made up for by the next.
+    // A scan that fails (EMFILE) is made up for by the next.
     await Promise.allSettled([...this.#trees].map(([tree, noted]) => this.#note(tree, noted)))
     this.#timer = undefined
-    if (this.#trees.size > 0) this.#arm(Math.max(lookEvery, (performance.now() - began) * lookShare))
+    if (this.#trees.size > 0) this.#arm(Math.max(pollInterval, (performance.now() - began) * pollShare))
   }
 
   async #note(tree: Tree, noted: Noted): Promise<void> {
     const found = new Map(noted.known)
-    const { members } = await lookAt(tree, this.#table, found)
+    const { members } = await scanTree(tree, this.#table, found)
     // A reused pid must not make another's session this tree's.
     const used = new Set(members.flatMap(({ pid, session }) => [pid, session]))
     const before = [...noted.known].filter(([pid]) => used.has(pid))

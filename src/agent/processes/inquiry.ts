@@ -7,11 +7,11 @@ import { silentWith } from './mounts.ts'
 /** How long a file system may take to answer, milliseconds. */
 const defaultPatience = 5_000
 
-/** Threads that looks at directories may hold: one is left for the agent's own files. */
-const mostHeldByLooks = 3
+/** Threads that checks of directories may block: one is left for the agent's own files. */
+const maxBlockedThreads = 3
 
 /** Calls of this process that have not answered in time, and hold a thread each. */
-let held = 0
+let blockedThreads = 0
 
 /**
  * A question to file systems of which some may never answer: no call on a dead mount (hard NFS, a FUSE daemon that is
@@ -19,15 +19,15 @@ let held = 0
  */
 export class Inquiry<Answer> {
   readonly #question: (path: string) => Promise<Answer>
-  readonly #mostHeld: number
+  readonly #maxBlocked: number
   readonly #patience: number
   readonly #silent = new Set<string>()
   readonly #mutex = new Mutex()
 
-  /** Nothing is asked while `mostHeld` threads are held: Node has four for all that is done with files. */
-  constructor(question: (path: string) => Promise<Answer>, mostHeld: number, patience = defaultPatience) {
+  /** Nothing is asked while `maxBlocked` threads are blocked: Node has four for all that is done with files. */
+  constructor(question: (path: string) => Promise<Answer>, maxBlocked: number, patience = defaultPatience) {
     this.#question = question
-    this.#mostHeld = mostHeld
+    this.#maxBlocked = maxBlocked
     this.#patience = patience
   }
 
@@ -40,7 +40,7 @@ export class Inquiry<Answer> {
     const silence = new RsmError('unavailable', 'does not answer')
     if (this.#silent.size > 0 && this.#silent.has(silentWith(path))) throw silence
     // Without its root no host does anything.
-    if (held >= this.#mostHeld && path !== '/')
+    if (blockedThreads >= this.#maxBlocked && path !== '/')
       throw new RsmError('unavailable', 'is not asked, as too many others do not answer')
     const answer = this.#question(path)
     return new Promise((resolve, reject) => {
@@ -50,13 +50,13 @@ export class Inquiry<Answer> {
       const giveUp = () => {
         if (isAnswered) return
         const place = silentWith(path)
-        held += 1
+        blockedThreads += 1
         this.#silent.add(place)
-        const letGo = () => {
-          held -= 1
+        const unblock = () => {
+          blockedThreads -= 1
           this.#silent.delete(place)
         }
-        answer.then(letGo, letGo)
+        answer.then(unblock, unblock)
         reject(silence)
       }
       const settled = () => {
@@ -71,7 +71,7 @@ export class Inquiry<Answer> {
 type Directories = Inquiry<Pick<Stats, 'isDirectory'>>
 
 /** Asked before anything starts in a directory, because a start on a dead mount would hold the whole agent. */
-const usualDirectories: Directories = new Inquiry(stat, mostHeldByLooks)
+const usualDirectories: Directories = new Inquiry(stat, maxBlockedThreads)
 
 /** Why nothing can start in a directory, as a sentence; null where it can. */
 export async function workDirFault(workDir: string, directories = usualDirectories): Promise<string | null> {

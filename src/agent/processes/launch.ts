@@ -15,7 +15,7 @@ import type { Account } from './account.ts'
 import { dropTo } from './account.ts'
 import { usualAttributes } from './attributes.ts'
 import { blankExit, deathName, leaderName, neverBegun } from './exit-file.ts'
-import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
+import { type ProcessId, startTimeOf, tagVariable } from './machine.ts'
 import { quoted } from './own-process.ts'
 import type { Sandbox } from './sandbox.ts'
 import { findInPath, searchPath } from './search-path.ts'
@@ -36,7 +36,7 @@ const scratch = 'RSM_GO_AHEAD'
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
 const inherited = (closed: readonly number[]) => closed.map((fd) => `${fd}>&-`).join(' ')
-const tellExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
+const reportExit = `read -r u r </proc/uptime; printf '%s %s\\n' "$c" "$u" >&3`
 
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over reserved blanks, so that a full
@@ -59,7 +59,7 @@ function wrapper(limits: number, start: Start): string {
 read -r ${scratch} || { echo ${neverBegun} >&3; exit; }
 unset ${scratch}
 umask 022
-${delivery === null ? '' : `${delivery} ${inherited([...closed, 5])} </dev/null || { c=$?; ${tellExit}; exit; }\n`}\
+${delivery === null ? '' : `${delivery} ${inherited([...closed, 5])} </dev/null || { c=$?; ${reportExit}; exit; }\n`}\
 ${usualAttributes()}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
@@ -69,7 +69,7 @@ command exec 2>${quoted(join(start.directory, deathName))}
 unset ${scratch}
 exec "$@" <${delivery === null ? '/dev/null' : stdin} 2>&9 ${inherited(closed)})
 c=$?
-${tellExit}${delivery === null ? '' : `\nrm -f -- ${stdin}`}`
+${reportExit}${delivery === null ? '' : `\nrm -f -- ${stdin}`}`
 }
 
 /**
@@ -116,7 +116,7 @@ export function installedTypes(): ScriptType[] {
 
 /** Built from scratch, so that scripts do not inherit the agent's environment. */
 function environment(start: Start, workDir: string): Record<string, string> {
-  const { taskId, program, account, mark, sandbox } = start
+  const { taskId, program, account, tag, sandbox } = start
   return {
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     ...runtimeOf(account, sandbox),
@@ -128,7 +128,7 @@ function environment(start: Start, workDir: string): Record<string, string> {
     LOGNAME: account.name,
     SHELL: account.shell,
     RSM_TASK_ID: taskId,
-    [markVariable]: mark,
+    [tagVariable]: tag,
   }
 }
 
@@ -201,7 +201,7 @@ export interface Start {
   readonly directory: string
   readonly account: Account
   /** By which the processes of the execution are known (machine.ts). */
-  readonly mark: string
+  readonly tag: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null
   /** Cgroups of its limits: it does not run outside of one. */
@@ -222,9 +222,9 @@ interface Launched {
 }
 
 /** Words of a shell, without the environment that the params of a script make. */
-function deliveryOf({ delivery, mark }: Start): string | null {
+function deliveryOf({ delivery, tag }: Start): string | null {
   return delivery
-    ? ['env', '-i', `PATH=${searchPath}`, `${markVariable}=${mark}`, ...delivery].map(quoted).join(' ')
+    ? ['env', '-i', `PATH=${searchPath}`, `${tagVariable}=${tag}`, ...delivery].map(quoted).join(' ')
     : null
 }
 
@@ -264,14 +264,14 @@ export async function launch(start: Start, workDir: string): Promise<Launched> {
     })
     child.unref()
     const pid = child.pid ?? 0
-    const word = child.stdin
+    const goAhead = child.stdin
     // A wrapper that was killed meanwhile reads nothing; its end says so.
-    word?.on('error', () => {})
+    goAhead?.on('error', () => {})
     return {
       root: { pid, startTime: startTimeOf(pid) ?? 0 },
       exited,
-      begin: () => void word?.end('go\n'),
-      abandon: () => void word?.destroy(),
+      begin: () => void goAhead?.end('go\n'),
+      abandon: () => void goAhead?.destroy(),
     }
   } finally {
     for (const fd of open) closeSync(fd)

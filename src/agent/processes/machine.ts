@@ -117,9 +117,9 @@ export function realUidOf(pid: number): number | null {
  * The environment variable that all processes of an execution carry. It names the journal too, as agents that share a
  * machine, or a container and its host, run the same task.
  */
-export const markVariable = 'RSM_EXECUTION'
+export const tagVariable = 'RSM_EXECUTION'
 
-export function markOf(storeId: string, taskId: string): string {
+export function tagOf(storeId: string, taskId: string): string {
   return `${storeId}/${taskId}`
 }
 

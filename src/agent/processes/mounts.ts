@@ -46,7 +46,7 @@ export const disksMounted = (): Mount[] =>
   mounts().filter(({ mountPoint, type }) => mountPoint === '/' || !notDisks.has(type))
 
 /** Whether programs on the file system of an existing directory can be run and loaded. */
-export function holdsPrograms(directory: string): boolean {
+export function allowsExec(directory: string): boolean {
   const path = realpathSync(directory)
   let found: Mount | undefined
   for (const each of mounts()) {

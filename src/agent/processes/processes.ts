@@ -1,14 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { Mutex } from '../../core/mutex.ts'
-import {
-  markVariable,
-  type ProcessId,
-  type ProcessStat,
-  readStat,
-  realUidOf,
-  startedWith,
-} from './machine.ts'
+import { type ProcessId, type ProcessStat, readStat, realUidOf, startedWith, tagVariable } from './machine.ts'
 
 /** Milliseconds of reading /proc after which the rest of the agent has its turn. */
 const longestRead = 5
@@ -16,16 +9,16 @@ const longestRead = 5
 /** A process, and what tells whose it is. */
 export interface Process extends ProcessStat {
   /** The execution that its environment names. */
-  readonly mark: string | null
+  readonly tag: string | null
   /** Its real user, where it names an execution. */
   readonly uid: number | null
 }
 
-const markIn = new RegExp(`\\0${markVariable}=([^\\0]+)\\0`)
+const tagPattern = new RegExp(`\\0${tagVariable}=([^\\0]+)\\0`)
 
-const silent = { mark: null, uid: null }
+const untagged = { tag: null, uid: null }
 
-type Tag = Pick<Process, 'startTime' | 'mark' | 'uid'>
+type KnownTag = Pick<Process, 'startTime' | 'tag' | 'uid'>
 
 /** What the processes of an execution are known by. */
 export interface Origin {
@@ -46,19 +39,19 @@ export interface Tree extends Origin {
   readonly directory?: string
 }
 
-/** All processes of the machine but zombies and this one. Who asks at once shares one look, and /proc is read in slices. */
+/** All processes of the machine but zombies and this one. Concurrent callers share one scan, and /proc is read in slices. */
 export class ProcessTable {
   /** What does not change while a process lives in a way that matters: a child inherits it. */
-  #tags = new Map<number, Tag>()
+  #tags = new Map<number, KnownTag>()
   readonly #reads = new Mutex()
   #next: Promise<Process[]> | undefined
   #since = 0
 
   /**
    * As they are at some moment after the call. What started before `since`, in ticks since boot, need not say whose it is:
-   * the wrapper is the first to carry the mark of its execution.
+   * the wrapper is the first to carry the tag of its execution.
    */
-  look(since = 0): Promise<Process[]> {
+  scan(since = 0): Promise<Process[]> {
     this.#since = this.#next ? Math.min(this.#since, since) : since
     this.#next ??= this.#reads.run(() => {
       this.#next = undefined
@@ -69,45 +62,45 @@ export class ProcessTable {
 
   async #read(since: number): Promise<Process[]> {
     const found: Process[] = []
-    const tags = new Map<number, Tag>()
-    let turn = performance.now()
+    const tags = new Map<number, KnownTag>()
+    let sliceStart = performance.now()
     for (const name of readdirSync('/proc')) {
       if (!/^\d+$/.test(name)) continue
       const stat = readStat(Number(name))
       if (stat === null || stat.isZombie || stat.pid === process.pid) continue
-      if (stat.startTime < since) found.push({ ...stat, ...silent })
+      if (stat.startTime < since) found.push({ ...stat, ...untagged })
       else {
-        const seen = this.tell(stat)
-        const { startTime, mark, uid } = seen
-        tags.set(stat.pid, { startTime, mark, uid })
+        const seen = this.withTag(stat)
+        const { startTime, tag, uid } = seen
+        tags.set(stat.pid, { startTime, tag, uid })
         found.push(seen)
       }
-      if (performance.now() - turn < longestRead) continue
+      if (performance.now() - sliceStart < longestRead) continue
       await breathe()
-      turn = performance.now()
+      sliceStart = performance.now()
     }
     this.#tags = tags
     return found
   }
 
-  /** Whose it says it is, by its environment; remembered from the last look. */
-  tell(stat: ProcessStat): Process {
+  /** Whose it says it is, by its environment; remembered from the last scan. */
+  withTag(stat: ProcessStat): Process {
     const { pid, startTime } = stat
     const known = this.#tags.get(pid)
     if (known?.startTime === startTime) return { ...stat, ...known }
-    const mark = markIn.exec(startedWith(pid))?.[1] ?? null
-    return { ...stat, mark, uid: mark === null ? null : realUidOf(pid) }
+    const tag = tagPattern.exec(startedWith(pid))?.[1] ?? null
+    return { ...stat, tag, uid: tag === null ? null : realUidOf(pid) }
   }
 }
 
 /** Whether it says itself that it belongs to an execution, and is of a user who may say so. */
-export function isMarked({ mark, uid }: Process, origin: Origin): boolean {
-  return mark !== null && mark === origin.mark && uid !== null && origin.uids.includes(uid)
+export function isTagged({ tag, uid }: Process, origin: Origin): boolean {
+  return tag !== null && tag === origin.mark && uid !== null && origin.uids.includes(uid)
 }
 
 /**
  * Which of all processes belong to an execution: its session, those that its processes made, all their descendants, and
- * whatever else of its users carries its mark, which finds most of those that detached themselves. `known`: those
+ * whatever else of its users carries its tag, which finds most of those that detached themselves. `known`: those
  * that were found before; a child whose parent has ended is no descendant any more.
  */
 export function membersOf(all: readonly Process[], origin: Origin, known: Iterable<ProcessId>): Process[] {
@@ -123,7 +116,7 @@ export function membersOf(all: readonly Process[], origin: Origin, known: Iterab
     else children.set(each.parent, [each])
   }
   const found = all.filter(
-    (each) => origins.has(each.pid) || origins.has(each.session) || isMarked(each, origin),
+    (each) => origins.has(each.pid) || origins.has(each.session) || isTagged(each, origin),
   )
   const members = new Set(found)
   // Grows while it is walked.

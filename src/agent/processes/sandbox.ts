@@ -163,9 +163,9 @@ async function probe(sandbox: Sandbox, account: Account, path: string): Promise<
     timeout: probePatience,
     env: { PATH: path },
   }).catch((cause: unknown) => {
-    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
-    const isMissing = /bwrap: (command )?not found/.test(said)
-    const reason = isMissing ? 'bubblewrap is not installed' : said || String(cause)
+    const stderr = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    const isMissing = /bwrap: (command )?not found/.test(stderr)
+    const reason = isMissing ? 'bubblewrap is not installed' : stderr || String(cause)
     throw new RsmError('unavailable', `this host cannot run scripts with --sandbox strict: ${reason}`, {
       hint: isMissing
         ? 'install bubblewrap, or choose another --sandbox'

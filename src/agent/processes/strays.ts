@@ -22,10 +22,10 @@ async function tryOut(): Promise<number> {
   const parent = spawn('/bin/sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
-  let said = ''
-  parent.stdout.on('data', (data: Buffer) => (said += data.toString()))
+  let output = ''
+  parent.stdout.on('data', (data: Buffer) => (output += data.toString()))
   await once(parent, 'close')
-  const orphan = readStat(Number(said))
+  const orphan = readStat(Number(output))
   if (orphan === null) return 1
   process.kill(orphan.pid, 'SIGKILL')
   // It must not be taken for a stray itself.
@@ -57,7 +57,7 @@ export function straysAmong(
       adopters.has(each.parent) &&
       !ours.has(each.pid) &&
       each.startTime >= (root?.startTime ?? 0) &&
-      (each.mark === null || each.mark === mark) &&
+      (each.tag === null || each.tag === mark) &&
       isNear(each.pid),
   )
 }
@@ -70,33 +70,33 @@ function cgroupsOf(pid: number | 'self'): string | null {
   }
 }
 
-interface Looked {
+interface TreeScan {
   readonly all: Process[]
   readonly members: Process[]
   /** Those that may be of it, or not. */
   readonly strays: Process[]
 }
 
-/** Whether nothing but marks and parents tells what belongs to a tree. */
+/** Whether nothing but tags and parents tells what belongs to a tree. */
 export function isLoose({ cgroup, isBoxed, root }: Tree): boolean {
   return cgroup === null && !isBoxed && root !== null
 }
 
 /**
- * A look at all processes, for those of a tree and, where it is loose, for those that may have left it. `known`: what was
+ * A scan of all processes, for those of a tree and, where it is loose, for those that may have left it. `known`: what was
  * found before, by pid; what is found is added.
  */
-export async function lookAt(
+export async function scanTree(
   tree: Tree,
   table: ProcessTable,
   known: Map<number, ProcessId>,
-): Promise<Looked> {
+): Promise<TreeScan> {
   const adopters = isLoose(tree) ? new Set([1, await adopter()]) : new Set<number>()
   const near = cgroupsOf('self')
   const place: Place = { adopters, isNear: (pid) => cgroupsOf(pid) === near }
   const leader = tree.directory === undefined ? null : leaderOf(tree.directory)
   if (leader !== null) known.set(leader.pid, leader)
-  const all = await table.look(tree.root?.startTime)
+  const all = await table.scan(tree.root?.startTime)
   let members = membersOf(all, tree, known.values())
   let strays = straysAmong(all, members, tree, place)
   const { directory } = tree

@@ -4,58 +4,58 @@ import type { Remnant } from './tree.ts'
 import type { Writer } from './writers.ts'
 
 /** Processes left of a tree. */
-export interface Left extends Ended {
+export interface LeftProcesses extends Ended {
   /** Processes that hold the output of a script that ended on its own. */
   readonly writers?: readonly Writer[]
 }
 
 /** For a tree that did not have to be ended. */
-export const nothingLeft: Left = { remnants: [], isAllKnown: true }
+export const nothingLeft: LeftProcesses = { remnants: [], isAllKnown: true }
 
 /** So many are named in a result; more would say no more. */
-export const mostSurvivors = 20
+export const maxSurvivors = 20
 export const longestCommand = 64
 
 /** As results carry them. */
 export function listed(remnants: readonly Remnant[]): { pid: number; command: string }[] {
   return remnants
-    .slice(0, mostSurvivors)
+    .slice(0, maxSurvivors)
     .map(({ pid, command }) => ({ pid, command: command.slice(0, longestCommand) }))
 }
 
 /** What a result says of what is left: `survivors` is absent where that is not known. */
-export function leftOver({ remnants, isAllKnown, writers = [] }: Left): {
-  left: Pick<ScriptComplete, 'survivors'>
-  told: string | null
+export function leftReport({ remnants, isAllKnown, writers = [] }: LeftProcesses): {
+  fields: Pick<ScriptComplete, 'survivors'>
+  message: string | null
 } {
-  const told = toldOf(remnants)
-  if (isAllKnown) return { left: { survivors: listed([...remnants, ...writers]) }, told }
+  const message = remnantText(remnants)
+  if (isAllKnown) return { fields: { survivors: listed([...remnants, ...writers]) }, message }
   const unknown = 'processes that left their parents are not known'
-  return { left: {}, told: told === null ? unknown : `${told}; ${unknown}` }
+  return { fields: {}, message: message === null ? unknown : `${message}; ${unknown}` }
 }
 
 /** `4711 sh still holds the script's output open: later output is dropped`; null if none does. */
-export function stillWriting({ writers = [] }: Left): string | null {
+export function stillWriting({ writers = [] }: LeftProcesses): string | null {
   if (writers.length === 0) return null
   if (!writers.every(({ isSeen }) => isSeen))
     return `${named(writers)} may still hold the script's output open: later output is dropped`
-  const hold = writers.length === 1 ? 'holds' : 'hold'
-  return `${named(writers)} still ${hold} the script's output open: later output is dropped`
+  const verb = writers.length === 1 ? 'holds' : 'hold'
+  return `${named(writers)} still ${verb} the script's output open: later output is dropped`
 }
 
 /** `could not end: 4711 dd (in uninterruptible sleep), 4712 sleep`; null where all is ended. */
-export function toldOf(remnants: readonly Remnant[]): string | null {
+export function remnantText(remnants: readonly Remnant[]): string | null {
   if (remnants.length === 0) return null
   return `could not end: ${named(remnants)}`
 }
 
 function named(remnants: readonly Remnant[]): string {
-  const shown = remnants
-    .slice(0, mostSurvivors)
+  const texts = remnants
+    .slice(0, maxSurvivors)
     .map(
       ({ pid, command, isUninterruptible }) =>
         `${pid} ${command.slice(0, longestCommand)}${isUninterruptible ? ' (in uninterruptible sleep)' : ''}`,
     )
-  const more = remnants.length - shown.length
-  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = remnants.length - texts.length
+  return `${texts.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -4,8 +4,8 @@ import type { Containment as Level } from '../../core/hosts/host.ts'
 import { cgroupPids, isPopulated, killCgroup } from './cgroups.ts'
 import { leaderOf } from './exit-file.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
-import { groupsWithin, isMarked, type Process, type ProcessTable, type Tree } from './processes.ts'
-import { lookAt } from './strays.ts'
+import { groupsWithin, isTagged, type Process, type ProcessTable, type Tree } from './processes.ts'
+import { scanTree } from './strays.ts'
 
 /** What is in force for a tree, whatever the machine offers to others. */
 export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): Level {
@@ -33,16 +33,16 @@ export const endingTimes: EndingTimes = { grace: 5_000, patience: 5_000 }
 
 const firstPause = 10
 const longestPause = 40
-/** A look at all processes takes at most one part in so many of the time. */
-const lookShare = 4
+/** A scan of all processes takes at most one part in so many of the time. */
+const scanShare = 4
 const longestRest = 500
 const signalsAtOnce = 500
-/** Processes of a cgroup that are read in one go; where there are more, a look is not what costs. */
+/** Processes of a cgroup that are read in one go; where there are more, a scan is not what costs. */
 const fewProcesses = 100
 /** Milliseconds after which those that left the cgroup are looked for, though it is not empty yet. */
-const lookAfter = 1_000
+const scanAfter = 1_000
 /** Milliseconds after which the rest of the agent has its turn. */
-const longestTurn = 5
+const longestSlice = 5
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
@@ -60,12 +60,12 @@ function ask(target: number): void {
 }
 
 /** A session that was asked to end, while nobody has looked yet for what has left the cgroup. */
-interface Unlooked {
+interface PendingScan {
   /** The groups that were asked. */
   readonly groups: ReadonlySet<number>
   /** In ticks since boot. */
   readonly askedAt: number
-  /** When to look at the latest, on the monotonic clock. */
+  /** When to scan at the latest, on the monotonic clock. */
   readonly until: number
 }
 
@@ -75,13 +75,13 @@ class Ending {
   readonly #table: ProcessTable
   /** All that were ever found outside the cgroup, by pid. */
   readonly #known: Map<number, ProcessId>
-  /** Of the last look, those that may live still. */
+  /** Of the last scan, those that may live still. */
   #waiting: ProcessId[] = []
   readonly #stopped = new Map<number, number>()
-  /** No look at all processes before this moment, while nothing is urgent. */
+  /** No scan of all processes before this moment, while nothing is urgent. */
   #rest = 0
   #hasKilledGroup = false
-  #unlooked: Unlooked | null = null
+  #pendingScan: PendingScan | null = null
 
   constructor(tree: Tree, table: ProcessTable, known: Map<number, ProcessId>) {
     this.#tree = tree
@@ -89,12 +89,12 @@ class Ending {
     this.#known = known
   }
 
-  async #look(): Promise<{ all: Process[]; members: Process[] }> {
+  async #scan(): Promise<{ all: Process[]; members: Process[] }> {
     const began = performance.now()
-    const { all, members } = await lookAt(this.#tree, this.#table, this.#known)
+    const { all, members } = await scanTree(this.#tree, this.#table, this.#known)
     this.#waiting = members
     const ended = performance.now()
-    this.#rest = ended + Math.min((ended - began) * (lookShare - 1), longestRest)
+    this.#rest = ended + Math.min((ended - began) * (scanShare - 1), longestRest)
     return { all, members }
   }
 
@@ -105,7 +105,7 @@ class Ending {
   async ask(): Promise<void> {
     if (this.#askSession()) return
     const { cgroup } = this.#tree
-    const { all, members } = await this.#look()
+    const { all, members } = await this.#scan()
     await this.#askThese(all, members, cgroup === null ? [] : cgroupPids(cgroup))
   }
 
@@ -130,13 +130,13 @@ class Ending {
       return false
     const groups = new Set(found.map(({ group }) => group))
     for (const group of groups) ask(-group)
-    this.#unlooked = { groups, askedAt: uptime * ticksPerSecond, until: performance.now() + lookAfter }
+    this.#pendingScan = { groups, askedAt: uptime * ticksPerSecond, until: performance.now() + scanAfter }
     return true
   }
 
   /** TERM to those that had left the cgroup when it was asked; not to what was begun since, in order to clean up. */
-  async #askRest({ groups, askedAt }: Unlooked): Promise<void> {
-    const { all, members } = await this.#look()
+  async #askRest({ groups, askedAt }: PendingScan): Promise<void> {
+    const { all, members } = await this.#scan()
     const { cgroup } = this.#tree
     const inside = new Set(cgroup === null ? [] : cgroupPids(cgroup))
     const rest = members.filter(
@@ -164,10 +164,10 @@ class Ending {
   /** Whether all have ended; looked at closely only when nothing that is known lives, as that costs. */
   async hasEnded(): Promise<boolean> {
     const isInhabited = isPopulated(this.#tree.cgroup)
-    const unlooked = this.#unlooked
-    if (unlooked && (!isInhabited || performance.now() > unlooked.until)) {
-      this.#unlooked = null
-      await this.#askRest(unlooked)
+    const pendingScan = this.#pendingScan
+    if (pendingScan && (!isInhabited || performance.now() > pendingScan.until)) {
+      this.#pendingScan = null
+      await this.#askRest(pendingScan)
       return this.#waiting.length === 0 && !isPopulated(this.#tree.cgroup)
     }
     if (isInhabited) return false
@@ -176,7 +176,7 @@ class Ending {
       this.#waiting.pop()
     }
     if (performance.now() < this.#rest) return false
-    const { members } = await this.#look()
+    const { members } = await this.#scan()
     return members.length === 0 && !isPopulated(this.#tree.cgroup)
   }
 
@@ -188,14 +188,14 @@ class Ending {
     const { cgroup } = this.#tree
     if (cgroup !== null && isPopulated(cgroup)) {
       killCgroup(cgroup)
-      // Mostly that is all of it, and a look at thousands that are just ending is dear.
+      // Mostly that is all of it, and a scan of thousands that are just ending is dear.
       if (!this.#hasKilledGroup) {
         this.#hasKilledGroup = true
         return false
       }
     }
     if (mayStop && (await this.#stop()) > 0) return false
-    const { all, members } = await this.#look()
+    const { all, members } = await this.#scan()
     for (const group of groupsWithin(all, members)) signal(-group, 'SIGKILL')
     for (const { pid } of members) signal(pid, 'SIGKILL')
     return members.length === 0 && !isPopulated(cgroup)
@@ -209,29 +209,29 @@ class Ending {
     }
     const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
     let count = 0
-    let turn = performance.now()
+    let sliceStart = performance.now()
     for (const pid of pids.map(Number).sort((a, b) => b - a)) {
       const stat = readStat(pid)
       if (stat === null || stat.isZombie || pid === process.pid) continue
       if (this.#stopped.get(pid) === stat.startTime) continue
       const { session, parent, startTime } = stat
-      const isOurs = [pid, session, parent].some(isKnown) || isMarked(this.#table.tell(stat), this.#tree)
+      const isOurs = [pid, session, parent].some(isKnown) || isTagged(this.#table.withTag(stat), this.#tree)
       if (isOurs) {
         signal(pid, 'SIGSTOP')
         this.#stopped.set(pid, startTime)
         this.#known.set(pid, { pid, startTime })
         count += 1
       }
-      if (performance.now() - turn < longestTurn) continue
+      if (performance.now() - sliceStart < longestSlice) continue
       await breathe()
-      turn = performance.now()
+      sliceStart = performance.now()
     }
     return count
   }
 
   async remnants(): Promise<Remnant[]> {
     const { cgroup } = this.#tree
-    const { members } = await this.#look()
+    const { members } = await this.#scan()
     const pids = new Set([...members.map(({ pid }) => pid), ...(cgroup === null ? [] : cgroupPids(cgroup))])
     return [...pids].flatMap((pid) => {
       const stat = readStat(pid)

@@ -12,12 +12,12 @@ export interface Writer extends Pick<ProcessStat, 'pid' | 'startTime' | 'command
 }
 
 /** Descriptors inspected per process: the lowest, where output usually is. */
-const mostDescriptors = 64
+const maxDescriptors = 64
 const spools = ['stdout', 'stderr'] as const
 /** Milliseconds. For a younger script, only PIDs above its wrapper's are scanned, because they are few. */
 const fewPids = 60_000
 /** How often processes are scanned while one of them vanishes meanwhile, which may have passed its output on. */
-const mostScans = 3
+const maxScans = 3
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? ''
 const isDenied = (error: unknown) => ['EACCES', 'EPERM'].includes(codeOf(error))
@@ -39,7 +39,7 @@ function writtenTo(pid: number, fd: number): string | null {
 function writtenBy(pid: number): string[] | 'denied' | 'gone' {
   try {
     const fds = readdirSync(`/proc/${pid}/fd`).map(Number)
-    const lowest = fds.sort((a, b) => a - b).slice(0, mostDescriptors)
+    const lowest = fds.sort((a, b) => a - b).slice(0, maxDescriptors)
     return lowest.flatMap((fd) => writtenTo(pid, fd) ?? [])
   } catch (error) {
     if (isDenied(error)) return 'denied'
@@ -135,6 +135,6 @@ export function writersOf(
   for (let scans = 1; ; scans++) {
     const all = scan(allPids(isFew ? root.pid : 0), [directory])
     const writers = ofScript(all)
-    if (writers.length > 0 || !all.hasVanished || scans === mostScans) return writers
+    if (writers.length > 0 || !all.hasVanished || scans === maxScans) return writers
   }
 }

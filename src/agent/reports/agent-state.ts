@@ -72,8 +72,8 @@ export class AgentStatus {
   }
 
   /** Begins; resolves when the file has it. */
-  show(): Promise<void> {
-    return this.#file.show(() => this.#state())
+  publish(): Promise<void> {
+    return this.#file.publish(() => this.#state())
   }
 
   /** A link came up or went down: whoever waits for that sees it at once. */
@@ -83,14 +83,14 @@ export class AgentStatus {
   }
 
   /** The server has answered a heartbeat. */
-  heard(): void {
+  answered(): void {
     this.#lastHeartbeatAt = this.#now()
     this.#heartbeatFault = null
     this.#file.changed()
   }
 
   /** The server has not answered a heartbeat, or has refused it. */
-  unheard(reason: string): void {
+  unanswered(reason: string): void {
     this.#heartbeatFault = reason
     this.#file.changed()
   }

@@ -47,7 +47,7 @@ export interface HeartbeatOptions {
   /** The newest mark of the server's store. */
   readonly mark: () => RunMark | null
   /** Called with the mark of the heartbeat's answer. */
-  readonly marked: (mark: RunMark) => void
+  readonly onMark: (mark: RunMark) => void
   readonly log: Log
 }
 
@@ -117,13 +117,13 @@ export class Heartbeat {
 
   /** A heartbeat out of turn, for the time in its answer; false when there is none. */
   async hearServerTime(): Promise<boolean> {
-    return this.#say().then(
+    return this.#sendBeat().then(
       () => true,
       () => false,
     )
   }
 
-  async #say(): Promise<AgentAck> {
+  async #sendBeat(): Promise<AgentAck> {
     const { api, agentId, clock, onDemand, linkFault } = this.#options
     const mark = this.#options.mark()
     const { status, reason } = await this.#health()
@@ -141,7 +141,7 @@ export class Heartbeat {
       ...(facts === null ? {} : { facts }),
     })
     if (this.#facts === facts) this.#facts = null
-    if (isMark(ack.mark)) this.#options.marked(ack.mark)
+    if (isMark(ack.mark)) this.#options.onMark(ack.mark)
     return ack
   }
 
@@ -153,7 +153,7 @@ export class Heartbeat {
     this.#isWanted = false
     let delay = this.#intervals.heartbeatInterval * 1000
     try {
-      const ack = await this.#say()
+      const ack = await this.#sendBeat()
       // An answer to an agent that has stopped meanwhile must open no link.
       if (this.#isStopped) return
       this.#answered(ack)

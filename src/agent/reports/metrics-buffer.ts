@@ -33,12 +33,12 @@ export class MetricsBuffer {
   /** The bound counts samples, as the clock may step: `interval` seconds lie between two. */
   async push(sample: Metrics, interval: number): Promise<void> {
     this.#samples.push(sample)
-    const most = Math.ceil(keptSeconds / interval)
-    if (this.#samples.length <= most)
+    const maxSamples = Math.ceil(keptSeconds / interval)
+    if (this.#samples.length <= maxSamples)
       return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
-    this.#samples.splice(0, this.#samples.length - most)
+    this.#samples.splice(0, this.#samples.length - maxSamples)
     // Rewritten only now and then: the file may hold up to an eighth more than the bound.
-    if (this.#overrun++ % Math.ceil(most / 8) === 0) return this.#rewrite()
+    if (this.#overrun++ % Math.ceil(maxSamples / 8) === 0) return this.#rewrite()
     return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
   }
   #overrun = 0

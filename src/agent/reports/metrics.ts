@@ -8,9 +8,9 @@ import type { Log } from '../log.ts'
 import { Inquiry } from '../processes/inquiry.ts'
 import { disksMounted } from '../processes/mounts.ts'
 
-const mostDisks = 64
+const maxDisks = 64
 /** Threads that may wait for disks that do not answer. */
-const mostHeld = 2
+const maxBlocked = 2
 
 type Space = Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'> &
   Partial<Pick<StatsFs, 'files' | 'ffree'>>
@@ -38,7 +38,7 @@ export function meter(
   question: (path: string) => Promise<Space> = statfs,
   patience?: number,
 ): () => Promise<Metrics> {
-  const space = new Inquiry(question, mostHeld, patience)
+  const space = new Inquiry(question, maxBlocked, patience)
   const warned = new Set<string>()
   const silent = (mountPoint: string, how: string) => {
     if (warned.has(mountPoint)) return
@@ -112,7 +112,7 @@ async function disks(
   const rows: Metrics['disk'] = []
   for (const { device, mountPoint, type, isReadOnly } of disksMounted()) {
     if (seen.has(device) || isReadOnly) continue
-    if (rows.length >= mostDisks) break
+    if (rows.length >= maxDisks) break
     const figures = await space.ask(mountPoint).catch((error: unknown) => {
       if (!(error instanceof RsmError)) return null
       silent(mountPoint, error.message)

@@ -16,7 +16,7 @@ const processTitle = 'rsm agent run'
 const lockName = '/lock'
 
 /** Other agents that are named. */
-const mostNamed = 3
+const maxNamed = 3
 
 interface RunningState extends AgentState {
   readonly pid: number
@@ -93,11 +93,11 @@ function startCommand(url: string, dataDirOption: string): string {
 /** Where agents run, for who asked at the wrong place; empty where none does. */
 function elsewhere(): string {
   const found = agentsHere()
-  const named = found.slice(0, mostNamed).map(({ pid, user, dataDir }) => {
+  const named = found.slice(0, maxNamed).map(({ pid, user, dataDir }) => {
     const where = dataDir === null ? '' : `, --data-dir ${dataDir}`
     return `pid ${pid} of ${user}${where}`
   })
-  if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
+  if (found.length > maxNamed) named.push(`${found.length - maxNamed} more`)
   return named.length === 0 ? '' : `\nor ask one that runs here: ${named.join('; ')}`
 }
 

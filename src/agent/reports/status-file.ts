@@ -39,7 +39,7 @@ export class StatusFile {
   }
 
   /** Keeps this state from now on; resolves when it is in the file. */
-  show(state: () => AgentState): Promise<void> {
+  publish(state: () => AgentState): Promise<void> {
     this.#state = state
     return this.write()
   }
@@ -95,6 +95,6 @@ export function runningState(dataDir: string): KeptState | null {
 }
 
 /** Whether its server hears it: linked, or heard where it links on demand. */
-export function isHeard({ linked, onDemand, lastHeartbeatAt, heartbeatFault }: KeptState): boolean {
+export function isOnline({ linked, onDemand, lastHeartbeatAt, heartbeatFault }: KeptState): boolean {
   return linked || (onDemand && lastHeartbeatAt !== null && heartbeatFault === null)
 }

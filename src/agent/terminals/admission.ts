@@ -2,12 +2,12 @@ import { BoundedMap } from '../../core/bounded-map.ts'
 import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 
 /** Characters of input that are kept for a terminal while it is asked whether its message is too old. */
-const mostInput = 64 * 1024
-const mostFrames = 1024
+const maxInput = 64 * 1024
+const maxFrames = 1024
 
 /** Milliseconds for which the id of an ended terminal opens no other: a signature is good for 5 minutes. */
 const idKept = 10 * 60_000
-const mostIds = 10_000
+const maxIds = 10_000
 
 /** Messages of which it is not decided yet whether the server sent them, and what is typed meanwhile. */
 export class Undecided {
@@ -27,30 +27,30 @@ export class Undecided {
   }
 
   /** What is typed into the terminal waits from now on. */
-  holdInput(sessionId: string): void {
+  pauseInput(sessionId: string): void {
     this.#input.set(sessionId, [])
   }
 
   /** Whether input of the terminal waits; what is too much of it is dropped. */
-  keepInput(input: Payloads['TERMINAL_INPUT']): boolean {
-    const kept = this.#input.get(input.sessionId)
-    if (kept === undefined) return false
-    const characters = kept.reduce((sum, { data }) => sum + data.length, 0)
-    if (characters + input.data.length <= mostInput && kept.length < mostFrames) kept.push(input)
+  queueInput(input: Payloads['TERMINAL_INPUT']): boolean {
+    const queued = this.#input.get(input.sessionId)
+    if (queued === undefined) return false
+    const characters = queued.reduce((sum, { data }) => sum + data.length, 0)
+    if (characters + input.data.length <= maxInput && queued.length < maxFrames) queued.push(input)
     return true
   }
 
   /** Ends the waiting; answers what was typed. */
   takeInput(sessionId: string): readonly Payloads['TERMINAL_INPUT'][] {
-    const kept = this.#input.get(sessionId) ?? []
+    const queued = this.#input.get(sessionId) ?? []
     this.#input.delete(sessionId)
-    return kept
+    return queued
   }
 }
 
 /** Terminals that have ended, or were closed before they began: their ids open no other. */
 export class PastTerminals {
-  readonly #endedAt = new BoundedMap<string, number>(mostIds)
+  readonly #endedAt = new BoundedMap<string, number>(maxIds)
 
   /** `now` in monotonic milliseconds. */
   add(sessionId: string, now: number): void {

@@ -14,7 +14,7 @@ type Judgement = 'next' | 'foreign' | 'again' | 'gap'
 
 /** Tells what the server typed, over the link of one TERMINAL_OPEN, from what anyone else did (contract §7). */
 export class InputGuard {
-  /** The agent's half, made for this message alone: no mark of another holds here. */
+  /** The agent's half, made for this message alone: no MAC of another holds here. */
   readonly publicKey: string
   readonly serverKey: string
   readonly #shared: Buffer

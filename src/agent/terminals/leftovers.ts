@@ -8,7 +8,7 @@ import { isOriginal, type Origin } from '../processes/origin.ts'
 import type { Tree } from '../processes/processes.ts'
 
 /** What has to be ended of a terminal, whoever ends it. */
-export interface Held extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {
+export interface Cleanup extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'directory'>> {
   readonly tree: Tree
   /** Cgroups to remove when it is ended. */
   readonly groups: readonly string[]
@@ -17,11 +17,11 @@ export interface Held extends Pick<Origin, 'bootId'>, Partial<Pick<Origin, 'dire
 const fileName = 'held.json'
 
 /** Written before the terminal begins, so that the next agent finds it whatever becomes of this one. */
-export function note(directory: string, held: Held): void {
-  writeFileSync(join(directory, fileName), JSON.stringify(held), { mode: 0o600 })
+export function note(directory: string, cleanup: Cleanup): void {
+  writeFileSync(join(directory, fileName), JSON.stringify(cleanup), { mode: 0o600 })
 }
 
-export function removeGroups({ groups }: Held): void {
+export function removeGroups({ groups }: Cleanup): void {
   for (const group of groups) removeCgroup(group)
 }
 
@@ -45,7 +45,7 @@ function isTree(value: unknown): value is Tree {
   )
 }
 
-function isHeld(value: unknown): value is Held {
+function isCleanup(value: unknown): value is Cleanup {
   if (!isObject(value)) return false
   const { bootId, directory, tree, groups } = value
   return (
@@ -57,10 +57,10 @@ function isHeld(value: unknown): value is Held {
   )
 }
 
-function read(directory: string): Held | null {
+function read(directory: string): Cleanup | null {
   try {
     const found: unknown = JSON.parse(readFileSync(join(directory, fileName), 'utf8'))
-    return isHeld(found) ? found : null
+    return isCleanup(found) ? found : null
   } catch {
     return null
   }
@@ -74,12 +74,12 @@ export async function sweepTerminals(
   mkdirSync(directory, { recursive: true, mode: 0o711 })
   const end = async (sessionId: string) => {
     const place = join(directory, sessionId)
-    const held = read(place)
+    const cleanup = read(place)
     // A copy names sessions of the agent that it was copied from.
-    if (held && held.bootId === machine.bootId() && isOriginal(held, place)) {
-      const { remnants } = await containment.end(held.tree)
+    if (cleanup && cleanup.bootId === machine.bootId() && isOriginal(cleanup, place)) {
+      const { remnants } = await containment.end(cleanup.tree)
       log('INFO', 'ended what a session had left', { sessionId, remaining: remnants.length })
-      removeGroups(held)
+      removeGroups(cleanup)
     }
     rmSync(place, { recursive: true, force: true })
   }

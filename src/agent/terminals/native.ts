@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, w
 import { dirname } from 'node:path'
 import { dlopen } from 'node:process'
 import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
-import { holdsPrograms } from '../processes/mounts.ts'
+import { allowsExec } from '../processes/mounts.ts'
 
 /** The build copies node-pty's native module here: what was compiled on this machine, and what node-pty ships. */
 const compiled = 'dist/native/compiled.node'
@@ -102,7 +102,7 @@ export function lackOfPlace(places: readonly string[], isWritten = isSingleFile)
   const takes = (place: string) => {
     try {
       accessSync(place, isWritten ? constants.W_OK : constants.R_OK)
-      return holdsPrograms(place)
+      return allowsExec(place)
     } catch {
       return false
     }

@@ -50,9 +50,9 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
   #pieces: Buffer[] = []
   #size = 0
 
-  constructor(socket: Socket, heard: (message: In) => void) {
+  constructor(socket: Socket, onMessage: (message: In) => void) {
     this.#socket = socket
-    socket.on('data', (piece: Buffer) => this.#receive(piece, heard))
+    socket.on('data', (piece: Buffer) => this.#receive(piece, onMessage))
     // Whoever has died says so by its end.
     socket.on('error', () => undefined)
   }
@@ -76,7 +76,7 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
     this.#socket.end()
   }
 
-  #receive(piece: Buffer, heard: (message: In) => void): void {
+  #receive(piece: Buffer, onMessage: (message: In) => void): void {
     this.#pieces.push(piece)
     this.#size += piece.length
     // A long frame comes in pieces: they are joined once, when the last is there.
@@ -86,7 +86,7 @@ export class PtyChannel<Out extends Sendable, In extends Sendable> {
       const end = rest.readUInt32LE(0)
       const body = lengthsSize + rest.readUInt32LE(4)
       const message = JSON.parse(rest.toString('utf8', lengthsSize, body)) as In
-      heard(body < end ? { ...message, bytes: rest.subarray(body, end) } : message)
+      onMessage(body < end ? { ...message, bytes: rest.subarray(body, end) } : message)
       rest = rest.subarray(end)
     }
     this.#pieces = rest.length > 0 ? [rest] : []

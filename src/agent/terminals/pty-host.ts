@@ -34,24 +34,24 @@ export class PtyHost {
     clearTimeout(this.#idle)
     this.#ptys.set(id, events)
     this.#channel ??= this.#start()
-    this.#tell({ id, to: 'open', request })
+    this.#send({ id, to: 'open', request })
   }
 
   write(id: string, text: string): void {
-    this.#tell({ id, to: 'write', bytes: Buffer.from(text) })
+    this.#send({ id, to: 'write', bytes: Buffer.from(text) })
   }
 
   resize(id: string, cols: number, rows: number): void {
-    this.#tell({ id, to: 'resize', cols, rows })
+    this.#send({ id, to: 'resize', cols, rows })
   }
 
   /** So many bytes of its output are not wanted any more, and as many may follow. */
   credit(id: string, bytes: number): void {
-    this.#tell({ id, to: 'credit', count: bytes })
+    this.#send({ id, to: 'credit', count: bytes })
   }
 
   hangUp(id: string): void {
-    this.#tell({ id, to: 'hangUp' })
+    this.#send({ id, to: 'hangUp' })
   }
 
   /** Ends the process; the kernel hangs up what terminals there are. */
@@ -61,7 +61,7 @@ export class PtyHost {
     this.#channel = null
   }
 
-  #tell(message: ToPtys): void {
+  #send(message: ToPtys): void {
     if (this.#ptys.has(message.id)) this.#channel?.send(message)
   }
 
@@ -75,7 +75,7 @@ export class PtyHost {
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     })
     const channel = new PtyChannel<ToPtys, FromPtys>(child.stdio[agentDescriptor] as Socket, (message) =>
-      this.#heard(message),
+      this.#receive(message),
     )
     child.on('error', (error) => this.#lost(channel, error.message))
     // After all that it has said, which `exit` would not wait for.
@@ -83,7 +83,7 @@ export class PtyHost {
     return channel
   }
 
-  #heard(message: FromPtys): void {
+  #receive(message: FromPtys): void {
     const { id } = message
     const events = this.#ptys.get(id)
     if (message.is === 'opened') events?.opened(message.pid)

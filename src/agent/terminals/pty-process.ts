@@ -3,19 +3,19 @@ import { loadNative, type Native } from './native.ts'
 import { Pty } from './pty.ts'
 import { agentDescriptor, type FromPtys, PtyChannel, type ToPtys } from './pty-channel.ts'
 
-/** The terminals of this process; `say` tells the agent. */
+/** The terminals of this process; `send` tells the agent. */
 class Terminals {
   readonly #ptys = new Map<string, Pty>()
   readonly #directory: string
-  readonly #say: (message: FromPtys) => void
+  readonly #send: (message: FromPtys) => void
   #native: Native | undefined
 
-  constructor(directory: string, say: (message: FromPtys) => void) {
+  constructor(directory: string, send: (message: FromPtys) => void) {
     this.#directory = directory
-    this.#say = say
+    this.#send = send
   }
 
-  heard(message: ToPtys): void {
+  receive(message: ToPtys): void {
     const { id } = message
     if (message.to === 'open') return this.#open(id, message.request)
     const pty = this.#ptys.get(id)
@@ -26,21 +26,21 @@ class Terminals {
   }
 
   #open(id: string, request: Extract<ToPtys, { to: 'open' }>['request']): void {
-    const say = this.#say
+    const send = this.#send
     try {
       this.#native ??= loadNative(this.#directory)
       const pty = new Pty(this.#native, request, {
-        output: (bytes) => say({ id, is: 'output', bytes }),
-        dropped: (count) => say({ id, is: 'dropped', count }),
+        output: (bytes) => send({ id, is: 'output', bytes }),
+        dropped: (count) => send({ id, is: 'dropped', count }),
         exited: (exitCode, signal) => {
           this.#ptys.delete(id)
-          say({ id, is: 'exited', exitCode, signal })
+          send({ id, is: 'exited', exitCode, signal })
         },
       })
       this.#ptys.set(id, pty)
-      say({ id, is: 'opened', pid: pty.pid })
+      send({ id, is: 'opened', pid: pty.pid })
     } catch (error) {
-      say({ id, is: 'refused', reason: error instanceof Error ? error.message : String(error) })
+      send({ id, is: 'refused', reason: error instanceof Error ? error.message : String(error) })
     }
   }
 }
@@ -50,10 +50,10 @@ class Terminals {
  * whatever the agent starts: a script could read and type in every terminal of its host. It ends with the agent, and
  * with it each terminal, which the kernel then hangs up. `directory` may hold the native module for a moment.
  */
-export function holdTerminals(directory: string): void {
+export function serveTerminals(directory: string): void {
   process.title = 'rsm agent terminals'
   const socket = new Socket({ fd: agentDescriptor, readable: true, writable: true })
   const terminals = new Terminals(directory, (message) => channel.send(message))
-  const channel = new PtyChannel<FromPtys, ToPtys>(socket, (message) => terminals.heard(message))
+  const channel = new PtyChannel<FromPtys, ToPtys>(socket, (message) => terminals.receive(message))
   socket.on('close', () => process.exit())
 }

@@ -9,12 +9,12 @@ const window = 256 * 1024
 const coalesce = 4
 const fullChunk = 64 * 1024
 /** So many pieces of so few bytes leave at once within that time: echoes of keys, lines that are edited. */
-const mostSmall = 16
+const maxSmall = 16
 const smallPiece = 512
 /** What a terminal holds is far less (12 KiB): what is read beyond this after the exit was written after it. */
-const mostAfterExit = 64 * 1024
+const maxAfterExit = 64 * 1024
 /** Input that the program has not read yet, bytes: a large paste fits. */
-const mostInput = 4 * 1024 * 1024
+const maxInput = 4 * 1024 * 1024
 /** Milliseconds after which a terminal is tried again that took no more input. */
 const firstRetry = 1
 const longestRetry = 20
@@ -89,7 +89,7 @@ export class Pty {
 
   write(bytes: Uint8Array): void {
     if (this.#isClosed) return
-    this.#isFull ||= this.#inputBytes + bytes.length > mostInput
+    this.#isFull ||= this.#inputBytes + bytes.length > maxInput
     if (this.#isFull) {
       // As a terminal does, it drops what waits before it: the program would never be told to stop.
       if (!isInterrupt(bytes)) return this.#events.dropped(bytes.length)
@@ -125,7 +125,7 @@ export class Pty {
     if (this.#unacknowledged >= window) this.#master.pause()
     this.#pending.push(bytes)
     this.#pendingBytes += bytes.length
-    const isSmall = this.#pendingBytes <= smallPiece && this.#small < mostSmall
+    const isSmall = this.#pendingBytes <= smallPiece && this.#small < maxSmall
     if (isSmall) this.#small++
     // A flood leaves in large pieces: each costs all who pass it on the same, however short it is.
     if (isSmall || this.#coalescing === null || this.#pendingBytes >= fullChunk) this.#flush()
@@ -183,11 +183,11 @@ export class Pty {
     this.#master.pause()
     // What the stream has read already comes as `data`.
     while (this.#master.read() !== null);
-    const rest = Buffer.allocUnsafe(mostAfterExit)
+    const rest = Buffer.allocUnsafe(maxAfterExit)
     let length = 0
     try {
-      while (length < mostAfterExit) {
-        const read = readSync(this.#fd, rest, length, mostAfterExit - length, null)
+      while (length < maxAfterExit) {
+        const read = readSync(this.#fd, rest, length, maxAfterExit - length, null)
         if (read === 0) break
         length += read
       }

@@ -8,7 +8,7 @@ import { type Account, barredUser, dropTo, findAccount } from '../processes/acco
 import { usualAttributes } from '../processes/attributes.ts'
 import { existing } from '../processes/inquiry.ts'
 import { runtimeOf } from '../processes/launch.ts'
-import { markVariable } from '../processes/machine.ts'
+import { tagVariable } from '../processes/machine.ts'
 import { quoted } from '../processes/own-process.ts'
 import type { Sandbox } from '../processes/sandbox.ts'
 import { findInPath, isExecutable, searchPath } from '../processes/search-path.ts'
@@ -18,7 +18,7 @@ const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 
 /** What accounts have for a shell that nobody is to log in to. */
 const noShells = new Set(['nologin', 'false'])
 /** Fallbacks for a TERM that is missing, or unknown to the host; the first known one is used. */
-const usualTerms = ['xterm-256color', 'xterm'] as const
+const fallbackTerms = ['xterm-256color', 'xterm'] as const
 const termPattern = /^[A-Za-z0-9][\w.+-]{0,63}$/
 /** Directories that ncurses searches after `~/.terminfo`. */
 const terminfoPlaces = [
@@ -43,7 +43,7 @@ exec "$@"`
 /** In a box: enters the home directory as the terminal's user. */
 const enterHome = 'cd -- "$1" || exit 126; shift; exec "$@"'
 
-type Whose = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
+type LoginOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
 /** Whom a terminal runs as, with which shell, and where. */
 interface Login {
@@ -57,7 +57,7 @@ interface Login {
 }
 
 /** @throws RsmError with why this terminal can't be opened here. */
-export async function login(open: TerminalOpen, options: Whose): Promise<Login> {
+export async function login(open: TerminalOpen, options: LoginOptions): Promise<Login> {
   const { own, runAs, sandbox } = options
   const user = open.runAs ?? runAs
   const barred = barredUser(user, options)
@@ -86,12 +86,12 @@ async function chooseTerm(
   asked: string | undefined,
   home: string,
 ): Promise<{ term: string; notice: string }> {
-  const [usual] = usualTerms
-  const term = asked !== undefined && termPattern.test(asked) ? asked : usual
+  const [fallback] = fallbackTerms
+  const term = asked !== undefined && termPattern.test(asked) ? asked : fallback
   const places = [join(home, '.terminfo'), ...terminfoPlaces]
   // Programs need no entry for it: it says that there is no terminal to control.
   if (term === 'dumb' || (await isKnown(term, places))) return { term, notice: '' }
-  for (const other of usualTerms)
+  for (const other of fallbackTerms)
     if (await isKnown(other, places))
       return {
         term: other,
@@ -119,7 +119,7 @@ function findShell(asked: string | undefined, account: Account): string {
 function environment(
   { trueColor }: TerminalOpen,
   { account, shell, term }: Login,
-  { mark, sandbox }: Pick<Place, 'mark' | 'sandbox'>,
+  { tag, sandbox }: Pick<Place, 'tag' | 'sandbox'>,
 ): Record<string, string> {
   const language = process.env['LANG'] ?? ''
   return {
@@ -132,7 +132,7 @@ function environment(
     LANG: /utf-?8/i.test(language) ? language : 'C.UTF-8',
     TERM: term,
     ...(trueColor ? { COLORTERM: 'truecolor' } : {}),
-    [markVariable]: mark,
+    [tagVariable]: tag,
   }
 }
 
@@ -163,20 +163,20 @@ function command(
 interface Place {
   readonly directory: string
   readonly groups: readonly string[]
-  readonly mark: string
+  readonly tag: string
   readonly sandbox: Sandbox
 }
 
 /** How the program of a terminal is started, and the file of its script written; `groups` are cgroups that it has to enter. */
 export function prepareShell(
   open: TerminalOpen,
-  who: Login,
+  user: Login,
   place: Place,
 ): { argv: string[]; env: Record<string, string>; cwd: string } {
   const { directory, groups, sandbox } = place
-  const { account, home } = who
+  const { account, home } = user
   const file = join(directory, 'script')
-  const { words, script } = command(open, who, sandbox, file)
+  const { words, script } = command(open, user, sandbox, file)
   const stdin = open.command !== undefined && open.noStdin ? '/dev/null' : ''
   if (script !== null) {
     writeFileSync(file, script, { mode: 0o700 })
@@ -186,8 +186,8 @@ export function prepareShell(
     }
   }
   return {
-    argv: ['/bin/sh', '-c', enter(), 'sh', ...groups, '--', stdin, who.notice, ...words],
-    env: environment(open, who, place),
+    argv: ['/bin/sh', '-c', enter(), 'sh', ...groups, '--', stdin, user.notice, ...words],
+    env: environment(open, user, place),
     cwd: sandbox.mode === 'strict' ? '/' : home,
   }
 }

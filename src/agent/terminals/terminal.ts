@@ -7,13 +7,13 @@ import { TypedCounter } from '../../core/terminals/terminal.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isPopulated } from '../processes/cgroups.ts'
 import { ownProcesses } from '../processes/launch.ts'
-import { markOf, startTimeOf } from '../processes/machine.ts'
+import { startTimeOf, tagOf } from '../processes/machine.ts'
 import { originOf } from '../processes/origin.ts'
-import { toldOf } from '../processes/survivors.ts'
+import { remnantText } from '../processes/survivors.ts'
 import type { Remnant } from '../processes/tree.ts'
 import { Frames } from './frames.ts'
 import type { InputGuard } from './input-guard.ts'
-import { type Held, note, removeGroups } from './leftovers.ts'
+import { type Cleanup, note, removeGroups } from './leftovers.ts'
 import type { PtyHost } from './pty-host.ts'
 import { login, prepareShell } from './shell.ts'
 
@@ -79,7 +79,7 @@ export class Terminal {
   readonly #options: TerminalOptions
   readonly #events: TerminalEvents
   readonly #directory: string
-  #held: Held | null = null
+  #cleanup: Cleanup | null = null
   #ending = false
   #size: { cols: number; rows: number }
   /** Settles when no more output comes. */
@@ -104,11 +104,11 @@ export class Terminal {
     const { host } = this.#options
     const { sessionId } = this
     try {
-      const who = await login(request, this.#options)
+      const user = await login(request, this.#options)
       // Closed meanwhile.
       if (this.#reason !== null) return this.#close({ exitCode: null, signal: null, reason: this.#reason })
-      const start = this.#prepare(request, who)
-      const { uid } = who.account
+      const start = this.#prepare(request, user)
+      const { uid } = user.account
       host.open(
         sessionId,
         { ...start, ...this.#size, uid },
@@ -171,28 +171,28 @@ export class Terminal {
     if (bytes > 0) this.#options.host.credit(this.sessionId, bytes)
   }
 
-  #prepare(request: TerminalOpen, who: Awaited<ReturnType<typeof login>>) {
+  #prepare(request: TerminalOpen, user: Awaited<ReturnType<typeof login>>) {
     const { containment, limiter, ceiling, journal, machine, sandbox, own } = this.#options
-    const { account } = who
+    const { account } = user
     mkdirSync(this.#directory, { recursive: true, mode: 0o711 })
-    const mark = markOf(journal.storeId, this.sessionId)
+    const tag = tagOf(journal.storeId, this.sessionId)
     const uids = [...new Set([account.uid, own.uid])]
     const origin = originOf(this.#directory, machine)
     const cgroup = containment.create(this.sessionId)
-    const tree = { mark, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
+    const tree = { mark: tag, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
     // Before anything else is made: what fails then leaves no group behind.
-    this.#held = { ...origin, tree, groups: [cgroup ?? []].flat() }
+    this.#cleanup = { ...origin, tree, groups: [cgroup ?? []].flat() }
     const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses(sandbox))
     const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
-    this.#held = { ...origin, tree, groups }
-    note(this.#directory, this.#held)
-    return prepareShell(request, who, { directory: this.#directory, groups, mark, sandbox })
+    this.#cleanup = { ...origin, tree, groups }
+    note(this.#directory, this.#cleanup)
+    return prepareShell(request, user, { directory: this.#directory, groups, tag, sandbox })
   }
 
   #opened(pid: number): void {
-    if (this.#held === null) return
+    if (this.#cleanup === null) return
     const root = { pid, startTime: startTimeOf(pid) ?? 0 }
-    this.#held = { ...this.#held, tree: { ...this.#held.tree, root } }
+    this.#cleanup = { ...this.#cleanup, tree: { ...this.#cleanup.tree, root } }
     this.isOpen = true
     this.#options.log('INFO', 'a terminal was opened', { sessionId: this.sessionId, pid })
     this.#events.opened()
@@ -211,22 +211,22 @@ export class Terminal {
   async #ended(end: End): Promise<void> {
     if (this.#ending) return
     this.#ending = true
-    const told: (string | null)[] = [end.reason]
+    const reasons: (string | null)[] = [end.reason]
     try {
       const remnants = await this.#endTree()
       if (this.isOpen && remnants.length === 0) await this.#gone
-      told.push(toldOf(remnants))
+      reasons.push(remnantText(remnants))
     } catch (error) {
-      told.push(error instanceof Error ? error.message : String(error))
+      reasons.push(error instanceof Error ? error.message : String(error))
     }
-    this.#clear(() => this.#held && removeGroups(this.#held))
-    const reason = told.filter((sentence) => sentence !== null).join('; ')
+    this.#clear(() => this.#cleanup && removeGroups(this.#cleanup))
+    const reason = reasons.filter((sentence) => sentence !== null).join('; ')
     this.#close({ ...end, reason: reason === '' ? null : reason })
   }
 
   async #endTree(): Promise<readonly Remnant[]> {
-    if (this.#held === null) return []
-    const { tree } = this.#held
+    if (this.#cleanup === null) return []
+    const { tree } = this.#cleanup
     // Nothing leaves its cgroup but by being given to another: to look at all processes for it would take longer than the end.
     if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
     return (await this.#options.containment.end(tree)).remnants

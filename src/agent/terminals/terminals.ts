@@ -5,7 +5,7 @@ import { PastTerminals, Undecided } from './admission.ts'
 import type { Terminal, TerminalOptions } from './terminal.ts'
 
 /** Terminals at once. */
-const mostTerminals = 64
+const maxTerminals = 64
 /** Milliseconds for which a terminal waits for a link that takes it up: the server waits for 60 s. */
 const longestAbsence = 75_000
 /** Milliseconds for which the end of a terminal is told over every new link. */
@@ -19,7 +19,7 @@ type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERR
 /** The way to the server while it stands. */
 export interface TerminalSending {
   send<T extends Outgoing>(type: T, payload: Payloads[T]): void
-  /** False while too much waits in the socket; `Terminals.turn` is called when there is room again. */
+  /** False while too much waits in the socket; `Terminals.sendRound` is called when there is room again. */
   hasRoom(): boolean
 }
 
@@ -130,7 +130,7 @@ export class Terminals {
     if (doubt !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
       if (doubt.isTooOld && !isTimeKnown) {
-        this.#undecided.holdInput(sessionId)
+        this.#undecided.pauseInput(sessionId)
         if (await hearServerTime()) return this.#decide(request, true)
       }
       this.#undecided.takeInput(sessionId)
@@ -144,8 +144,8 @@ export class Terminals {
       return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
     if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
     if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is being stopped')
-    if (this.size >= mostTerminals)
-      return this.#refuse(sessionId, `this host has ${mostTerminals} sessions open already, its most`)
+    if (this.size >= maxTerminals)
+      return this.#refuse(sessionId, `this host has ${maxTerminals} sessions open already, its most`)
     return this.#begin(request, this.#loaded)
   }
 
@@ -153,7 +153,7 @@ export class Terminals {
     const { sessionId } = input
     const terminal = this.#terminals.get(sessionId)
     if (terminal?.isAttached) return this.#typed(terminal, input)
-    if (this.#undecided.keepInput(input)) return
+    if (this.#undecided.queueInput(input)) return
     // Who has not shown over this link to be the server must not type into a shell that lives.
     if (terminal && terminal.closed === null)
       this.#options.distrusted(
@@ -221,7 +221,7 @@ export class Terminals {
   }
 
   /** One frame of each terminal that has some, so that none of them waits for another's flood; whether there was any. */
-  turn(): boolean {
+  sendRound(): boolean {
     let wasSent = false
     for (const terminal of this.#terminals.values()) if (this.#sendNext(terminal)) wasSent = true
     return wasSent
@@ -264,11 +264,11 @@ export class Terminals {
   }
 
   #opened(terminal: Terminal): void {
-    if (terminal.isAttached) this.#sayOpened(terminal)
+    if (terminal.isAttached) this.#reportOpened(terminal)
     else this.#awaitLink(terminal)
   }
 
-  #sayOpened({ sessionId, guard, typed: { by, count } }: Terminal): void {
+  #reportOpened({ sessionId, guard, typed: { by, count } }: Terminal): void {
     const typed = { by: by ?? unnumbered, count }
     this.#sending?.send('TERMINAL_OPENED', {
       sessionId,
@@ -286,7 +286,7 @@ export class Terminals {
     if (terminal.closed === null) {
       terminal.cancelTimer()
       terminal.resize(cols, rows)
-      if (terminal.isOpen) this.#sayOpened(terminal)
+      if (terminal.isOpen) this.#reportOpened(terminal)
     }
     for (const input of this.#undecided.takeInput(sessionId)) this.#typed(terminal, input)
     this.#pump(terminal)

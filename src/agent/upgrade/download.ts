@@ -8,7 +8,7 @@ import { readIdentity } from '../link/identity.ts'
 import type { UpgradeOrder } from './order.ts'
 
 /** Bytes. The size is the server's word, which nobody else has signed; an executable has 120 MB. */
-const mostBytes = 1024 ** 3
+const maxBytes = 1024 ** 3
 
 export interface Wanted {
   /** Under `/dl`. */
@@ -39,7 +39,7 @@ async function write(pieces: AsyncIterable<Buffer>, path: string): Promise<strin
  */
 export async function download(order: UpgradeOrder, wanted: Wanted, path: string): Promise<void> {
   const { name, size, sha256 } = wanted
-  if (size > mostBytes)
+  if (size > maxBytes)
     throw new Error(`the server says that ${name} has ${size} bytes: more than 1 GiB is not taken`)
   const connection = openConnection(order)
   const send = openRequests(connection, (error) => new Error(reasonOf(error)))

@@ -19,7 +19,7 @@ import {
 } from './installed.ts'
 
 /** Ends of a new release before it was linked, after which the former one runs again (contract §10). */
-export const mostEnds = 3
+export const maxEnds = 3
 /** Set for the process of a release: how it was started. It only keeps a release from starting itself. */
 const startedBy = 'RSM_AGENT_STARTED_BY'
 /** By which a release tells the process that waits for it that another one is to run. */
@@ -29,7 +29,7 @@ const between = 1_000
 /** Milliseconds after which a release that was told to end is ended. */
 const longestEnd = 40_000
 /** How often a release looks whether the process that waits for it is still there, milliseconds. */
-const lookEvery = 5_000
+const checkInterval = 5_000
 
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256')
@@ -45,7 +45,7 @@ interface Following {
   readonly variables: Readonly<Record<string, string>>
   /** Aborts when this process is to end. */
   readonly stop: AbortSignal
-  readonly say: (text: string) => void
+  readonly print: (text: string) => void
   /** Runs the agent in this process; true where another release is to take over. */
   readonly runHere: (orphaned: AbortSignal) => Promise<boolean>
 }
@@ -57,17 +57,19 @@ function leadsTo(releases: string, { current, former }: ReleaseState): Installed
 }
 
 /** The release that runs in place of the installed rsm; null where there is none. Counts the starts of one on trial. */
-async function releaseToRun({ dataDir, say }: Following): Promise<Installed | null> {
+async function releaseToRun({ dataDir, print }: Following): Promise<Installed | null> {
   const releases = releasesIn(dataDir)
   const version = agentVersion()
   if (linkedVersion(releases) === null) return null
   const state = readState(releases)
   if (state === null || !isOwn(releases)) {
-    say('what releases/ of the data directory holds is not as rsm leaves it: the installed rsm runs')
+    print('what releases/ of the data directory holds is not as rsm leaves it: the installed rsm runs')
     return null
   }
   if (process.env[startedBy] === undefined && state.base !== version) {
-    say(`rsm ${version} was installed since the last upgrade: it runs in place of ${linkedVersion(releases)}`)
+    print(
+      `rsm ${version} was installed since the last upgrade: it runs in place of ${linkedVersion(releases)}`,
+    )
     await link(releases, null)
     return null
   }
@@ -75,21 +77,21 @@ async function releaseToRun({ dataDir, say }: Following): Promise<Installed | nu
   if (found === null) return null
   const path = executableOf(releases, found.version)
   if (!isOwn(path) || (await sha256Of(path).catch(() => null)) !== found.sha256) {
-    say(`${path} is damaged: the installed rsm runs`)
+    print(`${path} is damaged: the installed rsm runs`)
     return null
   }
   const { trial } = state
   if (trial === null || found !== state.current) return found
   try {
-    if (trial.starts < mostEnds) {
+    if (trial.starts < maxEnds) {
       const counted = { ...trial, starts: trial.starts + 1, process: identify(process.pid) }
       await writeState(releases, { ...state, trial: counted })
       return found
     }
-    await undo(releases, `${found.version} ended ${mostEnds} times before it was linked`)
+    await undo(releases, `${found.version} ended ${maxEnds} times before it was linked`)
   } catch (error) {
     // What can't be counted could end for ever.
-    say(`releases/ cannot be written (${String(error)}): the previous version runs`)
+    print(`releases/ cannot be written (${String(error)}): the previous version runs`)
   }
   return state.former
 }
@@ -151,7 +153,7 @@ function orphaned(): AbortSignal {
   if (parent > 0)
     setInterval(() => {
       if (process.ppid !== parent) lost.abort()
-    }, lookEvery).unref()
+    }, checkInterval).unref()
   return lost.signal
 }
 
@@ -160,7 +162,7 @@ function orphaned(): AbortSignal {
  * becomes the release; elsewhere, or before Node 22.15, it waits for it and starts it again while it is on trial.
  */
 export async function follow(following: Following): Promise<void> {
-  const { stop, say, runHere, dataDir } = following
+  const { stop, print, runHere, dataDir } = following
   const releases = releasesIn(dataDir)
   const isRelease = process.env[startedBy] !== undefined
   const isWaitedFor = Number(process.env[startedBy]) > 0
@@ -186,7 +188,7 @@ export async function follow(following: Following): Promise<void> {
         return
       }
     } catch (error) {
-      say(`${path} does not start: ${error instanceof Error ? error.message : String(error)}`)
+      print(`${path} does not start: ${error instanceof Error ? error.message : String(error)}`)
       // A file system that is noexec by now: the installed rsm may run all the same.
       if (readState(releases)?.trial == null && !(await runHere(gone))) return
     }

@@ -12,7 +12,7 @@ const patience = 20_000
 
 function onTerminal(directory: string): Promise<string> {
   const host = new PtyHost(directory)
-  let shown = ''
+  let output = ''
   const ended = new Promise<string>((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error('it did not end in time')), patience)
     const settle = (run: () => void) => {
@@ -31,11 +31,11 @@ function onTerminal(directory: string): Promise<string> {
       opened: () => {},
       failed: (reason) => settle(() => reject(new Error(reason))),
       output: (bytes) => {
-        shown += Buffer.from(bytes).toString('latin1')
+        output += Buffer.from(bytes).toString('latin1')
         host.credit('selftest', bytes.length)
       },
       dropped: () => {},
-      exited: () => settle(() => resolve(shown.trim())),
+      exited: () => settle(() => resolve(output.trim())),
     })
   })
   return ended.finally(() => host.stop())
@@ -55,8 +55,8 @@ export async function selftest(): Promise<{ version: string; takesUpgrades: bool
   if (lackOfTerminal(tmpdir()) === null) {
     const directory = mkdtempSync(join(tmpdir(), 'rsm-selftest-'))
     try {
-      const shown = await onTerminal(directory)
-      if (shown !== 'terminal') throw new Error(`a program on it wrote ${JSON.stringify(shown)}`)
+      const output = await onTerminal(directory)
+      if (output !== 'terminal') throw new Error(`a program on it wrote ${JSON.stringify(output)}`)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause)
       throw new RsmError('unavailable', `no terminal can be opened: ${why}`, { cause })

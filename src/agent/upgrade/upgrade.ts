@@ -14,7 +14,7 @@ import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
 import { lockFile } from '../../disk/lock.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/own-release.ts'
 import { isAlive } from '../processes/machine.ts'
-import { holdsPrograms } from '../processes/mounts.ts'
+import { allowsExec } from '../processes/mounts.ts'
 import { agentVersion } from '../reports/facts.ts'
 import { runningState } from '../reports/status-file.ts'
 import { download, type Wanted } from './download.ts'
@@ -38,11 +38,11 @@ import { watchOver } from './watch-over.ts'
 const run = promisify(execFile)
 /** Milliseconds for a program that is asked something. */
 const patience = 60_000
-const lookEvery = 250
+const pollInterval = 250
 /** How often an agent is asked again to give way, milliseconds. */
 const askEvery = 2_000
 
-const say = (text: string) => process.stdout.write(`${text}\n`)
+const print = (text: string) => process.stdout.write(`${text}\n`)
 
 /** Whether a version goes back from another; of the same numbers, what stands behind them has to go. */
 function isBack(version: string, from: string): boolean {
@@ -96,7 +96,7 @@ async function fetch(releases: string, order: UpgradeOrder, build: Signed): Prom
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const draft = join(directory, 'download')
   await rm(draft, { force: true })
-  say(`downloading ${build.name} (${build.size} bytes) of rsm ${version}`)
+  print(`downloading ${build.name} (${build.size} bytes) of rsm ${version}`)
   await download(order, build, draft)
   await rename(draft, path)
   await syncDirectory(directory)
@@ -134,15 +134,15 @@ async function swap(order: UpgradeOrder, { version, sha256 }: Installed, own: st
 /** Nobody's terminal is closed for an upgrade. */
 async function untilNoTerminals({ dataDir, timeout }: UpgradeOrder): Promise<void> {
   const deadline = performance.now() + timeout * 1000
-  let told = 0
+  let reported = 0
   for (;;) {
     const open = runningState(dataDir)?.terminals ?? 0
     if (open === 0) return
-    if (open !== told) say(`waiting for ${open} open ${open === 1 ? 'terminal' : 'terminals'}`)
-    told = open
+    if (open !== reported) print(`waiting for ${open} open ${open === 1 ? 'terminal' : 'terminals'}`)
+    reported = open
     if (timeout > 0 && performance.now() > deadline)
       throw new Error(`terminals were open for ${timeout} s: nothing was changed`)
-    await pause(lookEvery)
+    await pause(pollInterval)
   }
 }
 
@@ -152,15 +152,15 @@ async function untilGivenWay({ agent, dataDir }: UpgradeOrder, own: string): Pro
     const running = runningState(dataDir)
     return running?.startTime === agent.startTime && running.version === own && isAlive(agent)
   }
-  for (let waited = 0; isThere(); waited += lookEvery) {
+  for (let waited = 0; isThere(); waited += pollInterval) {
     if (waited > patience) throw new Error('the agent did not give way, as its terminals are in use')
     if (waited % askEvery === 0) process.kill(agent.pid, 'SIGUSR2')
-    await pause(lookEvery)
+    await pause(pollInterval)
   }
 }
 
 /** Two at once would undo each other. The lock falls when what this answers is closed, or with this process. */
-async function alone(releases: string): Promise<FileHandle> {
+async function lockReleases(releases: string): Promise<FileHandle> {
   await mkdir(releases, { recursive: true, mode: 0o700 })
   return lockFile(join(releases, lockName), 'releases/').catch((error: unknown) => {
     if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
@@ -176,7 +176,7 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
   const build = signedBuild(order, own)
   const advice = await packageAdvice(order.installed)
   if (advice !== null) throw new Error(`a package has brought rsm here, and upgrades it: ${advice}`)
-  const lock = await alone(releases)
+  const lock = await lockReleases(releases)
   try {
     await become(order, directory, build, own)
   } finally {
@@ -188,14 +188,14 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
 async function become(order: UpgradeOrder, directory: string, build: Signed, own: string): Promise<void> {
   const releases = releasesIn(order.dataDir)
   const { version } = build
-  if (!holdsPrograms(releases))
+  if (!allowsExec(releases))
     throw new Error(
       `${releases} is mounted noexec, and the agent runs from there after an upgrade: remount it with exec`,
     )
   const path = await fetch(releases, order, build)
   await selftest(path, version)
   await untilNoTerminals(order)
-  say(`rsm ${version} works on this host; the agent restarts`)
+  print(`rsm ${version} works on this host; the agent restarts`)
   noteSwap(directory)
   await swap(order, build, own)
   try {
@@ -221,7 +221,7 @@ export async function upgradeAgent(directory: string): Promise<void> {
   process.title = 'rsm-agent-upgrade'
   const order = readOrder(directory)
   try {
-    say(await carryOut(order, directory))
+    print(await carryOut(order, directory))
   } catch (error) {
     const sentence = sentenceOf(error)
     process.stderr.write(`${sentence}\n`)

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { openConnection } from '../../net/connect.ts'
 import { openRequests } from '../../net/request.ts'
 import { endProcess } from '../processes/machine.ts'
-import { isHeard, runningState } from '../reports/status-file.ts'
+import { isOnline, runningState } from '../reports/status-file.ts'
 import { confirm, readState, releasesIn, undo } from './installed.ts'
 import type { UpgradeOrder } from './order.ts'
 
 /** Seconds without a link while the server answers, after which the former version comes back (contract §10). */
 const linkWithin = 60
-const lookEvery = 250
+const pollInterval = 250
 /** Milliseconds between two looks at whether the server answers, and for its answer. */
 const askEvery = 5_000
 
@@ -46,21 +46,21 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
   const { dataDir, taskId } = order
   const releases = releasesIn(dataDir)
   const server = watchServer(order)
-  let looked = performance.now()
+  let checkedAt = performance.now()
   let missing = 0
   try {
     for (;;) {
       const now = performance.now()
       // A host that slept has not waited.
-      if (server.answers()) missing += Math.min(1_000, now - looked)
-      looked = now
+      if (server.answers()) missing += Math.min(1_000, now - checkedAt)
+      checkedAt = now
       const state = readState(releases)
       const running = runningState(dataDir)
-      const isLinked = running !== null && isHeard(running)
+      const isLinked = running !== null && isOnline(running)
       if (isLinked && running.version === version) return await confirm(releases, version)
       if (state?.undone?.taskId === taskId) {
         if (!isLinked && missing < 2 * linkWithin * 1000) {
-          await pause(lookEvery)
+          await pause(pollInterval)
           continue
         }
         const rest = isLinked ? '' : '; the previous version is not linked either'
@@ -72,7 +72,7 @@ export async function watchOver(order: UpgradeOrder, version: string): Promise<v
         if (state?.trial?.process) await endProcess(state.trial.process)
         missing = linkWithin * 1000
       }
-      await pause(lookEvery)
+      await pause(pollInterval)
     }
   } finally {
     server.stop()

@@ -21,7 +21,13 @@ export interface JoinSetting extends SshOptions {
 }
 
 /** Milliseconds. */
-const patience: Patience = { start: 60_000, look: 120_000, piece: 60_000, place: 120_000, install: 200_000 }
+const patience: Patience = {
+  start: 60_000,
+  inspect: 120_000,
+  piece: 60_000,
+  place: 120_000,
+  install: 200_000,
+}
 
 /** Installs the agent on a host and waits until it is linked (contract §10); `tell` shows progress: `copying 45 %`. */
 export async function joinHost(
@@ -44,7 +50,7 @@ export async function joinHost(
         log = ssh.log
         return ssh
       },
-      heard(stream, line) {
+      onLine(stream, line) {
         said[stream] += `${line}\n`
       },
       doing(step, percent) {

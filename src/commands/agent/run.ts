@@ -151,7 +151,7 @@ export default class AgentRun extends LocalCommand {
       argv: process.argv.slice(2),
       variables: token === undefined ? {} : { [tokenVariable]: token },
       stop,
-      say: (text) => this.notice(text),
+      print: (text) => this.notice(text),
       runHere: (orphaned) => this.#runHere(options, AbortSignal.any([stop, orphaned]), flags.json),
     })
     endSoon()

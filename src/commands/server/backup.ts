@@ -69,7 +69,11 @@ export default class ServerBackup extends LocalCommand {
     const place = existsSync(keys) ? shellWord(keys) : "the server's keys"
     const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
-    const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/app/offline.ts')
+    const {
+      backupOffline: backupAlone,
+      checkBackup,
+      writeCheckedFile,
+    } = await import('../../server/app/offline.ts')
     const postgres =
       flags.store === undefined
         ? undefined

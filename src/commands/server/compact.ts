@@ -20,7 +20,7 @@ export default class ServerCompact extends LocalCommand {
       'compact',
       {},
       async (path) => {
-        const { compactAlone } = await import('../../server/app/offline.ts')
+        const { compactOffline: compactAlone } = await import('../../server/app/offline.ts')
         return compactAlone(path)
       },
     )

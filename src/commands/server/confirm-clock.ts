@@ -22,7 +22,7 @@ export default class ServerConfirmClock extends LocalCommand {
       'confirm-clock',
       {},
       async (path) => {
-        const { confirmClockAlone } = await import('../../server/app/offline.ts')
+        const { confirmClockOffline: confirmClockAlone } = await import('../../server/app/offline.ts')
         return confirmClockAlone(path)
       },
     )

@@ -29,7 +29,7 @@ export default class ServerConfirmRestore extends LocalCommand {
       'confirm-restore',
       { cancelPending },
       async (path) => {
-        const { confirmRestoreAlone } = await import('../../server/app/offline.ts')
+        const { confirmRestoreOffline: confirmRestoreAlone } = await import('../../server/app/offline.ts')
         return confirmRestoreAlone(path, cancelPending)
       },
     )

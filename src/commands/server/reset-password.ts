@@ -31,7 +31,7 @@ export default class ServerResetPassword extends LocalCommand {
     const set = (password: string) => {
       const input = { username: args.user, password }
       return controlOr(dataDir, 'reset-password', input, async (path) => {
-        const { resetPasswordAlone } = await import('../../server/app/offline.ts')
+        const { resetPasswordOffline: resetPasswordAlone } = await import('../../server/app/offline.ts')
         return resetPasswordAlone(path, input)
       })
     }

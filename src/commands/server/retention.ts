@@ -59,7 +59,7 @@ export default class ServerRetention extends LocalCommand {
     }
     const retain = (dryRun: boolean) =>
       controlOr(dataDir, 'retention', { dryRun }, async (path) => {
-        const { retentionAlone } = await import('../../server/app/offline.ts')
+        const { retentionOffline: retentionAlone } = await import('../../server/app/offline.ts')
         return retentionAlone(path, limits, dryRun)
       })
     const old = await retain(true)

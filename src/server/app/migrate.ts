@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { createLog } from '../../disk/log.ts'
-import { becomeOwner, openAlone } from '../storage/files/backup/alone.ts'
+import { becomeOwner, openOffline } from '../storage/files/backup/alone.ts'
 import { fillDirectory } from '../storage/files/backup/fill-directory.ts'
 import { readDirectory } from '../storage/files/migrate/reader.ts'
 import { createDirectoryWriter } from '../storage/files/migrate/writer.ts'
@@ -94,7 +94,7 @@ export async function migrateToPostgres(options: Options): Promise<Migrated> {
   const address = readStoreAddress(options.store, storePasswordFile, insecureStore)
   const path = resolve(options.directory)
   const keysDir = resolve(options.keysDir ?? join(path, 'keys'))
-  const directory = await openAlone(path, {
+  const directory = await openOffline(path, {
     hint: `it was moved there; if that migration did not end, remove ${join(path, 'postgres.json')} and migrate again`,
     option: '--from',
   })

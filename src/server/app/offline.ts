@@ -22,11 +22,11 @@ import { createRemoval, createRetention } from '../operations/housekeeping/reten
 import { resetPassword } from '../operations/reset-password.ts'
 import { createReadersOfTasks } from '../services/tasks/readers-of-tasks.ts'
 import { recordForSystem } from '../storage/audit/entry.ts'
-import { type HeldStore, makeBackup } from '../storage/backup/backup.ts'
+import { makeBackup, type StoreSnapshot } from '../storage/backup/backup.ts'
 import type { StoreKind } from '../storage/backup/format.ts'
 import { lastWritten, openAgreedClock } from '../storage/files/agreed-clock.ts'
 import { openFileAuditLog } from '../storage/files/audit/file-audit-log.ts'
-import { openAlone, readAlone, withStoreAlone } from '../storage/files/backup/alone.ts'
+import { openOffline, readOffline, withOfflineStore } from '../storage/files/backup/alone.ts'
 import { type Restored, restoreBackup } from '../storage/files/backup/restore.ts'
 import { type Examined, examineData } from '../storage/files/checks/doctor.ts'
 import { createCluster, tryExclusive } from '../storage/files/cluster.ts'
@@ -44,7 +44,7 @@ import type { Backup, BackupOptions } from '../storage/ports/keep.ts'
 import { readStoreAddress } from '../storage/postgres/connection/address.ts'
 import { createDatabase } from '../storage/postgres/connection/database.ts'
 import { refusePooler } from '../storage/postgres/connection/session.ts'
-import { holdPostgres } from '../storage/postgres/migrate/store.ts'
+import { openPostgresSnapshot } from '../storage/postgres/migrate/store.ts'
 import { createRestoreHold } from '../tasks/restore-hold.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
 
@@ -63,18 +63,18 @@ interface StoreOptions {
 interface Opened {
   readonly kind: StoreKind
   readonly path: string
-  hold(damaged: OnDamage): Promise<HeldStore>
+  openSnapshot(damaged: OnDamage): Promise<StoreSnapshot>
   close(): Promise<void>
 }
 
 async function openDirectory(dataDir: string): Promise<Opened> {
-  const directory = await openAlone(dataDir)
+  const directory = await openOffline(dataDir)
   const { path } = directory
   return {
     kind: 'directory',
     path,
-    async hold(damaged) {
-      const { manifest, tables } = await readAlone(path)
+    async openSnapshot(damaged) {
+      const { manifest, tables } = await readOffline(path)
       const { storeId } = manifest
       const reader = createDirectoryReader({ path, tables, storeId, damaged })
       return { storeId, sequence: tables.sequence, reader, release: async () => undefined }
@@ -89,16 +89,16 @@ async function openDatabase(path: string, store: StoreOptions): Promise<Opened> 
   return {
     kind: 'postgresql',
     path,
-    async hold(damaged) {
+    async openSnapshot(damaged) {
       await refusePooler(database)
-      return holdPostgres(database, damaged)
+      return openPostgresSnapshot(database, damaged)
     },
     close: () => database.close(),
   }
 }
 
 /** A backup of a data directory, which is locked until the backup has ended, or of a store in PostgreSQL. */
-export async function backupAlone(
+export async function backupOffline(
   dataDir: string,
   keysDir: string | undefined,
   options: BackupOptions,
@@ -112,7 +112,7 @@ export async function backupAlone(
       keysDirectory: keysDir ?? join(opened.path, 'keys'),
       version: serverVersion(),
       createdAt: isoTime(systemClock.now()),
-      hold: (damaged) => opened.hold(damaged),
+      openSnapshot: (damaged) => opened.openSnapshot(damaged),
     },
     options,
   ).catch(async (error: unknown) => {
@@ -132,16 +132,16 @@ export const restore = (
 ): Promise<Restored> => restoreBackup(source, path, passphrase, systemClock.now())
 
 /** Writes the store of a data directory anew. */
-export const compactAlone = (dataDir: string): Promise<Compacted> =>
-  withStoreAlone(dataDir, createLog('WARN'), (store) => store.compact())
+export const compactOffline = (dataDir: string): Promise<Compacted> =>
+  withOfflineStore(dataDir, createLog('WARN'), (store) => store.compact())
 
 /** A new password for a user; see operations/reset-password.ts for its errors. */
-export const resetPasswordAlone = (
+export const resetPasswordOffline = (
   dataDir: string,
   input: { username: string; password: string },
 ): Promise<PasswordReset> => {
   const log = createLog('WARN')
-  return withStoreAlone(dataDir, log, async (store, directory) => {
+  return withOfflineStore(dataDir, log, async (store, directory) => {
     const audit = await openAudit(directory, store.storeId, log)
     try {
       const at = isoTime(systemClock.now())
@@ -157,13 +157,13 @@ export const resetPasswordAlone = (
 }
 
 /** Says what is past its time or too much, and removes it unless that is only asked. */
-export const retentionAlone = (
+export const retentionOffline = (
   dataDir: string,
   limits: Pick<OldData, 'taskRetention' | 'recordingRetention' | 'maxOutputBytes'>,
   dryRun: boolean,
 ): Promise<OldData> => {
   const log = createLog('WARN')
-  return withStoreAlone(dataDir, log, async (store, path) => {
+  return withOfflineStore(dataDir, log, async (store, path) => {
     const written = await lastWritten(path)
     const audit = await openAudit(path, store.storeId, log)
     const agreed = await openAgreedClock(path, { store, audit, clock: systemClock, log, written })
@@ -188,9 +188,9 @@ export const retentionAlone = (
 }
 
 /** Says that the clock is right. */
-export const confirmClockAlone = (dataDir: string): Promise<ClockConfirmed> => {
+export const confirmClockOffline = (dataDir: string): Promise<ClockConfirmed> => {
   const log = createLog('WARN')
-  return withStoreAlone(dataDir, log, async (store, path) => {
+  return withOfflineStore(dataDir, log, async (store, path) => {
     const written = await lastWritten(path)
     const audit = await openAudit(path, store.storeId, log)
     const agreed = await openAgreedClock(path, { store, audit, clock: systemClock, log, written })
@@ -204,9 +204,9 @@ export const confirmClockAlone = (dataDir: string): Promise<ClockConfirmed> => {
 }
 
 /** Lets what is held start with the next start of the server, or cancels it. Errors: `conflict` where nothing is held. */
-export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Promise<RestoreConfirmed> => {
+export const confirmRestoreOffline = (dataDir: string, cancelPending: boolean): Promise<RestoreConfirmed> => {
   const [clock, log] = [systemClock, createLog('WARN')]
-  return withStoreAlone(dataDir, log, async (store, path) => {
+  return withOfflineStore(dataDir, log, async (store, path) => {
     const audit = await openAudit(path, store.storeId, log)
     const hints = createLocalHints()
     const outputs = createFileOutputs(join(path, 'tasks'), hints, fail)

@@ -60,7 +60,7 @@ export async function resolveTarget(
 }
 
 /** Why a target that is good names no host, where that can be said. */
-async function whyNone({ store, fleet }: Context, target: Target): Promise<string | null> {
+async function emptyReason({ store, fleet }: Context, target: Target): Promise<string | null> {
   const selected = selectedBy(target, '')
   if (selected) return runInSlices(whyEmpty(selected.selector, await fleet.directory()))
   const cluster = await store.get('clusters', target.clusterId ?? 0)
@@ -79,6 +79,6 @@ export async function hostsOf(
   const field = target.hostIds
     ? [targetField, 'hostIds'].filter(Boolean).join('.')
     : targetField || 'clusterId'
-  const why = await whyNone(context, target)
-  throw invalid([{ field, message: why === null ? matchesNone : `${matchesNone}: ${why}` }])
+  const reason = await emptyReason(context, target)
+  throw invalid([{ field, message: reason === null ? matchesNone : `${matchesNone}: ${reason}` }])
 }

@@ -94,7 +94,7 @@ test('A01 P48 a host that was restarted is verified again once its link has stoo
   await runner.recover()
   answered('gated', false)
   t.is(minutes.length, 1)
-  runner.leave.unlinked()
+  runner.permissions.unlinked()
   t.is(minutes.length, 0)
   answered('gated', false)
   t.is(starts(), 'sv')

@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { keepOrder, keptOrder } from '../../../src/agent/executions/execution-queue.ts'
+import { loadOrder, saveOrder } from '../../../src/agent/executions/execution-queue.ts'
 import { Journal } from '../../../src/agent/executions/journal.ts'
 import { startAgent } from '../../../src/agent/main.ts'
 import type { Order } from '../../../src/core/protocol/orders.ts'
@@ -99,10 +99,10 @@ test('A02 P49 a mark that a journal holds without its server’s key is no mark'
   writeFileSync(path, `{"e":"store","storeId":"s","format":1}\n${JSON.stringify(line)}\n`)
   const journal = new Journal(path, () => 0)
   t.is(journal.markFrom('k1'), null)
-  journal.heard(mark, 'k1')
+  journal.noteMark(mark, 'k1')
   t.deepEqual(journal.markFrom('k1'), mark)
   const withMac = { ...mark, mac: 'A'.repeat(43) }
-  journal.heard(withMac, 'k1')
+  journal.noteMark(withMac, 'k1')
   t.deepEqual(journal.markFrom('k1'), withMac, 'the same one with its MAC takes its place')
   t.is(journal.markFrom('k2'), null)
   journal.close()
@@ -149,7 +149,7 @@ for (const [kind, kept] of [
     const directory = await temporaryDirectory(t)
     const order = { taskId: 'one', params: {}, scriptType: 'BASH', ...kept }
     writeFileSync(join(directory, 'request.json'), JSON.stringify(order))
-    t.like(await keptOrder(directory), { ...order, kind })
+    t.like(await loadOrder(directory), { ...order, kind })
   })
 
 test('an order for files is kept with the fields of a script, without which an older agent cannot start it', async (t) => {
@@ -160,7 +160,7 @@ test('an order for files is kept with the fields of a script, without which an o
     timeout: 0,
     fetch: { path: '/x', kind: 'FILE', maxSize: 1 },
   } as const
-  await keepOrder(directory, order as unknown as Order)
+  await saveOrder(directory, order as unknown as Order)
   const kept = JSON.parse(readFileSync(join(directory, 'request.json'), 'utf8'))
   t.deepEqual(kept, { ...order, script: '', params: {}, scriptType: 'BASH' })
 })

@@ -131,8 +131,8 @@ test('a script whose cgroup vanished before it could enter does not run without 
     { mode: 'none', network: false, dataDir: directory, own: account },
     account,
   )
-  const held = { mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
-  const start = { taskId: 'gone', program: { script }, directory, account, ...held }
+  const place = { tag: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
+  const start = { taskId: 'gone', program: { script }, directory, account, ...place }
   prepare(start)
   const { begin } = await launch(start, directory)
   begin()

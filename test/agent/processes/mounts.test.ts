@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { holdsPrograms, mounts } from '../../../src/agent/processes/mounts.ts'
+import { allowsExec, mounts } from '../../../src/agent/processes/mounts.ts'
 import { lackOfPlace } from '../../../src/agent/terminals/native.ts'
 import { asRoot } from '../../helpers/agents/modes.ts'
 import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
@@ -40,7 +40,7 @@ asRoot('a directory that is mounted noexec holds no programs, by whatever name i
   const [below, alias] = [join(disk.directory, 'below'), join(disk.directory, 'alias')]
   mkdirSync(below)
   symlinkSync('/', alias)
-  t.deepEqual([disk.directory, below, alias, '/'].map(holdsPrograms), [false, false, true, true])
+  t.deepEqual([disk.directory, below, alias, '/'].map(allowsExec), [false, false, true, true])
   const lack = lackOfPlace([below, '/nosuch'], true)
   t.is(
     lack,

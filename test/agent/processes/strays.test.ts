@@ -5,15 +5,15 @@ import { straysAmong } from '../../../src/agent/processes/strays.ts'
 test('A07 what may have left a script: begun since, adopted, in the same cgroup, and of no other execution', (t) => {
   const process_ = (pid: number, more: Partial<Process> = {}): Process => {
     const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
-    return { pid, ...plain, isUninterruptible: false, isZombie: false, mark: null, uid: null, ...more }
+    return { pid, ...plain, isUninterruptible: false, isZombie: false, tag: null, uid: null, ...more }
   }
   const all = [
     process_(99),
     process_(101),
     process_(102, { parent: 50 }),
     process_(103, { parent: 7 }),
-    process_(104, { mark: 'a' }),
-    process_(105, { mark: 'b' }),
+    process_(104, { tag: 'a' }),
+    process_(105, { tag: 'b' }),
     process_(106),
     process_(107),
   ]

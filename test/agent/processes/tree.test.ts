@@ -7,7 +7,7 @@ import {
   type Process,
   ProcessTable,
 } from '../../../src/agent/processes/processes.ts'
-import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
+import { listed, remnantText } from '../../../src/agent/processes/survivors.ts'
 import { endTree, levelOf } from '../../../src/agent/processes/tree.ts'
 import { said } from '../../helpers/programs/said.ts'
 import { alive, newMark, running, started, treeOf } from '../../helpers/programs/trees.ts'
@@ -95,7 +95,7 @@ asRoot("F14 a process of another user is not ended because it carries the execut
 /** A process that says nothing of an execution. */
 function process_(pid: number, more: Partial<Process> = {}): Process {
   const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
-  return { pid, ...plain, isUninterruptible: false, isZombie: false, mark: null, uid: null, ...more }
+  return { pid, ...plain, isUninterruptible: false, isZombie: false, tag: null, uid: null, ...more }
 }
 
 const origin = { mark: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
@@ -107,10 +107,10 @@ test('what started before the wrapper is not asked whose it is', async (t) => {
   await said(child)
   const startTime = startTimeOf(child.pid ?? 0) ?? 0
   const table = new ProcessTable()
-  const markOf = (all: Process[]) => all.find(({ pid }) => pid === child.pid)?.mark
-  t.is(markOf(await table.look(startTime + 1)), null)
-  t.is(markOf(await table.look(startTime)), mark)
-  const [late, early] = await Promise.all([table.look(startTime + 1), table.look()])
+  const markOf = (all: Process[]) => all.find(({ pid }) => pid === child.pid)?.tag
+  t.is(markOf(await table.scan(startTime + 1)), null)
+  t.is(markOf(await table.scan(startTime)), mark)
+  const [late, early] = await Promise.all([table.scan(startTime + 1), table.scan()])
   t.is(markOf(late), mark)
   t.is(markOf(early), mark)
 })
@@ -121,9 +121,9 @@ test('the members of a tree: its session, all descendants, what is marked, and w
     process_(101, { session: 100, group: 100 }),
     process_(102, { parent: 101 }),
     process_(103, { parent: 102 }),
-    process_(104, { mark: 'a', uid: 7 }),
-    process_(105, { mark: 'a', uid: 8 }),
-    process_(106, { mark: 'b', uid: 7 }),
+    process_(104, { tag: 'a', uid: 7 }),
+    process_(105, { tag: 'a', uid: 8 }),
+    process_(106, { tag: 'b', uid: 7 }),
     process_(107, { session: 90 }),
     process_(108, { parent: 91 }),
     process_(109),
@@ -153,10 +153,10 @@ test('a result names at most 20 survivors, and says how many more there are', (t
   t.is(listed(remnants).length, 20)
   t.is(listed(remnants)[0]?.command.length, 64)
   t.regex(
-    toldOf(remnants) ?? '',
+    remnantText(remnants) ?? '',
     /^could not end: 1 x{64} \(in uninterruptible sleep\), 2 x{64}, .* and 3 more$/,
   )
-  t.is(toldOf([]), null)
+  t.is(remnantText([]), null)
 })
 
 test('the level is that of the execution: its cgroup, its PID namespace, or its process group', (t) => {

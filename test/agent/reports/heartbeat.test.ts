@@ -78,7 +78,7 @@ async function heartbeatOf(t: ExecutionContext, parts: Partial<HeartbeatOptions>
     onDemand: false,
     linkFault: () => null,
     mark: () => null,
-    marked: () => {},
+    onMark: () => {},
     log: () => {},
     ...parts,
   })

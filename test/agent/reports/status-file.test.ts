@@ -48,7 +48,7 @@ const stateOf = (running: number) => ({ executions: { running } }) as AgentState
 test('what changes within 2 s is written together, and what does not change is not written', async (t) => {
   const { file, clock, path, shown, inode } = await fileOn(t)
   let running = 1
-  await file.show(() => stateOf(running))
+  await file.publish(() => stateOf(running))
   t.is(shown(), 1)
   const first = inode()
   for (running = 2; running < 5; running++) file.changed()
@@ -68,14 +68,14 @@ test('what changes within 2 s is written together, and what does not change is n
 
 test('a write that is asked for does not wait for its turn', async (t) => {
   const { file, shown } = await fileOn(t)
-  await file.show(() => stateOf(1))
-  await file.show(() => stateOf(2))
+  await file.publish(() => stateOf(1))
+  await file.publish(() => stateOf(2))
   t.is(shown(), 2)
 })
 
 test('after its removal nothing brings the file back', async (t) => {
   const { file, clock, path } = await fileOn(t)
-  void file.show(() => stateOf(1))
+  void file.publish(() => stateOf(1))
   file.changed()
   await file.remove()
   clock.move(10_000)
@@ -87,7 +87,7 @@ test('a file that can not be written is logged, and written again with the next 
   const lines: string[] = []
   const { file, path, shown } = await fileOn(t, (level, message) => lines.push(`${level} ${message}`))
   mkdirSync(join(path, 'in the way'), { recursive: true })
-  await file.show(() => stateOf(1))
+  await file.publish(() => stateOf(1))
   t.deepEqual(lines, ['DEBUG the status could not be kept'])
   rmSync(path, { recursive: true })
   await file.write()

@@ -83,7 +83,7 @@ export function runnerOn(
   /** As the server does after a HELLO. */
   const answered = (taskId: string, isRefused: boolean) => {
     const execution = runner.executions.get(taskId)
-    if (execution) runner.leave.answered(execution, isRefused)
+    if (execution) runner.permissions.answered(execution, isRefused)
   }
   return { runner, answers, ended, answered }
 }

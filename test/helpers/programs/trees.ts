@@ -34,7 +34,7 @@ export const alive = (child: ChildProcess) => child.exitCode === null && child.s
 
 /** How many processes have the mark. */
 export async function running(mark: string): Promise<number> {
-  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
+  return (await new ProcessTable().scan()).filter((each) => each.tag === mark).length
 }
 
 let count = 0

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import test, { type ExecutionContext } from 'ava'
 import { extract, type Headers, pack } from 'tar-stream'
-import { backupAlone, restore } from '../../../src/server/app/offline.ts'
+import { backupOffline, restore } from '../../../src/server/app/offline.ts'
 import { Sums } from '../../../src/server/storage/backup/sums.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
@@ -25,7 +25,7 @@ async function made(t: ExecutionContext) {
     await server.data('POST', '/api/scripts', { name: `s${n}`, type: 'BASH', content })
   }
   await server.stop()
-  const { stream } = await backupAlone(server.dataDir, undefined, { withOutput: true })
+  const { stream } = await backupOffline(server.dataDir, undefined, { withOutput: true })
   const home = temporaryDirectory(t)
   const target = join(home, 'restored')
   return { server, home, target, backup: await buffer(stream) }
@@ -230,12 +230,12 @@ test('a backup with the keys of another store breaks off', async (t) => {
   await cp(join(server.dataDir, 'keys'), keys, { recursive: true })
   await writeFile(join(keys, 'seal.key'), randomBytes(32))
   const options = { withOutput: true, passphrase: 'a passphrase for tests' }
-  const { stream } = await backupAlone(server.dataDir, keys, options)
+  const { stream } = await backupOffline(server.dataDir, keys, options)
   await t.throwsAsync(buffer(stream), {
     code: 'conflict',
     message: /keys\/seal\.key is damaged, or is the key of another store$/,
   })
-  t.true((await buffer((await backupAlone(server.dataDir, undefined, options)).stream)).length > 0)
+  t.true((await buffer((await backupOffline(server.dataDir, undefined, options)).stream)).length > 0)
 })
 
 test('what is no backup is called so', async (t) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { copyFile } from '../../../src/agent/files/copy.ts'
 import { CopyWorkspace } from '../../../src/agent/files/copy-workspace.ts'
-import { fileWork, readParts, withdrawLeave } from '../../../src/agent/files/order.ts'
+import { cancelOrder, fileWork, readParts } from '../../../src/agent/files/order.ts'
 import type { CopyOrder } from '../../../src/core/protocol/messages.ts'
 import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
@@ -63,7 +63,7 @@ test('a cancel that is on the disk wins over a file that is about to take its pl
   const directory = await temporaryDirectory(t)
   const path = join(directory, 'file')
   writeFileSync(path, 'old')
-  await t.throwsAsync(copyText(t, 1, Buffer.from('new'), path, withdrawLeave), {
+  await t.throwsAsync(copyText(t, 1, Buffer.from('new'), path, cancelOrder), {
     message: 'it was ended before it was done',
   })
   t.is(readFileSync(path, 'utf8'), 'old')

@@ -14,7 +14,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 /** Milliseconds: that a test waits for, and that none would. */
 const short = 300
 const long = 60_000
-const generous: Patience = { start: long, look: long, piece: long, place: long, install: long }
+const generous: Patience = { start: long, inspect: long, piece: long, place: long, install: long }
 
 async function listen(t: ExecutionContext, server: Server | SshServer): Promise<number> {
   server.listen(0, '127.0.0.1')
@@ -64,7 +64,7 @@ function begin(connection: Connection, patience: Patience, more: Partial<Install
     options: [],
     patience,
     signal,
-    heard: () => undefined,
+    onLine: () => undefined,
     executableFor: unexpected,
     joinString: unexpected,
     ...more,
@@ -160,7 +160,7 @@ test('what rsm says of its failure as JSON stands in the output as people read i
   const output = new InstallOutput((stream, text) => said.push(`${stream} ${text}`), 'none')
   const executableFor = async () => ({ sha256: 'sum', size: 0, open: () => Readable.from([]) })
   const ended = await begin(connection, generous, {
-    heard: (stream, line) => output.heard(stream, line),
+    onLine: (stream, line) => output.heard(stream, line),
     executableFor,
     joinString: async () => 'rsm-join:',
   })

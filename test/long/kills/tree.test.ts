@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { ProcessTable } from '../../../src/agent/processes/processes.ts'
-import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
+import { listed, remnantText } from '../../../src/agent/processes/survivors.ts'
 import { endTree } from '../../../src/agent/processes/tree.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import { openProgram } from '../../helpers/programs/open-program.ts'
@@ -21,7 +21,7 @@ asRoot('A18 F14 what an agent that is not root may not end is named with pid and
   const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
   await said(child)
   const commandOf = async () =>
-    (await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command
+    (await new ProcessTable().scan()).find(({ pid }) => pid === child.pid)?.command
   await until('it sleeps', async () => (await commandOf()) === 'sleep')
   const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
   const rooms = pathToFileURL(join(openProgram(t), 'dist/src/agent/processes/')).href
@@ -43,7 +43,7 @@ console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 1
   )
   const remnants = JSON.parse(await said(ending))
   t.deepEqual(listed(remnants), [{ pid: child.pid ?? 0, command: 'sleep' }])
-  t.is(toldOf(remnants), `could not end: ${child.pid} sleep`)
+  t.is(remnantText(remnants), `could not end: ${child.pid} sleep`)
   t.true(alive(child))
 })
 

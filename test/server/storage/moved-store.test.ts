@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { backupAlone, examine } from '../../../src/server/app/offline.ts'
+import { backupOffline, examine } from '../../../src/server/app/offline.ts'
 import {
   noteElsewhere,
   refuseElsewhere,
@@ -35,7 +35,7 @@ test('commands and starts that work on files refuse a directory whose store is e
   const path = temporaryDirectory(t)
   await noteElsewhere(path, first)
   const refused = { code: 'conflict', message: /whose store is postgres:\/\/rsm@pg1/ }
-  await t.throwsAsync(backupAlone(path, undefined, { withOutput: true }), refused)
+  await t.throwsAsync(backupOffline(path, undefined, { withOutput: true }), refused)
   await t.throwsAsync(examine(path, undefined, { running: null, host: '127.0.0.1', port: 0 }), refused)
   await t.throwsAsync(startInjectedServer(t, { dataDir: path }), refused)
 })

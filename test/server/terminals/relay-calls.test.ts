@@ -21,7 +21,7 @@ test('a call that is not answered in 30 s is unavailable, and others go on over 
   const younger = calls.call('has', ['s1'])
   mock.timers.tick(10_000)
   await hangs
-  calls.heard(['answer', 2, true])
+  calls.received(['answer', 2, true])
   t.true(await younger)
   t.is(ended, 0, 'the channel is in use')
   t.deepEqual(sent, [

@@ -7,11 +7,11 @@ import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
 import {
   headOf,
   incompleteTail,
-  keepOrigin,
   openSpool,
   readAt,
   remember,
   type Spool,
+  saveOrigin,
   size,
   tailOf,
 } from './spool.ts'
@@ -243,7 +243,7 @@ export class ExecutionOutput {
       try {
         const now = size(spool)
         const dropped = spool.dropped + now - spool.cut
-        keepOrigin({ ...spool, dropped })
+        saveOrigin({ ...spool, dropped })
         ftruncateSync(spool.fd, Math.max(0, spool.cut - spool.origin))
         spool.dropped = dropped
         spool.seen = spool.cut

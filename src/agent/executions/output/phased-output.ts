@@ -13,7 +13,7 @@ export interface PastOutput extends Place {
 }
 
 /** Where a step writes now, or the only one has written. */
-export interface PresentOutput extends Place {
+export interface CurrentOutput extends Place {
   readonly maxBytes: number
   readonly isFinished: boolean
 }
@@ -22,34 +22,34 @@ export interface PresentOutput extends Place {
 export class PhasedOutput {
   readonly #past: readonly PastOutput[]
   readonly #phase: Phase
-  readonly #present: ExecutionOutput | null
+  readonly #current: ExecutionOutput | null
   /** Chunks of the steps that are over. */
   readonly #before: number
   #opened: { readonly of: PastOutput; readonly output: ExecutionOutput } | null = null
   #isDone: boolean
 
-  constructor(past: readonly PastOutput[], present: PresentOutput | null) {
+  constructor(past: readonly PastOutput[], current: CurrentOutput | null) {
     this.#past = past
     this.#before = past.reduce((sum, { chunks }) => sum + chunks, 0)
-    this.#phase = present?.phase ?? 'SCRIPT'
-    this.#present = present && new ExecutionOutput(present.directory, present.maxBytes, present.isFinished)
-    this.#isDone = present?.isFinished !== false
+    this.#phase = current?.phase ?? 'SCRIPT'
+    this.#current = current && new ExecutionOutput(current.directory, current.maxBytes, current.isFinished)
+    this.#isDone = current?.isFinished !== false
   }
 
   /** Chunks cut so far; the last sequence is one less. */
   get count(): number {
-    return this.#before + this.ofPresent
+    return this.#before + this.currentCount
   }
 
   /** Of those the ones of the step that is not over. */
-  get ofPresent(): number {
-    return this.#present?.count ?? 0
+  get currentCount(): number {
+    return this.#current?.count ?? 0
   }
 
   /** A chunk that has been cut. */
   read(sequence: number): Chunk & { phase: Phase } {
-    if (this.#present && sequence >= this.#before)
-      return { ...this.#present.read(sequence - this.#before), phase: this.#phase }
+    if (this.#current && sequence >= this.#before)
+      return { ...this.#current.read(sequence - this.#before), phase: this.#phase }
     let first = 0
     for (const past of this.#past) {
       if (sequence < first + past.chunks)
@@ -61,23 +61,23 @@ export class PhasedOutput {
 
   /** As ExecutionOutput.cut; false where no step is under way. */
   cut(isDue = true): boolean {
-    return !this.#isDone && this.#present?.cut(isDue) === true
+    return !this.#isDone && this.#current?.cut(isDue) === true
   }
 
   bound(): void {
-    if (!this.#isDone) this.#present?.bound()
+    if (!this.#isDone) this.#current?.bound()
   }
 
   /** Cuts all that is left of a step that has ended; what is written later is not cut any more. */
   finish(): OutputSummary {
     const nothing = { stdoutBytes: 0, stderrBytes: 0, truncated: false }
-    const summary = this.#present?.finish() ?? nothing
+    const summary = this.#current?.finish() ?? nothing
     this.#isDone = true
     return { ...summary, lastSequence: this.count - 1 }
   }
 
   close(): void {
-    this.#present?.close()
+    this.#current?.close()
     this.#opened?.output.close()
     this.#opened = null
   }

@@ -4,9 +4,9 @@ import type { Log } from '../../log.ts'
 import type { Execution } from '../execution.ts'
 
 /** Catches what fs.watch missed. */
-const lookEvery = 1_000
+const pollInterval = 1_000
 /** Where the system has no inotify left for one of them. */
-const lookEveryUnwatched = 100
+const unwatchedInterval = 100
 
 /** Says when a running script has written: within a millisecond by inotify, at the latest within a second. */
 export class SpoolWatch {
@@ -16,7 +16,7 @@ export class SpoolWatch {
   /** Null where the system refuses to watch. */
   readonly #watchers = new Map<Execution, FSWatcher | null>()
   #wasRefused = false
-  #stopLooking: () => void = () => {}
+  #cancelPoll: () => void = () => {}
 
   constructor(clock: Clock, log: Log, changed: (execution: Execution) => void) {
     this.#clock = clock
@@ -27,13 +27,13 @@ export class SpoolWatch {
   /** Never throws: what can't be watched is looked at. */
   add(execution: Execution): void {
     this.#watchers.set(execution, this.#watch(execution))
-    this.#look()
+    this.#schedulePoll()
   }
 
   remove(execution: Execution): void {
     this.#watchers.get(execution)?.close()
     this.#watchers.delete(execution)
-    if (this.#watchers.size === 0) this.#stopLooking()
+    if (this.#watchers.size === 0) this.#cancelPoll()
   }
 
   stop(): void {
@@ -49,7 +49,7 @@ export class SpoolWatch {
         watcher.close()
         if (this.#watchers.get(execution) !== watcher) return
         this.#watchers.set(execution, null)
-        this.#look()
+        this.#schedulePoll()
       })
       return watcher
     } catch (error) {
@@ -61,12 +61,12 @@ export class SpoolWatch {
     }
   }
 
-  #look(): void {
-    this.#stopLooking()
+  #schedulePoll(): void {
+    this.#cancelPoll()
     const isUnwatched = [...this.#watchers.values()].includes(null)
-    this.#stopLooking = this.#clock.after(isUnwatched ? lookEveryUnwatched : lookEvery, () => {
+    this.#cancelPoll = this.#clock.after(isUnwatched ? unwatchedInterval : pollInterval, () => {
       for (const execution of this.#watchers.keys()) this.#changed(execution)
-      this.#look()
+      this.#schedulePoll()
     })
   }
 }

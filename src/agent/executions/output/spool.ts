@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import type { Stream } from '../../../core/tasks/task.ts'
 
-const markBytes = 32
+const fingerprintBytes = 32
 
 /** A file that a script writes one of its streams to, seen as one stream of bytes whatever the script does to it. */
 export interface Spool {
@@ -30,7 +30,7 @@ export interface Spool {
   /** Where the script's output ends, set when the script has ended; later bytes are ignored. */
   end?: number
   /** The last bytes that were cut: where others stand in their place, the file was emptied and has grown again. */
-  mark: Buffer
+  fingerprint: Buffer
 }
 
 export function openSpool(directory: string, stream: Stream): Spool {
@@ -42,7 +42,7 @@ export function openSpool(directory: string, stream: Stream): Spool {
     constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK,
     0o600,
   )
-  return { stream, path, fd, cut: 0, dropped, freed: 0, origin, seen: 0, mark: Buffer.alloc(0) }
+  return { stream, path, fd, cut: 0, dropped, freed: 0, origin, seen: 0, fingerprint: Buffer.alloc(0) }
 }
 
 /**
@@ -51,30 +51,30 @@ export function openSpool(directory: string, stream: Stream): Spool {
  */
 export function size(spool: Spool): number {
   const inFile = fstatSync(spool.fd).size
-  if (spool.end !== undefined && spool.origin + inFile >= spool.end && hasMark(spool)) return spool.end
+  if (spool.end !== undefined && spool.origin + inFile >= spool.end && hasFingerprint(spool)) return spool.end
   if (spool.origin + inFile === spool.seen) return spool.seen
-  if (spool.origin + inFile < spool.seen || !hasMark(spool)) {
+  if (spool.origin + inFile < spool.seen || !hasFingerprint(spool)) {
     // What was seen and not cut is gone: it counts as written, so that the result does not pass for complete.
     const dropped = spool.dropped + Math.max(0, spool.seen - spool.cut)
     // First on disk: where that is refused nothing has changed, and the next look finds the same.
-    keepOrigin({ ...spool, origin: spool.cut, dropped })
+    saveOrigin({ ...spool, origin: spool.cut, dropped })
     spool.dropped = dropped
     spool.origin = spool.cut
-    spool.mark = Buffer.alloc(0)
+    spool.fingerprint = Buffer.alloc(0)
   }
   spool.seen = spool.origin + inFile
   return spool.seen
 }
 
 export function remember(spool: Spool): void {
-  const bytes = Buffer.alloc(Math.min(markBytes, spool.cut - spool.origin))
-  spool.mark = bytes.subarray(0, readAt(spool, bytes, spool.cut - bytes.length))
+  const bytes = Buffer.alloc(Math.min(fingerprintBytes, spool.cut - spool.origin))
+  spool.fingerprint = bytes.subarray(0, readAt(spool, bytes, spool.cut - bytes.length))
 }
 
-function hasMark(spool: Spool): boolean {
-  const bytes = Buffer.alloc(spool.mark.length)
+function hasFingerprint(spool: Spool): boolean {
+  const bytes = Buffer.alloc(spool.fingerprint.length)
   readAt(spool, bytes, spool.cut - bytes.length)
-  return bytes.equals(spool.mark)
+  return bytes.equals(spool.fingerprint)
 }
 
 function originFile(path: string): string {
@@ -85,7 +85,7 @@ function originFile(path: string): string {
  * What the file itself does not tell has to outlive the agent. Written over what stood there, which is never longer: so
  * a full disk that refuses it leaves the old.
  */
-export function keepOrigin({ path, origin, dropped }: Spool): void {
+export function saveOrigin({ path, origin, dropped }: Spool): void {
   const fd = openSync(originFile(path), constants.O_WRONLY | constants.O_CREAT, 0o600)
   try {
     writeFileSync(fd, `${origin} ${dropped}`)

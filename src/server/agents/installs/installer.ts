@@ -42,7 +42,7 @@ export type Install = (task: TaskRecord, hostId: number, going: Going) => Promis
 
 /** Milliseconds. */
 const loginWithin = 30_000
-const patience: Patience = { start: 30_000, look: 60_000, piece: 60_000, place: 200_000, install: 200_000 }
+const patience: Patience = { start: 30_000, inspect: 60_000, piece: 60_000, place: 200_000, install: 200_000 }
 
 export function createInstaller(parts: InstallerParts): Install {
   const { store, keys, releases, joining } = parts
@@ -92,7 +92,7 @@ export function createInstaller(parts: InstallerParts): Install {
       options: ['--yes'],
       patience,
       signal,
-      heard: (stream, line) => output.heard(stream, line),
+      onLine: (stream, line) => output.heard(stream, line),
       found: (program) => say('stdout', `rsm: ${program} is there already\n`),
       executableFor: (arch) => executableFor(arch, say),
       joinString,

@@ -12,7 +12,7 @@ import {
   clockName,
   keysName,
   knownNouns,
-  mostDamaged,
+  maxDamaged,
   outputKinds,
   partName,
   type StoreKind,
@@ -24,7 +24,7 @@ import { encodedParts } from './stream.ts'
 const keyFiles = ['seal.key', 'signing.key', 'tls.key', 'tls.crt']
 
 /** A store at one transaction. Its holder releases it. */
-export interface HeldStore {
+export interface StoreSnapshot {
   readonly storeId: string
   /** The last transaction in it. */
   readonly sequence: number
@@ -41,7 +41,7 @@ interface Source {
   readonly version: string
   /** Now, as records hold it. */
   readonly createdAt: string
-  hold(damaged: OnDamage): Promise<HeldStore>
+  openSnapshot(damaged: OnDamage): Promise<StoreSnapshot>
 }
 
 async function readKeys(directory: string): Promise<KeyFiles> {
@@ -100,18 +100,18 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
   const { withOutput, passphrase } = options
   const keys = passphrase === undefined ? null : await readKeys(keysDirectory)
   const damage: string[] = []
-  const held = await source.hold(({ of, fault, isLeftOut }: Damage) => {
+  const snapshot = await source.openSnapshot(({ of, fault, isLeftOut }: Damage) => {
     const kept = isLeftOut ? 'the backup is without it' : 'the backup has it as it is'
-    if (damage.length < mostDamaged) damage.push(`${of}: ${fault}; ${kept}`)
+    if (damage.length < maxDamaged) damage.push(`${of}: ${fault}; ${kept}`)
   })
-  const { storeId, sequence } = held
+  const { storeId, sequence } = snapshot
   const reader = keys
-    ? { ...held.reader, records: () => withOwnKeys(held.reader.records(), keys, keysDirectory) }
-    : held.reader
+    ? { ...snapshot.reader, records: () => withOwnKeys(snapshot.reader.records(), keys, keysDirectory) }
+    : snapshot.reader
   const sealed =
     keys &&
     (await sealKeys(keys, passphrase ?? '', storeId).catch(async (error: unknown) => {
-      await held.release()
+      await snapshot.release()
       throw error
     }))
   let settle: (result: BackupEnd | Error) => void = () => undefined
@@ -123,8 +123,8 @@ export async function makeBackup(source: Source, options: BackupOptions): Promis
     }
   })
   const made = ended.then(
-    (result) => held.release().then(() => result),
-    (error: unknown) => held.release().then(() => Promise.reject(error)),
+    (result) => snapshot.release().then(() => result),
+    (error: unknown) => snapshot.release().then(() => Promise.reject(error)),
   )
   const stream = packBackup({
     header: {

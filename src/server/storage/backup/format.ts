@@ -53,7 +53,7 @@ export const isSums = (name: string): boolean => /^sums\/\d{6}$/.test(name)
 export const partName = (kind: Kind, number: number): string => `${kind}/${String(number).padStart(6, '0')}`
 const partPattern = new RegExp(`^(?:${keysName}|${clockName}|(?:${backupKinds.join('|')})/\\d{6,9})$`)
 export const isPartName = (name: string): boolean => partPattern.test(name)
-export const mostDamaged = 100
+export const maxDamaged = 100
 /** Bytes of an entry, at most: each is read as a whole. */
 export const longestPart = 256 * 1024 * 1024
 

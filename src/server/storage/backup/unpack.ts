@@ -77,11 +77,11 @@ function readHeader(bytes: Buffer): BackupHeader {
   return header
 }
 
-function compare(sums: Sums, name: string, said: string): void {
+function compare(sums: Sums, name: string, found: string): void {
   const [expected, text] = sums.next()
   if (name !== expected) throw broken(`is damaged: ${name} is out of its place`)
-  if (said === text) return
-  const lines = new Set(said.split('\n'))
+  if (found === text) return
+  const lines = new Set(found.split('\n'))
   const wrong = text.split('\n').find((line) => !lines.has(line))
   throw broken(`is damaged: ${wrong?.slice(66) || name} is not what was written`)
 }

@@ -118,19 +118,19 @@ export async function openFileStore(path: string, options: DataOptions): Promise
             keysDirectory,
             version: serverVersion(),
             createdAt: isoTime(clock.now()),
-            hold: async (damaged) => {
-              const held = await store.pin()
-              const { tables } = held
+            openSnapshot: async (damaged) => {
+              const pinned = await store.pin()
+              const { tables } = pinned
               const reader = createDirectoryReader({ path, tables, storeId, damaged })
               async function* identity() {
-                await held.check()
+                await pinned.check()
                 yield* reader.identity()
               }
               return {
                 storeId,
                 sequence: tables.sequence,
                 reader: { ...reader, identity },
-                release: () => held.release(),
+                release: () => pinned.release(),
               }
             },
           },

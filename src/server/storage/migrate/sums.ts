@@ -13,7 +13,7 @@ export interface Sum {
 
 export type Sums = Readonly<Record<Kind, Sum>>
 
-interface Weighed {
+interface SumInput {
   readonly counted: string
   readonly count: number
   /** Input of the digest. */
@@ -32,26 +32,26 @@ function linesIn(bytes: Uint8Array): number {
   return lines
 }
 
-const json = (counted: string, value: unknown, count = 1): Weighed => ({
+const json = (counted: string, value: unknown, count = 1): SumInput => ({
   counted,
   count,
   parts: [JSON.stringify(value, inOrder), '\n'],
 })
 
 /** JSON without the characters that `jsonb` does not keep. */
-const safeJson = (counted: string, value: unknown, count = 1): Weighed => ({
+const safeJson = (counted: string, value: unknown, count = 1): SumInput => ({
   counted,
   count,
   parts: [jsonbSafe(value, inOrder), '\n'],
 })
 
-const bytes = (counted: string, count: number, part: Uint8Array): Weighed => ({
+const bytes = (counted: string, count: number, part: Uint8Array): SumInput => ({
   counted,
   count,
   parts: [part],
 })
 
-const weigh: { readonly [K in Kind]: (item: Items[K]) => Weighed } = {
+const sumInput: { readonly [K in Kind]: (item: Items[K]) => SumInput } = {
   identity: (item) => json('stores', item),
   records: ({ noun, record }) => ({ counted: noun, count: 1, parts: [noun, JSON.stringify(record), '\n'] }),
   executions: (item) => safeJson('executions', item),
@@ -77,7 +77,7 @@ async function* summed<K extends Kind>(
   const counts: Record<string, number> = {}
   let bytes = 0
   for await (const item of items) {
-    const { counted, count, parts } = weigh[kind](item)
+    const { counted, count, parts } = sumInput[kind](item)
     counts[counted] = (counts[counted] ?? 0) + count
     for (const part of parts) {
       hash.update(part)
@@ -100,14 +100,14 @@ async function copyKind<K extends Kind>(kind: K, from: Reader, to: Pick<Writer, 
   return sum
 }
 
-type Told = (kind: Kind, sum: Sum) => void
+type OnProgress = (kind: Kind, sum: Sum) => void
 
-/** Copies a store in bounded memory; calls `told` after each kind. */
-export async function copyStore(from: Reader, to: Writer, told: Told): Promise<Sums> {
+/** Copies a store in bounded memory; calls `onProgress` after each kind. */
+export async function copyStore(from: Reader, to: Writer, onProgress: OnProgress): Promise<Sums> {
   const sums = {} as Record<Kind, Sum>
   for (const kind of kinds) {
     sums[kind] = await copyKind(kind, from, to)
-    told(kind, sums[kind])
+    onProgress(kind, sums[kind])
   }
   return sums
 }
@@ -119,7 +119,8 @@ async function drain(items: AsyncIterable<unknown>): Promise<void> {
 const nowhere = Object.fromEntries(kinds.map((kind) => [kind, drain])) as unknown as Writer
 
 /** Reads a store to its end; returns its sums. */
-export const sumsOf = (store: Reader, told: Told): Promise<Sums> => copyStore(store, nowhere, told)
+export const sumsOf = (store: Reader, onProgress: OnProgress): Promise<Sums> =>
+  copyStore(store, nowhere, onProgress)
 
 /** Kinds in which two stores differ. */
 export const differing = (one: Sums, other: Sums): Kind[] =>

@@ -26,7 +26,7 @@ import { openChannel } from './hints/channel.ts'
 import { createHints } from './hints/hints.ts'
 import { createHistory } from './history/history.ts'
 import { refuseClosed } from './migrate/closed.ts'
-import { holdPostgres } from './migrate/store.ts'
+import { openPostgresSnapshot } from './migrate/store.ts'
 import { openDaysAhead } from './outputs/days.ts'
 import { createPostgresOutputs } from './outputs/outputs.ts'
 import { openOwnership } from './ownership/ownership.ts'
@@ -233,7 +233,7 @@ function maintenanceOf({ path, database, keysDirectory }: Opening, clock: Clock)
           keysDirectory,
           version: serverVersion(),
           createdAt: isoTime(clock.now()),
-          hold: (damaged) => holdPostgres(database, damaged),
+          openSnapshot: (damaged) => openPostgresSnapshot(database, damaged),
         },
         options,
       ),

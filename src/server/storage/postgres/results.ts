@@ -3,7 +3,7 @@ import { isoTime } from '../../../disk/clock.ts'
 import { resultOf } from '../executions/shown.ts'
 import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
 import type { Database } from './connection/database.ts'
-import { readWhole, rowsAtOnce } from './executions/rows.ts'
+import { readPaged, rowsAtOnce } from './executions/rows.ts'
 
 const day = 24 * 3600_000
 
@@ -59,7 +59,7 @@ export function createPostgresResults(
 
   async function readAll(taskId: string): Promise<Row[]> {
     const statement = { name: 'results read', text: readText }
-    const rows = await readWhole<Row & { host_id: number; position: number }>(database, statement, taskId)
+    const rows = await readPaged<Row & { host_id: number; position: number }>(database, statement, taskId)
     return rows.toSorted((a, b) => a.position - b.position)
   }
 

@@ -4,16 +4,16 @@ import type { TerminalSite } from '../../storage/ports/cluster.ts'
 import type { Attachment, TerminalClient } from '../../storage/ports/terminal-client.ts'
 import type { Channel, ChannelEvents, Message, OpenChannel } from './channel.ts'
 
-/** Bytes in flight to the server of a session above which its client is held … */
+/** Bytes in flight to the server of a session above which its client is paused … */
 const high = 64 * 1024
-/** … and below which it is released. */
+/** … and below which it is resumed. */
 const low = 16 * 1024
 /** Cost of a message beside its content: single characters pile up as well. */
 const overhead = 200
 /** Milliseconds in which outputs that a socket has taken are reported together. */
 const writtenDelay = 10
 /** Bytes in flight to one client, beyond the 256 KiB of output that a terminal sends ahead of it: it is never read. */
-const mostInFlight = 4 * 1024 * 1024
+const maxInFlight = 4 * 1024 * 1024
 /** Milliseconds after the end of a client's socket in which it may be reported that both sides closed it in order. */
 const partsWithin = 5_000
 
@@ -30,8 +30,8 @@ export class NearClient implements ChannelEvents {
   readonly #channel: Channel
   /** False for a client that acknowledges outputs: it need not report that its socket took them. */
   readonly #reportsWritten: boolean
-  /** Reasons the client is held. */
-  readonly #holding = new Set<'way' | 'site'>()
+  /** Reasons the client is paused. */
+  readonly #pauses = new Set<'way' | 'site'>()
   #inFlight = 0
   #isGone = false
   #written = -1
@@ -65,8 +65,8 @@ export class NearClient implements ChannelEvents {
     }
   }
 
-  heard([method, ...args]: Message): void {
-    if (method === 'pause' || method === 'resume') return this.#hold('site', method === 'pause')
+  received([method, ...args]: Message): void {
+    if (method === 'pause' || method === 'resume') return this.#setPaused('site', method === 'pause')
     if (method === 'output') return this.#output(...(args as [number, Buffer]))
     const called = (['notify', 'send', 'close'] as const).find((one) => one === method)
     if (called) (this.#client[called] as (...given: unknown[]) => void)(...args)
@@ -91,14 +91,14 @@ export class NearClient implements ChannelEvents {
 
   #count(bytes: number): void {
     this.#inFlight += bytes
-    this.#hold('way', this.#inFlight > (this.#holding.has('way') ? low : high))
+    this.#setPaused('way', this.#inFlight > (this.#pauses.has('way') ? low : high))
   }
 
-  #hold(why: 'way' | 'site', isHeld: boolean): void {
-    const was = this.#holding.size > 0
-    if (isHeld) this.#holding.add(why)
-    else this.#holding.delete(why)
-    const is = this.#holding.size > 0
+  #setPaused(why: 'way' | 'site', isPaused: boolean): void {
+    const was = this.#pauses.size > 0
+    if (isPaused) this.#pauses.add(why)
+    else this.#pauses.delete(why)
+    const is = this.#pauses.size > 0
     if (is && !was) this.#client.pause()
     else if (was && !is) this.#client.resume()
   }
@@ -150,7 +150,7 @@ export class FarClient implements TerminalClient, ChannelEvents {
     this.#isClosed = true
   }
 
-  heard([method, ...args]: Message): void {
+  received([method, ...args]: Message): void {
     if (method === 'written' || method === 'acknowledge') this.#took(args[0] as number)
     if (method === 'gone') return this.#gone()
     if (method === 'parted') this.#channel.close()
@@ -183,7 +183,7 @@ export class FarClient implements TerminalClient, ChannelEvents {
 
   #mayTake(): boolean {
     if (this.#isClosed) return false
-    if (this.#channel.buffered <= mostInFlight) return true
+    if (this.#channel.buffered <= maxInFlight) return true
     this.#isClosed = true
     this.#channel.send(['close', closeCodes.overloaded, 'the client does not read'])
     return false

@@ -37,7 +37,7 @@ export class Calls implements ChannelEvents {
     this.#channel = open(this)
   }
 
-  heard([how, id, value]: readonly unknown[]): void {
+  received([how, id, value]: readonly unknown[]): void {
     const pending = this.#take(id as number)
     if (how === 'answer') pending?.resolve(value)
     else if (pending) {

@@ -12,7 +12,7 @@ const closeTime = 2_000
 export type Message = readonly [method: string, ...args: unknown[]]
 
 export interface ChannelEvents {
-  heard(message: Message): void
+  received(message: Message): void
   /** Called once. */
   closed(): void
 }
@@ -31,7 +31,7 @@ export class Channel {
   readonly #socket: WebSocket
   readonly #waiting: (() => void)[] = []
   readonly #pinging: NodeJS.Timeout
-  #lastHeard = performance.now()
+  #lastReceived = performance.now()
 
   constructor(socket: WebSocket, events: ChannelEvents, log: Log) {
     this.#socket = socket
@@ -40,16 +40,16 @@ export class Channel {
       for (const send of this.#waiting.splice(0)) send()
     })
     socket.on('message', (data: Buffer, isBinary) => {
-      this.#lastHeard = performance.now()
+      this.#lastReceived = performance.now()
       try {
-        events.heard(isBinary ? outputOf(data) : (parse(data.toString('utf8')) as Message))
+        events.received(isBinary ? outputOf(data) : (parse(data.toString('utf8')) as Message))
       } catch (error) {
         log.error({ err: error }, 'another server sent an invalid message')
         this.end()
       }
     })
     socket.on('pong', () => {
-      this.#lastHeard = performance.now()
+      this.#lastReceived = performance.now()
     })
     // Its end follows.
     socket.on('error', () => undefined)
@@ -93,7 +93,7 @@ export class Channel {
   }
 
   #ping(): void {
-    if (performance.now() - this.#lastHeard > deadAfter) this.end()
+    if (performance.now() - this.#lastReceived > deadAfter) this.end()
     else if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping()
   }
 }

@@ -40,8 +40,8 @@ const pinned =
     socket.once('secureConnect', () => {
       clearTimeout(late)
       socket.off('error', connected)
-      const shown = socket.getPeerX509Certificate()
-      if (shown !== undefined && keyPin(shown) === pin) return connected(null, socket)
+      const certificate = socket.getPeerX509Certificate()
+      if (certificate !== undefined && keyPin(certificate) === pin) return connected(null, socket)
       socket.destroy()
       connected(new Error('its certificate has another key than it has registered'))
     })

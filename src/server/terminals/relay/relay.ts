@@ -109,7 +109,7 @@ export class ServerRelay implements Relay {
       if (attach) return new FarClient(attach, open).attach(site, attach)
       const { log } = this.#parts
       const channel: Channel = open({
-        heard: (call) => void answerCall(site, call, { channel, log }),
+        received: (call) => void answerCall(site, call, { channel, log }),
         closed: () => undefined,
       })
     })
@@ -160,8 +160,8 @@ export class ServerRelay implements Relay {
 
   #callsOf(peer: OpenedPeer): Calls {
     const { epoch } = peer
-    const present = this.#calls.get(epoch)
-    if (present) return present
+    const existing = this.#calls.get(epoch)
+    if (existing) return existing
     const unavailable = 'The server of the session cannot be reached just now'
     const calls = new Calls(
       this.#dialing(peer, null),
@@ -213,8 +213,8 @@ export class ServerRelay implements Relay {
         channels.delete(channel)
         events.closed()
       }
-      const heard = (message: Message) => events.heard(message)
-      const channel: Channel = new Channel(ws, { heard, closed }, this.#parts.log)
+      const heard = (message: Message) => events.received(message)
+      const channel: Channel = new Channel(ws, { received: heard, closed }, this.#parts.log)
       channels.add(channel)
       return channel
     }

@@ -16,7 +16,7 @@ const elsewhereHint = 'start the server for this, or for a backup name its store
  * The directory of a server that does not run, locked; `option` names it.
  * Errors: `not_found` where there is no store, `conflict` where it is in use.
  */
-export async function openAlone(
+export async function openOffline(
   path: string,
   { hint = elsewhereHint, option = '--data-dir (RSM_DATA_DIR)' } = {},
 ): Promise<DataDirectory> {
@@ -43,12 +43,12 @@ export async function becomeOwner(path: string): Promise<void> {
 }
 
 /** Does `work` on the store of a server that does not run, as the user of the directory. */
-export async function withStoreAlone<T>(
+export async function withOfflineStore<T>(
   path: string,
   log: Log,
   work: (store: JsonStore, directory: string) => Promise<T>,
 ): Promise<T> {
-  const directory = await openAlone(path)
+  const directory = await openOffline(path)
   try {
     await becomeOwner(directory.path)
     const store = await openJsonStore({
@@ -75,7 +75,7 @@ async function requiredManifest(directory: string): Promise<Manifest> {
 }
 
 /** The records of a locked data directory, which is left as it is: an older version's store stays one of that version. */
-export async function readAlone(path: string): Promise<{ manifest: Manifest; tables: Tables }> {
+export async function readOffline(path: string): Promise<{ manifest: Manifest; tables: Tables }> {
   const directory = join(path, 'store')
   const manifest = await requiredManifest(directory)
   const { model } = await load(directory, manifest, new AbortController().signal)

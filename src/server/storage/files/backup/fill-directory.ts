@@ -36,7 +36,7 @@ export async function fillDirectory<T>(
   try {
     await mkdir(temporary, { mode: 0o700 })
     const value = await fill(temporary, directory)
-    if (isThere && process.getuid?.() === 0) await giveTo(await lstat(directory), temporary)
+    if (isThere && process.getuid?.() === 0) await chownTree(await lstat(directory), temporary)
     await syncFiles(temporary)
     await placed?.(directory)
     await rename(temporary, directory)
@@ -71,10 +71,10 @@ async function isThereAndEmpty(directory: string): Promise<boolean> {
 }
 
 /** Keeps the directory's owner, where root restores for the user of a service. */
-async function giveTo(owner: { uid: number; gid: number }, path: string): Promise<void> {
+async function chownTree(owner: { uid: number; gid: number }, path: string): Promise<void> {
   await lchown(path, owner.uid, owner.gid)
   if ((await lstat(path)).isDirectory())
-    for (const name of await readdir(path)) await giveTo(owner, join(path, name))
+    for (const name of await readdir(path)) await chownTree(owner, join(path, name))
 }
 
 /** An error of the file system in plain words. */

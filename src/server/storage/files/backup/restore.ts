@@ -12,7 +12,7 @@ import type { Items, Reader } from '../../migrate/kinds.ts'
 import { copyStore } from '../../migrate/sums.ts'
 import type { KeyRecord } from '../../records/run.ts'
 import { createDirectoryWriter } from '../migrate/writer.ts'
-import { becomeOwner, openAlone, readAlone } from './alone.ts'
+import { becomeOwner, openOffline, readOffline } from './alone.ts'
 import { explain, fillDirectory, syncFiles } from './fill-directory.ts'
 
 export interface Restored extends Unpacked {
@@ -48,10 +48,10 @@ export async function restoreKeys(
   }
   if (sealed === null) return refuse('the backup holds no keys', 'name one that was made with --with-keys')
   const keys = await openKeys(sealed, passphrase, storeId)
-  const held = await openAlone(path)
-  const directory = held.path
+  const dataLock = await openOffline(path)
+  const directory = dataLock.path
   try {
-    const { manifest, tables } = await readAlone(directory)
+    const { manifest, tables } = await readOffline(directory)
     const isOwn = manifest.storeId === storeId
     const isFit = (name: (typeof keyNames)[number]) =>
       keyFault(name, keys[name] ?? null, (tables.get('keys', name) as KeyRecord | undefined)?.keyId, true) ===
@@ -75,7 +75,7 @@ export async function restoreKeys(
     }
     return { ...unpacked, directory, hasKeys: true }
   } finally {
-    await held.release()
+    await dataLock.release()
   }
 }
 

@@ -3,10 +3,10 @@ import { type CheckResult, finding } from '../../../../core/checks/finding.ts'
 import type { ProcessStatus } from '../../../../core/protocol/control.ts'
 import { cutUpgrade } from '../../../../disk/upgrade-traces.ts'
 import { lastWritten } from '../agreed-clock.ts'
-import { lookAtAudit, lookAtClockFile, lookAtFiles } from './files.ts'
-import { lookAtDirectory, lookAtDisk, lookAtOrphans, lookAtPermissions } from './place.ts'
-import { judgeClock, judgeNode, judgeRunning, lookAtPort } from './process.ts'
-import { lookAtKeys, lookAtStore } from './store.ts'
+import { checkAudit, checkClockFile, checkFiles } from './files.ts'
+import { checkDirectory, checkDisk, checkOrphans, checkPermissions } from './place.ts'
+import { checkPort, judgeClock, judgeNode, judgeRunning } from './process.ts'
+import { checkKeys, checkStore } from './store.ts'
 
 /** package.json, `engines`. */
 const oldestNode = [20, 18] as const
@@ -40,22 +40,22 @@ function judgeUpgrade({ path, running }: Examined): CheckResult {
 export async function examineData(examined: Examined): Promise<Examination> {
   const { path, keysDirectory, running, host, port, version, now } = examined
   const node = judgeNode(process.versions.node, oldestNode)
-  const place = await lookAtDirectory(path)
+  const place = await checkDirectory(path)
   if (place !== null) return gather([place, node])
-  const store = await lookAtStore(path, running !== null)
+  const store = await checkStore(path, running !== null)
   return gather([
-    running === null ? await lookAtPort(host, port) : judgeRunning(running, version),
+    running === null ? await checkPort(host, port) : judgeRunning(running, version),
     judgeLock(examined),
     judgeUpgrade(examined),
-    store.look,
-    await lookAtKeys(keysDirectory, store.tables),
-    await lookAtPermissions(path, keysDirectory),
-    await lookAtDisk(path),
+    store.result,
+    await checkKeys(keysDirectory, store.tables),
+    await checkPermissions(path, keysDirectory),
+    await checkDisk(path),
     judgeClock(await lastWritten(path), now),
-    await lookAtClockFile(path),
-    await lookAtAudit(path),
-    store.tables === null ? null : await lookAtFiles(path, store.tables),
-    await lookAtOrphans(path),
+    await checkClockFile(path),
+    await checkAudit(path),
+    store.tables === null ? null : await checkFiles(path, store.tables),
+    await checkOrphans(path),
     node,
   ])
 }

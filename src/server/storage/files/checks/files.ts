@@ -13,7 +13,7 @@ import { createDirectoryReader } from '../migrate/reader.ts'
 import { readFirst, wholeLines } from '../read-file.ts'
 
 /** Findings of one kind that are told one by one. */
-const most = 20
+const maxPerCode = 20
 
 const absent = (error: NodeJS.ErrnoException): null => {
   if (error.code === 'ENOENT') return null
@@ -28,13 +28,13 @@ async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<strin
 }
 
 /** Output and results of tasks, recordings, files, former versions of scripts: all that the store knows. */
-export async function lookAtFiles(path: string, tables: Tables): Promise<CheckResult> {
+export async function checkFiles(path: string, tables: Tables): Promise<CheckResult> {
   const findings: Finding[] = []
   const counts = new Map<Damage['code'], number>()
   const add = (code: Damage['code'], message: string, advice: string) => {
     const count = (counts.get(code) ?? 0) + 1
     counts.set(code, count)
-    if (count <= most) findings.push(finding(code, 'error', message, advice))
+    if (count <= maxPerCode) findings.push(finding(code, 'error', message, advice))
   }
   /** Paths, which are not also reported as missing. */
   const unreadable = new Set<string>()
@@ -74,8 +74,8 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<CheckRe
     .map(({ id }) => join(path, 'files', id))
   gone('file', 'a file', lostFiles)
   for (const [code, count] of counts)
-    if (count > most)
-      findings.push(finding(code, 'error', `${count - most} more like that`, 'mend those above first'))
+    if (count > maxPerCode)
+      findings.push(finding(code, 'error', `${count - maxPerCode} more like that`, 'mend those above first'))
   return findings.length > 0
     ? findings
     : `output of ${tables.count('tasks')} tasks and ${tables.count('terminals')} recordings are whole`
@@ -85,7 +85,7 @@ const hasOutput = ({ stdoutBytes, stderrBytes }: { stdoutBytes: number; stderrBy
   stdoutBytes + stderrBytes > 0
 
 /** The chain of the audit log, and its head as it was noted apart from it. */
-export async function lookAtAudit(path: string): Promise<CheckResult> {
+export async function checkAudit(path: string): Promise<CheckResult> {
   const log = join(path, 'audit', auditFileName)
   const todo =
     'keep the file as it is, and compare it with a backup: `rsm audit verify` says what is sound before that'
@@ -108,18 +108,18 @@ export async function lookAtAudit(path: string): Promise<CheckResult> {
 }
 
 /** The cached state of the clock. */
-export async function lookAtClockFile(path: string): Promise<CheckResult> {
+export async function checkClockFile(path: string): Promise<CheckResult> {
   const file = join(path, 'clock.json')
   const kept = await readFile(file).catch(absent)
   if (kept === null) return null
   const json = kept.subarray(0, -1)
   if (hasCheck(json) && fitsCheck(json)) return null
-  const says = `${file} is damaged: at the next start the server takes from its data what the clock has shown`
+  const message = `${file} is damaged: at the next start the server takes from its data what the clock has shown`
   return [
     finding(
       'clock-file',
       'warning',
-      says,
+      message,
       'start the server; if the clock is right then: `rsm server confirm-clock`',
     ),
   ]

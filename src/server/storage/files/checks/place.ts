@@ -9,7 +9,7 @@ const MB = 1024 ** 2
 const tooLittle = 100 * MB
 const littleShare = 0.05
 
-export async function lookAtDirectory(path: string): Promise<CheckResult> {
+export async function checkDirectory(path: string): Promise<CheckResult> {
   const name = '`rsm server doctor --data-dir DIR`'
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
@@ -22,7 +22,7 @@ export async function lookAtDirectory(path: string): Promise<CheckResult> {
 }
 
 /** Whose the files are, and who may read them. */
-export async function lookAtPermissions(path: string, keysDirectory: string): Promise<CheckResult> {
+export async function checkPermissions(path: string, keysDirectory: string): Promise<CheckResult> {
   const owner = await stat(path)
   const findings: Finding[] = []
   const mode = (found: { mode: number }) => (found.mode & modeBits).toString(8)
@@ -43,8 +43,10 @@ export async function lookAtPermissions(path: string, keysDirectory: string): Pr
     const found = await lstat(file).catch(() => null)
     if (found === null) continue
     if (found.uid !== owner.uid) {
-      const whose = `${file} belongs to user ${found.uid}, the data directory to ${owner.uid}`
-      findings.push(finding('permissions', 'error', whose, `\`chown -R ${owner.uid}:${owner.gid} ${path}\``))
+      const message = `${file} belongs to user ${found.uid}, the data directory to ${owner.uid}`
+      findings.push(
+        finding('permissions', 'error', message, `\`chown -R ${owner.uid}:${owner.gid} ${path}\``),
+      )
       break
     }
     if (file.endsWith('.key') && (found.mode & 0o077) !== 0)
@@ -80,26 +82,26 @@ export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }:
   const free = bavail * bsize
   const share = blocks === 0 ? 1 : bavail / blocks
   const todo = `free some: \`df -h ${path}\`; \`rsm server retention --dry-run\` says what is past its time`
-  const says = `the disk of the data directory has ${Math.floor(free / MB)} MB left (${Math.floor(share * 100)} %)`
-  if (free < tooLittle) return [finding('disk', 'error', says, todo)]
+  const message = `the disk of the data directory has ${Math.floor(free / MB)} MB left (${Math.floor(share * 100)} %)`
+  if (free < tooLittle) return [finding('disk', 'error', message, todo)]
   if (files > 0 && ffree / files < littleShare)
     return [finding('disk', 'warning', `the disk of the data directory has ${ffree} inodes left`, todo)]
-  if (share < littleShare) return [finding('disk', 'warning', says, todo)]
+  if (share < littleShare) return [finding('disk', 'warning', message, todo)]
   return `its disk has ${Math.floor(free / MB)} MB left`
 }
 
-export const lookAtDisk = async (path: string): Promise<CheckResult> => judgeRoom(path, await statfs(path))
+export const checkDisk = async (path: string): Promise<CheckResult> => judgeRoom(path, await statfs(path))
 
 /** What was moved aside, as the store did not know it. */
-export async function lookAtOrphans(path: string): Promise<CheckResult> {
+export async function checkOrphans(path: string): Promise<CheckResult> {
   const findings: Finding[] = []
   for (const name of ['tasks', 'terminals', 'scripts']) {
     const folder = join(path, name, 'orphaned')
     if ((await readdir(folder).catch(() => [])).length === 0) continue
-    const says = `${folder} holds what this store does not know`
+    const message = `${folder} holds what this store does not know`
     const todo =
       'if it is this store’s, move it back while the server is stopped; the server removes it in time'
-    findings.push(finding('orphans', 'note', says, todo))
+    findings.push(finding('orphans', 'note', message, todo))
   }
   return findings
 }

@@ -51,7 +51,7 @@ export function judgeRunning(status: ProcessStatus, version: string): CheckResul
 }
 
 /** Whether a server could listen there. */
-export async function lookAtPort(host: string, port: number): Promise<CheckResult> {
+export async function checkPort(host: string, port: number): Promise<CheckResult> {
   const error = await listenError(host, port)
   if (error === null) return port === 0 ? null : `port ${port} of ${host} is free`
   if (error.code !== 'EADDRINUSE')
@@ -111,8 +111,8 @@ async function socketsOn(port: number): Promise<string[]> {
 export function judgeClock(newest: number | null, now: number): CheckResult {
   const hour = 3_600_000
   if (newest === null || newest - now < hour) return 'its clock is not behind its data'
-  const says = `the clock shows ${new Date(now).toISOString()}, but its data was written at ${new Date(newest).toISOString()}`
-  return [finding('clock', 'error', says, 'set the clock right before the server starts: `timedatectl`')]
+  const message = `the clock shows ${new Date(now).toISOString()}, but its data was written at ${new Date(newest).toISOString()}`
+  return [finding('clock', 'error', message, 'set the clock right before the server starts: `timedatectl`')]
 }
 
 /** The oldest Node that the package allows; of the program that asks, which starts servers too. */

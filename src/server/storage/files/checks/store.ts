@@ -18,10 +18,10 @@ function refusal(error: unknown, isRunning: boolean): Finding {
 }
 
 /** Reads the store as a start would and changes nothing; `tables` is null where it can't be read. */
-export async function lookAtStore(
+export async function checkStore(
   path: string,
   isRunning: boolean,
-): Promise<{ look: CheckResult; tables: Tables | null }> {
+): Promise<{ result: CheckResult; tables: Tables | null }> {
   const first = await readStore(path, isRunning)
   // A server that runs may have put other files in their place meanwhile.
   return first.tables === null && isRunning ? readStore(path, isRunning) : first
@@ -30,7 +30,7 @@ export async function lookAtStore(
 async function readStore(
   path: string,
   isRunning: boolean,
-): Promise<{ look: CheckResult; tables: Tables | null }> {
+): Promise<{ result: CheckResult; tables: Tables | null }> {
   const directory = join(path, 'store')
   try {
     await refuseWithoutStore(path)
@@ -39,17 +39,17 @@ async function readStore(
     const { model, tornBytes } = await load(directory, manifest, new AbortController().signal)
     const tables = model.data
     // Of a server that runs that is the write which is under way.
-    if (tornBytes === 0 || isRunning) return { look: `its store is whole up to ${tables.sequence}`, tables }
-    const says = `the journal ends in ${tornBytes} bytes of a write that was cut off before it was confirmed`
+    if (tornBytes === 0 || isRunning) return { result: `its store is whole up to ${tables.sequence}`, tables }
+    const message = `the journal ends in ${tornBytes} bytes of a write that was cut off before it was confirmed`
     const todo = 'nothing: the next start of the server cuts it off and keeps it beside the journal'
-    return { look: [finding('journal-tail', 'warning', says, todo)], tables }
+    return { result: [finding('journal-tail', 'warning', message, todo)], tables }
   } catch (error) {
-    return { look: [refusal(error, isRunning)], tables: null }
+    return { result: [refusal(error, isRunning)], tables: null }
   }
 }
 
 /** The keys beside the store; `tables` null: the store can't say which they are. */
-export async function lookAtKeys(directory: string, tables: Tables | null): Promise<CheckResult> {
+export async function checkKeys(directory: string, tables: Tables | null): Promise<CheckResult> {
   const findings: Finding[] = []
   const isUsed = tables === null || tables.count('users') > 0
   for (const name of keyNames) {

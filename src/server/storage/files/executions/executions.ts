@@ -8,7 +8,7 @@ import { partOf } from '../results.ts'
 import { createEnds } from './ends.ts'
 import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
-import { createTurns } from './turns.ts'
+import { createTaskSteps } from './turns.ts'
 
 /** Executions on the file store: records there, and what follows from those of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {
@@ -20,7 +20,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
     tasks.add(task, executions, await outputs.progress(task.id))
   }
   return {
-    ...createTurns(steps),
+    ...createTaskSteps(steps),
     /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
     begin: (by, ids) => steps.changeOwned(by, 'sent', ids, steps.unlessHeld(asBegun(steps.now()))),
     end: (by, id, end) => steps.changeOwned(by, 'settled', [id], asOwnEnd(end, steps.now())),

@@ -13,8 +13,8 @@ import type { Progress } from '../../ports/outputs.ts'
 import type { Transaction } from '../../ports/store.ts'
 import type { Steps } from './steps.ts'
 
-/** Tasks that begin, whose hosts have their turns, and which users end. */
-export function createTurns(
+/** Tasks that begin, whose executions become due, and which users end. */
+export function createTaskSteps(
   steps: Steps,
 ): Pick<Executions, 'create' | 'due' | 'skip' | 'unreachable' | 'pause' | 'cancel' | 'abandon'> {
   const { tasks } = steps

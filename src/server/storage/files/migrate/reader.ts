@@ -19,7 +19,7 @@ import type { ExecutionRecord, TaskRecord } from '../../records/task.ts'
 import { decodeSample, encodeSample } from '../../samples/sample-line.ts'
 import type { Tables, TablesView } from '../../tables/tables.ts'
 import { auditFileName, lastEntry } from '../audit/log-file.ts'
-import { readAlone } from '../backup/alone.ts'
+import { readOffline } from '../backup/alone.ts'
 import { dayFileOf, endOfDay, isMissing, linesOf as linesOfFile } from '../history/day-file.ts'
 import { lastKnownOf, readKeptStatus } from '../presence/kept-status.ts'
 import { readFirst, watchLines, wholeLines } from '../read-file.ts'
@@ -364,7 +364,7 @@ export function createDirectoryReader(source: Source): Reader {
 export async function readDirectory(
   path: string,
 ): Promise<{ reader: Reader; storeId: string; tables: Tables }> {
-  const { manifest, tables } = await readAlone(path)
+  const { manifest, tables } = await readOffline(path)
   const { file, size, found } = await auditEnd(path)
   if (size < found)
     throw new RsmError('conflict', `the last line of ${file} is cut off or no entry`, {

@@ -55,7 +55,7 @@ async function move(ask: Ask, taskId: string): Promise<Counts> {
 class StillOpen extends Error {}
 
 /** The end of a task: its executions become results, in one transaction. What is learnt later goes to either. */
-export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | 'late'> {
+export function createEnds({ deps, publisher }: Steps): Pick<Executions, 'finish' | 'late'> {
   const { database, store, clock } = deps
 
   function end(...[by, taskId, also]: Parameters<Executions['finish']>): Promise<TaskRecord | null> {
@@ -77,7 +77,7 @@ export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | '
   }
 
   /** Null: the task has ended, and its executions with it; false: someone else has changed the record. */
-  async function keep(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean | null> {
+  async function putLate(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean | null> {
     const [row] = await database.ask<Row>(
       'api',
       {
@@ -88,7 +88,7 @@ export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | '
     )
     if (!row) return null
     if (!isNews(row.rec)) return true
-    const kept = await database.ask(
+    const updated = await database.ask(
       'api',
       {
         name: 'executions keep late',
@@ -97,7 +97,7 @@ export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | '
       },
       [taskId, hostId, JSON.stringify({ lateResult }), row.rev],
     )
-    return kept.length > 0
+    return updated.length > 0
   }
 
   /** False: someone else has changed the result. */
@@ -136,13 +136,13 @@ export function createEnds({ deps, tell }: Steps): Pick<Executions, 'finish' | '
         throw error
       })
       faultPoint('server.final.after')
-      if (final !== null) tell.task(taskId, 'updated')
+      if (final !== null) publisher.task(taskId, 'updated')
       return final
     },
     async late(taskId, hostId, lateResult) {
       faultPoint('server.late.before')
       for (let isDone = false; !isDone; )
-        isDone = (await keep(taskId, hostId, lateResult)) ?? (await amend(taskId, hostId, lateResult))
+        isDone = (await putLate(taskId, hostId, lateResult)) ?? (await amend(taskId, hostId, lateResult))
       faultPoint('server.late.after')
     },
   }

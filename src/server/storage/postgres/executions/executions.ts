@@ -6,21 +6,21 @@ import { createReceiving, TaskBounds } from './receiving.ts'
 import { startRefresh } from './refresh.ts'
 import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
-import { createCancels, createTurns } from './turns.ts'
+import { createCancels, createTaskSteps } from './turns.ts'
 
 /** Executions in PostgreSQL, as one of its servers has them. */
 export async function openPostgresExecutions(deps: ExecutionsDependencies): Promise<Executions> {
   const steps = new Steps(deps)
   const cancels = createCancels(steps)
-  const { look, ...holds } = createHolds(steps)
-  const { doubtfulOf, close, ...sending } = createSending(steps)
-  await look()
+  const { refresh, ...holds } = createHolds(steps)
+  const { inDoubtOf, close, ...sending } = createSending(steps)
+  await refresh()
   const stop = startRefresh(steps, async () => {
-    await look()
+    await refresh()
     await cancels.sweep()
   })
   return {
-    ...createTurns(steps, cancels),
+    ...createTaskSteps(steps, cancels),
     /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
     begin(by, ids) {
       const condition = { fence: by, nextEpoch: by.epoch, unlessHeld: true }
@@ -30,7 +30,7 @@ export async function openPostgresExecutions(deps: ExecutionsDependencies): Prom
     ...sending,
     ...createReceiving(steps, new TaskBounds(deps.store)),
     ...createEnds(steps),
-    ...createQueries(steps, doubtfulOf),
+    ...createQueries(steps, inDoubtOf),
     ...holds,
     async close() {
       await stop()
@@ -47,10 +47,10 @@ interface HeldRow {
 function createHolds({
   deps: { database },
   held,
-}: Steps): Pick<Executions, 'held' | 'hold' | 'release'> & { look: () => Promise<void> } {
+}: Steps): Pick<Executions, 'held' | 'hold' | 'release'> & { refresh: () => Promise<void> } {
   let writes = 0
 
-  function know(rows: readonly HeldRow[]): void {
+  function replaceHeld(rows: readonly HeldRow[]): void {
     held.clear()
     for (const { task_id } of rows) held.add(task_id)
   }
@@ -69,7 +69,7 @@ function createHolds({
         select task_id from new union select task_id from rsm.held`,
         [[...new Set(taskIds)]],
       )
-      know(rows)
+      replaceHeld(rows)
       writes++
     },
     async release() {
@@ -78,14 +78,14 @@ function createHolds({
       held.clear()
       writes++
     },
-    async look() {
+    async refresh() {
       const before = writes
       const rows = await database.ask<HeldRow>('api', {
         name: 'executions held',
         text: 'select task_id from rsm.held',
       })
       // Else it may have been read before that.
-      if (writes === before) know(rows)
+      if (writes === before) replaceHeld(rows)
     },
   }
 }

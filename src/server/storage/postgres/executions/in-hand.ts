@@ -1,10 +1,10 @@
 import { isFinal } from '../../../../core/tasks/task.ts'
 import { LiveOutput } from '../../executions/live-output.ts'
 import type { RunningExecution } from '../../ports/executions.ts'
-import { type Stored, shown } from './rows.ts'
+import { type Stored, withStoredOutput } from './rows.ts'
 
 /** An execution that a link of this server has, or that the server itself does over SSH, and what only this server knows of it. */
-export interface Own {
+export interface ClaimedRow {
   stored: Stored
   /** Of the link or the member: what is written for the execution is guarded by it. */
   readonly epoch: number
@@ -19,27 +19,27 @@ export interface Own {
   torn: Promise<boolean> | null
 }
 
-/** What this server has in hand, as it was when this server wrote or read it last. Others may have changed it since. */
-export class InHand {
-  readonly #all = new Map<string, Own>()
+/** Claimed rows of this server, as it wrote or read them last. Others may have changed them since. */
+export class ClaimedRows {
+  readonly #all = new Map<string, ClaimedRow>()
 
   get size(): number {
     return this.#all.size
   }
 
-  get(id: string): Own | undefined {
+  get(id: string): ClaimedRow | undefined {
     return this.#all.get(id)
   }
 
-  values(): Iterable<Own> {
+  values(): Iterable<ClaimedRow> {
     return this.#all.values()
   }
 
   /** It was marked for this server just now, or taken over: its output goes on from what is stored. */
-  take(stored: Stored): Own {
+  take(stored: Stored): ClaimedRow {
     const { execution, epoch, progress } = stored
     const output = new LiveOutput(progress, execution.truncated)
-    const own: Own = {
+    const own: ClaimedRow = {
       stored,
       epoch: epoch ?? 0,
       output,
@@ -52,7 +52,7 @@ export class InHand {
     return own
   }
 
-  /** It is stored like this now: what has ended, was returned, or has gone to another link is in hand no more. */
+  /** Updates the claimed row; evicts it if it ended, was requeued or went to another link. */
   note(stored: Stored): void {
     const { id, status } = stored.execution
     const own = this.#all.get(id)
@@ -68,9 +68,9 @@ export class InHand {
   }
 
   /** What is stored, as far as this server knows better. */
-  show(stored: Stored): RunningExecution {
+  withOutput(stored: Stored): RunningExecution {
     const own = this.#all.get(stored.execution.id)
-    if (!own || own.epoch !== stored.epoch) return shown(stored)
+    if (!own || own.epoch !== stored.epoch) return withStoredOutput(stored)
     const newer = own.stored.rev > stored.rev ? own.stored : stored
     const { execution } = newer
     return { execution: own.isReceived ? { ...execution, named: true } : execution, output: own.output }

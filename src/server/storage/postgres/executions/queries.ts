@@ -1,7 +1,7 @@
 import { emptyCounts, type ResultStatus } from '../../../../core/tasks/task.ts'
 import type { Executions, RunningExecution } from '../../ports/executions.ts'
 import { createChanges } from './changes.ts'
-import { columns, idOf, isThere, type Row, readWhole, rowsAtOnce, storedOf } from './rows.ts'
+import { columns, idOf, isThere, type Row, readPaged, rowsAtOnce, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 import { createWaiting, createWaitingCounts } from './waiting.ts'
 
@@ -47,14 +47,14 @@ const openText = `select count(*) as count from rsm.executions where host_id = $
 /** Queries of running tasks. */
 export function createQueries(
   steps: Steps,
-  doubtfulOf: (hostIds: readonly number[]) => readonly number[],
+  inDoubtOf: (hostIds: readonly number[]) => readonly number[],
 ): Queries {
   const { database, store, clock } = steps.deps
-  const waiting = createWaiting(database, doubtfulOf)
+  const waiting = createWaiting(database, inDoubtOf)
 
   async function ask(name: string, text: string, values: readonly unknown[]): Promise<RunningExecution[]> {
     const rows = await database.ask<Row>('api', { name: `executions ${name}`, text }, values)
-    return rows.map((row) => steps.inHand.show(storedOf(row)))
+    return rows.map((row) => steps.claimed.withOutput(storedOf(row)))
   }
 
   async function ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]> {
@@ -91,17 +91,17 @@ export function createQueries(
       }),
     async find(taskId, hostId) {
       const id = idOf(taskId, hostId)
-      await steps.inHand.get(id)?.reading
-      const own = steps.inHand.get(id)
-      if (own) return steps.inHand.show(own.stored)
+      await steps.claimed.get(id)?.reading
+      const own = steps.claimed.get(id)
+      if (own) return steps.claimed.withOutput(own.stored)
       const [stored] = await steps.read([id])
-      return stored && steps.inHand.show(stored)
+      return stored && steps.claimed.withOutput(stored)
     },
     ofHosts,
     async ofTask(taskId, part) {
       if (part && 'hostIds' in part) return ofHosts(taskId, part.hostIds)
       if (part) return ask('part of task', partOfTaskText, [taskId, part.offset, part.limit])
-      const rows = await readWhole<Row & { host_id: number }>(
+      const rows = await readPaged<Row & { host_id: number }>(
         database,
         { name: 'executions of task', text: ofTaskText },
         taskId,
@@ -110,7 +110,7 @@ export function createQueries(
       if (rows.length >= rowsAtOnce && !(await isThere(database, taskId))) return []
       return rows
         .toSorted((a, b) => a.rec.position - b.rec.position)
-        .map((row) => steps.inHand.show(storedOf(row)))
+        .map((row) => steps.claimed.withOutput(storedOf(row)))
     },
     ofHost: (hostId) => ask('of host', ofHostText, [hostId]),
     async running() {

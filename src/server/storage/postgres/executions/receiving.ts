@@ -10,7 +10,7 @@ import { asReached, asTruncated, type Decide } from '../../executions/transition
 import { gateOf } from '../../output-line.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Own } from './in-hand.ts'
+import type { ClaimedRow } from './in-hand.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 
@@ -20,24 +20,24 @@ export function createReceiving(
   bounds: TaskBounds,
 ): Pick<Executions, 'append' | 'reached' | 'settle'> {
   const { outputs } = steps.deps
-  const { inHand } = steps
+  const { claimed } = steps
 
   /** After a piece that was not stored: answers whether it has ended. Else its output goes on from what is stored, if it is still here. */
-  function readAgain(own: Own): Promise<boolean> {
+  function readAgain(own: ClaimedRow): Promise<boolean> {
     const { id } = own.stored.execution
     own.torn ??= steps.read([id]).then(
       ([stored]) => {
         if (!stored || isFinal(stored.execution.status)) {
-          inHand.drop(id)
+          claimed.drop(id)
           return true
         }
-        inHand.note(stored)
-        if (inHand.get(id) === own) goOn(own, stored)
+        claimed.note(stored)
+        if (claimed.get(id) === own) resume(own, stored)
         return false
       },
       () => {
         // Over the next link it is read again.
-        inHand.drop(id)
+        claimed.drop(id)
         return false
       },
     )
@@ -45,20 +45,20 @@ export function createReceiving(
   }
 
   /** What was on its way is not counted any more. */
-  function goOn({ isReceived, output }: Own, stored: Stored): void {
-    const next = inHand.take(stored)
+  function resume({ isReceived, output }: ClaimedRow, stored: Stored): void {
+    const next = claimed.take(stored)
     next.isReceived = isReceived
     // A base-protocol agent sends nothing twice.
     next.output.incomplete = output.incomplete
   }
 
   /** A piece that was not stored, and won't come again: the result has to say so. */
-  function noteMissing({ stored }: Own, sequence: number): void {
-    const now = inHand.get(stored.execution.id)
+  function noteMissing({ stored }: ClaimedRow, sequence: number): void {
+    const now = claimed.get(stored.execution.id)
     if (now && now.stored.progress.lastSequence < sequence) now.output.incomplete = true
   }
 
-  async function write(own: Own, output: ScriptOutput, json: Uint8Array | undefined) {
+  async function write(own: ClaimedRow, output: ScriptOutput, json: Uint8Array | undefined) {
     const { stream, sequence, phase, data } = output
     const { taskId, hostId, id } = own.stored.execution
     faultPoint('server.output.before')
@@ -79,7 +79,7 @@ export function createReceiving(
     if (!isStored && !(await readAgain(own))) throw elsewhere(id)
   }
 
-  const diskOf = (own: Own, maxBytes: number, isOurs: boolean): OutputDisk => ({
+  const diskOf = (own: ClaimedRow, maxBytes: number, isOurs: boolean): OutputDisk => ({
     maxBytes,
     write: (output, json) =>
       write(own, output, json).catch((error: unknown) => {
@@ -92,7 +92,7 @@ export function createReceiving(
     },
   })
 
-  /** Of what this server does not have in hand. */
+  /** Of what this server has not claimed. */
   async function dropped(id: string): Promise<number | null> {
     const [stored] = await steps.read([id])
     if (!stored) return null
@@ -102,7 +102,7 @@ export function createReceiving(
 
   return {
     async append(id, output, json, isOurs) {
-      const own = inHand.get(id)
+      const own = claimed.get(id)
       if (!own) return dropped(id)
       const { taskId } = own.stored.execution
       const { maxBytes } = bounds.known(taskId) ?? (await bounds.read(taskId))
@@ -110,7 +110,7 @@ export function createReceiving(
     },
 
     async reached(id, phase) {
-      const own = inHand.get(id)
+      const own = claimed.get(id)
       if (!own) return
       const { taskId } = own.stored.execution
       const { phases } = bounds.known(taskId) ?? (await bounds.read(taskId))
@@ -118,7 +118,7 @@ export function createReceiving(
     },
 
     async settle(id, end) {
-      const own = inHand.get(id)
+      const own = claimed.get(id)
       const decide: Decide = (current, output) =>
         // Without a link here that has it, its end has to come over the one that has.
         own === undefined && current.status === 'RUNNING'
@@ -140,7 +140,7 @@ const elsewhere = (id: string) =>
   })
 
 /** Tasks whose bounds are remembered. */
-const mostTasks = 4096
+const maxTasks = 4096
 
 /** Bytes of output that a task takes of each host, and the phases that it has there. */
 interface Bounds {
@@ -151,7 +151,7 @@ interface Bounds {
 /** Cached bounds of tasks. */
 export class TaskBounds {
   readonly #store: Pick<Store, 'get'>
-  readonly #known = new BoundedMap<string, Bounds>(mostTasks)
+  readonly #known = new BoundedMap<string, Bounds>(maxTasks)
   readonly #reading = new Map<string, Promise<Bounds>>()
 
   constructor(store: Pick<Store, 'get'>) {

@@ -1,12 +1,12 @@
 import { repeat } from '../../../../disk/clock.ts'
-import type { Own } from './in-hand.ts'
+import type { ClaimedRow } from './in-hand.ts'
 import { columns, idOf, keyOf, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 
-/** Milliseconds between two looks at what others have changed of what is in hand. */
-const lookEvery = 1000
-/** Executions of one look: those of a server with more have their turns. */
-const mostAtOnce = 5000
+/** Milliseconds between two polls for changes of claimed rows. */
+const pollInterval = 1000
+/** Executions of one poll: those of a server with more have their turns. */
+const maxAtOnce = 5000
 
 /** Those of which others have written something, or that are gone. */
 const text = `select i.t, i.h, e.task_id is null as is_gone, ${columns}
@@ -16,26 +16,26 @@ const text = `select i.t, i.h, e.task_id is null as is_gone, ${columns}
 
 type Found = Row & { t: string; h: number; is_gone: boolean }
 
-/** Keeps what this server has in hand as others change it: when they hint at it, and each second. */
+/** Refreshes the claimed rows as others change them: when they hint at it, and each second. */
 export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>): () => Promise<void> {
   const { database, hints, log } = steps.deps
-  const { inHand } = steps
-  /** Where the next look begins. */
+  const { claimed } = steps
+  /** Where the next poll begins. */
   let place = 0
 
   function note(rows: readonly Found[]): void {
     for (const row of rows) {
       const id = idOf(row.t, row.h)
-      if (row.is_gone) inHand.drop(id)
-      else inHand.note(storedOf(row))
+      if (row.is_gone) claimed.drop(id)
+      else claimed.note(storedOf(row))
     }
   }
 
-  async function look(): Promise<void> {
-    const all = [...inHand.values()]
+  async function poll(): Promise<void> {
+    const all = [...claimed.values()]
     if (all.length === 0) return
     const from = place < all.length ? place : 0
-    const some = all.slice(from, from + mostAtOnce)
+    const some = all.slice(from, from + maxAtOnce)
     place = from + some.length
     const keys = some.map(({ stored }) => keyOf(stored.execution.id))
     note(
@@ -48,15 +48,15 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
     )
   }
 
-  function readAnew(own: Own): void {
+  function reread(own: ClaimedRow): void {
     const { id } = own.stored.execution
     // What is asked of it meanwhile waits; without an answer it stays as it was.
     own.reading ??= steps
       .read([id])
       .then(
         ([stored]) => {
-          if (stored) inHand.note(stored)
-          else inHand.drop(id)
+          if (stored) claimed.note(stored)
+          else claimed.drop(id)
         },
         () => undefined,
       )
@@ -66,18 +66,18 @@ export function startRefresh(steps: Steps, alsoEachSecond: () => Promise<void>):
   }
 
   const unsubscribe = hints.subscribe('task', null, ({ id, hostId }) => {
-    if (steps.tell.isTelling || hostId === null) return
-    const own = inHand.get(idOf(id, hostId))
-    if (own) readAnew(own)
+    if (steps.publisher.isPublishing || hostId === null) return
+    const own = claimed.get(idOf(id, hostId))
+    if (own) reread(own)
   })
-  const looking = repeat(
-    lookEvery,
-    () => Promise.all([look(), alsoEachSecond()]),
+  const polling = repeat(
+    pollInterval,
+    () => Promise.all([poll(), alsoEachSecond()]),
     (error) => log.debug({ err: error }, 'could not look at what others have changed'),
   )
 
   return async () => {
     unsubscribe()
-    await looking.stop()
+    await polling.stop()
   }
 }

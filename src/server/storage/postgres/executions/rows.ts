@@ -44,7 +44,7 @@ export function outputOf({ execution, progress }: Stored): OutputSoFar {
   return { storedSequence, stdoutBytes, stderrBytes, truncated: execution.truncated, incomplete: false }
 }
 
-export const shown = (stored: Stored): RunningExecution => ({
+export const withStoredOutput = (stored: Stored): RunningExecution => ({
   execution: stored.execution,
   output: outputOf(stored),
 })
@@ -67,7 +67,7 @@ export const rowsAtOnce = 2000
  * Reads rows of a task in pages, in the order of the hosts. Of `statement` $1 is the task, $2 the host after which a page begins, and
  * $3 how many rows it has at most.
  */
-export async function readWhole<R extends { host_id: number }>(
+export async function readPaged<R extends { host_id: number }>(
   database: Database,
   statement: Statement,
   taskId: string,

@@ -16,17 +16,17 @@ type Sending = Pick<
 
 /** Sends executions to hosts over their links, and tracks them until their agents have them. */
 export function createSending(steps: Steps): Sending & {
-  doubtfulOf: (hostIds: readonly number[]) => number[]
+  inDoubtOf: (hostIds: readonly number[]) => number[]
   close: () => Promise<void>
 } {
   const { log } = steps.deps
-  const { take, takeOver, doubtful } = createTaking(steps)
+  const { take, takeOver, inDoubt } = createTaking(steps)
 
   /** By the epochs under which this server has them; those that have gone elsewhere or ended meanwhile are left. */
   async function writeAcks(ids: readonly string[]): Promise<void> {
     const byEpoch = new Map<number, string[]>()
     for (const id of ids) {
-      const own = steps.inHand.get(id)
+      const own = steps.claimed.get(id)
       if (own) byEpoch.set(own.epoch, [...(byEpoch.get(own.epoch) ?? []), id])
     }
     const writing = [...byEpoch].map(([epoch, its]) => steps.change('named', its, asNamed, { epoch }))
@@ -39,7 +39,7 @@ export function createSending(steps: Steps): Sending & {
   return {
     take,
     takeOver: (claim, except) => takeOver({ claim, except }),
-    doubtfulOf: (hostIds) => doubtful.of(hostIds),
+    inDoubtOf: (hostIds) => inDoubt.of(hostIds),
     close: () => acks.close(),
 
     returnUnsent: (claim, ids) =>
@@ -50,7 +50,7 @@ export function createSending(steps: Steps): Sending & {
     },
 
     received(id) {
-      const own = steps.inHand.get(id)
+      const own = steps.claimed.get(id)
       if (!own || own.isReceived) return
       own.isReceived = true
       acks.add(id)
@@ -69,7 +69,7 @@ export function createSending(steps: Steps): Sending & {
 }
 
 /** Hosts of one statement: few enough that it ends before its timeout on a slow store. */
-const mostHosts = 500
+const maxHosts = 500
 
 /** Due executions of each host, in order and up to its capacity, and those that takes with lost answers sent. */
 const takeStatement = {
@@ -90,7 +90,7 @@ interface TakeOver {
 /** Takes executions for the links of this server, and takes them over, by the rules of docs/inside/sent-once.md. */
 function createTaking(steps: Steps) {
   const { database, clock, log } = steps.deps
-  const doubtful = new Doubtful(clock)
+  const inDoubt = new InDoubt(clock)
   /** Takes of this server so far. */
   let attempts = 0
 
@@ -98,7 +98,7 @@ function createTaking(steps: Steps) {
     const at = steps.now()
     const attempt = ++attempts
     const input = offers.map(({ claim, capacity, agent }) => {
-      const lost = doubtful.attemptsOf(claim)
+      const lost = inDoubt.attemptsOf(claim)
       const offered = { e: claim.epoch, c: capacity, p: sentPart(at, agent) }
       return [claim.hostId, lost === null ? offered : { ...offered, d: lost }]
     })
@@ -109,10 +109,10 @@ function createTaking(steps: Steps) {
         jsonbSafe(Object.fromEntries(input)),
         attempt,
       ])
-      for (const { claim } of offers) doubtful.looked(claim, askedAt)
+      for (const { claim } of offers) inDoubt.answered(claim, askedAt)
       return rows
     } catch (error) {
-      for (const { claim } of offers) doubtful.add(claim, attempt)
+      for (const { claim } of offers) inDoubt.add(claim, attempt)
       throw error
     }
   }
@@ -120,9 +120,9 @@ function createTaking(steps: Steps) {
   /** Stops at a failure, but answers what was taken before it. The sweep retries the other hosts. */
   async function sendInPieces(offers: readonly Offer[]): Promise<Stored[]> {
     const stored: Stored[] = []
-    for (let at = 0; at < offers.length; at += mostHosts)
+    for (let at = 0; at < offers.length; at += maxHosts)
       try {
-        stored.push(...(await send(offers.slice(at, at + mostHosts))).map(storedOf))
+        stored.push(...(await send(offers.slice(at, at + maxHosts))).map(storedOf))
       } catch (error) {
         if (stored.length === 0) throw error
         log.warn({ err: error }, 'executions of some hosts could not be marked as sent')
@@ -136,9 +136,9 @@ function createTaking(steps: Steps) {
     if (offers.length === 0) return asked.map(() => [])
     const stored = await sendInPieces(offers)
     if (stored.length > 0) faultPoint('server.sent.after')
-    for (const one of stored) steps.inHand.take(one)
-    steps.tell.changed(stored.map((one) => ({ stored: one, hasMore: false })))
-    const taken = stored.map(({ execution }) => execution).sort(byTurn)
+    for (const one of stored) steps.claimed.take(one)
+    steps.publisher.changed(stored.map((one) => ({ stored: one, hasMore: false })))
+    const taken = stored.map(({ execution }) => execution).sort(byDueAt)
     const hosts = asked.map((its) => its.map(({ claim }) => claim.hostId))
     return share(hosts, taken, ({ hostId }) => hostId)
   }
@@ -151,20 +151,20 @@ function createTaking(steps: Steps) {
     const rows = await database.ask<Row>('write', takeOverStatement, [jsonbSafe(Object.fromEntries(input))])
     const stored = rows.map(storedOf)
     for (const one of stored) {
-      const former = steps.inHand.get(one.execution.id)
-      const own = steps.inHand.take(one)
-      own.isReceived ||= former?.isReceived === true
-      own.output.incomplete = former?.output.incomplete === true
+      const previous = steps.claimed.get(one.execution.id)
+      const own = steps.claimed.take(one)
+      own.isReceived ||= previous?.isReceived === true
+      own.output.incomplete = previous?.output.incomplete === true
     }
     return asked.map(({ claim }) =>
-      stored.filter(({ epoch }) => epoch === claim.epoch).map((one) => steps.inHand.show(one)),
+      stored.filter(({ epoch }) => epoch === claim.epoch).map((one) => steps.claimed.withOutput(one)),
     )
   }
 
   return {
-    doubtful,
-    take: batched(takeAll, mostHosts, (offers) => offers.length),
-    takeOver: batched(takeOverAll, mostHosts),
+    inDoubt,
+    take: batched(takeAll, maxHosts, (offers) => offers.length),
+    takeOver: batched(takeOverAll, maxHosts),
   }
 }
 
@@ -192,22 +192,22 @@ function share<T>(
   return shares
 }
 
-const byTurn = (one: Execution, other: Execution) =>
+const byDueAt = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
-/** Milliseconds from the first look on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
+/** Milliseconds from the first answered take on in which a statement may still be carried out: PostgreSQL ends each after 10 s. */
 const longestDoubt = 30_000
 
 interface Doubt {
   readonly epoch: number
   /** Ranges of the host's attempts with no answered one among them: a take may fail for hours. */
   readonly attempts: readonly (readonly [from: number, to: number])[]
-  /** Monotonic milliseconds; null before the first look. */
+  /** Monotonic milliseconds; null before the first answered take. */
   until: number | null
 }
 
 /** Attempts to send whose answers were lost, by link (docs/inside/sent-once.md). */
-export class Doubtful {
+export class InDoubt {
   readonly #clock: Clock
   readonly #byHost = new Map<number, Doubt>()
 
@@ -240,7 +240,7 @@ export class Doubtful {
   }
 
   /** All that was marked when a take was asked for, in monotonic milliseconds, has been seen: its answer may be late. */
-  looked({ hostId, epoch }: LinkClaim, askedAt: number): void {
+  answered({ hostId, epoch }: LinkClaim, askedAt: number): void {
     const doubt = this.#byHost.get(hostId)
     if (doubt?.epoch !== epoch) return
     doubt.until ??= this.#clock.monotonic() + longestDoubt

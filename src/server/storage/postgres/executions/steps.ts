@@ -9,7 +9,7 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Store, Transaction } from '../../ports/store.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import type { PostgresOutputs } from '../outputs/outputs.ts'
-import { InHand } from './in-hand.ts'
+import { ClaimedRows } from './in-hand.ts'
 import { createReadMany, outputOf, type Stored } from './rows.ts'
 import { type Change, createWrite, type Fence, type Written } from './write.ts'
 
@@ -21,7 +21,7 @@ interface Condition {
   fence?: Fence
   /** Only of those that have this epoch. */
   epoch?: number
-  /** The epoch that they get: from then on this server has them in hand. */
+  /** The epoch that they get: from then on this server has claimed them. */
   nextEpoch?: number
   /** Not where a restore holds the task. */
   unlessHeld?: boolean
@@ -46,17 +46,17 @@ type Decided = { readonly change: Change; readonly written: Written | null }
 /** The durable steps of executions: what is stored decides, and a step on what has changed since is decided again. */
 export class Steps {
   readonly deps: ExecutionsDependencies
-  readonly inHand = new InHand()
+  readonly claimed = new ClaimedRows()
   /** As of rsm.held, when this server read or wrote it last. */
   readonly held = new Set<string>()
-  readonly tell: Tell
+  readonly publisher: Publisher
   /** In the order of the ids, without those that are not there. */
   readonly read: (ids: readonly string[]) => Promise<Stored[]>
   readonly #write: (change: Change) => Promise<Written | null>
 
   constructor(deps: ExecutionsDependencies) {
     this.deps = deps
-    this.tell = createTell(deps.hints)
+    this.publisher = createPublisher(deps.hints)
     this.read = createReadMany(deps.database)
     this.#write = createWrite(deps.database)
   }
@@ -85,8 +85,8 @@ export class Steps {
       known = await this.#readAgain(missed)
     }
     if (changed.length > 0 && point !== null) faultPoint(`server.${point}.after`)
-    this.tell.changed(changed)
-    return changed.map(({ stored }) => this.inHand.show(stored).execution)
+    this.publisher.changed(changed)
+    return changed.map(({ stored }) => this.claimed.withOutput(stored).execution)
   }
 
   /** Answers those that were not written; where one fails, what was written is told all the same. */
@@ -101,33 +101,33 @@ export class Steps {
       else if (end.value.written === null) missed.push(end.value.change)
       else {
         const { change, written } = end.value
-        if (change.nextEpoch === null) this.inHand.note(written.stored)
-        else this.inHand.take(written.stored)
+        if (change.nextEpoch === null) this.claimed.note(written.stored)
+        else this.claimed.take(written.stored)
         changed.push(written)
       }
     if (failure === null) return missed
-    this.tell.changed(changed)
+    this.publisher.changed(changed)
     throw failure.reason
   }
 
-  /** As this server has them in hand, or else as they are stored. */
+  /** As this server has claimed them, or else as they are stored. */
   async #known(ids: readonly string[]): Promise<Stored[]> {
-    const own = ids.flatMap((id) => this.inHand.get(id)?.stored ?? [])
-    return [...own, ...(await this.read(ids.filter((id) => !this.inHand.get(id))))]
+    const own = ids.flatMap((id) => this.claimed.get(id)?.stored ?? [])
+    return [...own, ...(await this.read(ids.filter((id) => !this.claimed.get(id))))]
   }
 
   #decided(current: Stored, decide: Decide, condition: Condition): Change[] {
     const { execution } = current
     const { fence = null, epoch = null, nextEpoch = null, unlessHeld = false } = condition
     if (isFinal(execution.status) || (epoch !== null && current.epoch !== epoch)) return []
-    const own = this.inHand.get(execution.id)
+    const own = this.claimed.get(execution.id)
     const isOwn = own !== undefined && own.epoch === current.epoch
     const next = decide(execution, isOwn ? own.output : outputOf(current))
     if (next === null) return []
     if (!mayBecome(execution.status, next.status))
       throw new Error(`a result cannot go from ${execution.status} to ${next.status}`)
-    const tellsOutput = execution.status === 'RUNNING' && isFinal(next.status) && !isOwn
-    const lastSequence = tellsOutput ? current.progress.lastSequence : null
+    const reportsOutput = execution.status === 'RUNNING' && isFinal(next.status) && !isOwn
+    const lastSequence = reportsOutput ? current.progress.lastSequence : null
     return [{ current, next, fence, epoch, nextEpoch, lastSequence, unlessHeld }]
   }
 
@@ -136,7 +136,7 @@ export class Steps {
     if (missed.length === 0) return []
     const byId = new Map(missed.map((change) => [change.next.id, change]))
     const again = await this.read([...byId.keys()])
-    for (const stored of again) this.inHand.note(stored)
+    for (const stored of again) this.claimed.note(stored)
     return again.filter((stored) => {
       const change = byId.get(stored.execution.id)
       return change !== undefined && isOther(stored, change)
@@ -154,24 +154,24 @@ function isOther(now: Stored, { current }: Change): boolean {
 }
 
 /** Hints at what this server has written. */
-interface Tell {
+interface Publisher {
   changed(written: readonly Pick<Written, 'stored' | 'hasMore'>[]): void
   task(taskId: string, change: 'created' | 'updated'): void
   /** What is due among these can be taken. */
   due(executions: readonly Execution[]): void
-  /** Whether what is heard now is told by this server itself. */
-  readonly isTelling: boolean
+  /** Whether hints received now are published by this server itself. */
+  readonly isPublishing: boolean
 }
 
-function createTell(hints: Hints): Tell {
-  let isTelling = false
+function createPublisher(hints: Hints): Publisher {
+  let isPublishing = false
 
   function publish(publishAll: () => void): void {
-    isTelling = true
+    isPublishing = true
     try {
       publishAll()
     } finally {
-      isTelling = false
+      isPublishing = false
     }
   }
 
@@ -180,8 +180,8 @@ function createTell(hints: Hints): Tell {
   }
 
   return {
-    get isTelling() {
-      return isTelling
+    get isPublishing() {
+      return isPublishing
     },
     changed(written) {
       const executions = written.map(({ stored }) => stored.execution)

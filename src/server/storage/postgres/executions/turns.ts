@@ -6,15 +6,15 @@ import type { Execution, Executions } from '../../ports/executions.ts'
 import type { ExecutionRecord } from '../../records/task.ts'
 import type { Ask } from '../connection/database.ts'
 import { countText } from '../schema/running.ts'
-import { columns, type Row, readWhole, storedOf } from './rows.ts'
+import { columns, type Row, readPaged, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 import { holdsTask } from './write.ts'
 
 /** Executions that one statement writes. */
 const insertedAtOnce = 5000
 
-/** Tasks that begin, whose hosts have their turns, and which users end. */
-export function createTurns(
+/** Tasks that begin, whose executions become due, and which users end. */
+export function createTaskSteps(
   steps: Steps,
   cancels: Cancels,
 ): Pick<Executions, 'create' | 'due' | 'skip' | 'unreachable' | 'pause' | 'cancel' | 'abandon'> {
@@ -31,9 +31,9 @@ export function createTurns(
       })
       faultPoint('server.created.after')
       if (other === null) {
-        steps.tell.task(task.id, 'created')
+        steps.publisher.task(task.id, 'created')
         // After the answer to whoever has asked for it.
-        setImmediate(() => steps.tell.due(executions))
+        setImmediate(() => steps.publisher.due(executions))
       }
       return other
     },
@@ -72,7 +72,7 @@ export function createTurns(
       })
       const changed = await cancels.carryOut({ taskId, at, error: how?.error ?? null })
       faultPoint('server.cancelled.after')
-      steps.tell.task(taskId, 'updated')
+      steps.publisher.task(taskId, 'updated')
       return changed
     },
 
@@ -130,7 +130,7 @@ export function createCancels(steps: Steps): Cancels {
   const { database, log } = steps.deps
 
   async function carryOut({ taskId, at, error }: Cancel): Promise<Execution[]> {
-    const rows = await readWhole<Row & { host_id: number }>(
+    const rows = await readPaged<Row & { host_id: number }>(
       database,
       {
         name: 'executions open of',

@@ -19,7 +19,7 @@ const ofHostsText = `select h as host_id from unnest($1::bigint[]) as h where ex
  */
 export function createWaiting(
   database: Database,
-  doubtfulOf: (hostIds: readonly number[]) => readonly number[],
+  inDoubtOf: (hostIds: readonly number[]) => readonly number[],
 ): (hostIds: readonly number[]) => Promise<number[]> {
   interface Row {
     host_id: number
@@ -33,14 +33,14 @@ export function createWaiting(
       all.length <= few
         ? all.filter(({ host_id }) => asked.has(host_id))
         : await database.ask<Row>('write', { name: 'executions waiting on', text: ofHostsText }, [hostIds])
-    return [...new Set([...rows.map(({ host_id }) => host_id), ...doubtfulOf(hostIds)])]
+    return [...new Set([...rows.map(({ host_id }) => host_id), ...inDoubtOf(hostIds)])]
   }
 }
 
 /** Milliseconds for which counts are cached. */
 const keptFor = 1000
 /** Where reading it takes long, as very many hosts wait, at most this part of the time is spent on that … */
-const mostOfTime = 1 / 20
+const maxTimeShare = 1 / 20
 /** … unless it would be older than this, milliseconds: an agent asks every 30 s. */
 const keptAtMost = 10_000
 
@@ -70,7 +70,7 @@ export function createWaitingCounts(database: Database, clock: Clock): (hostId: 
         text: countsText,
       })
       const took = clock.monotonic() - asked
-      const kept = Math.min(Math.max(took / mostOfTime, keptFor), keptAtMost)
+      const kept = Math.min(Math.max(took / maxTimeShare, keptFor), keptAtMost)
       known = { byHost: row?.counts ?? {}, until: asked + kept }
     } finally {
       reading = null

@@ -32,7 +32,7 @@ export interface Written {
   readonly hasMore: boolean
 }
 
-const mostRows = 2000
+const maxRows = 2000
 
 type Kind = 'free' | 'owner' | 'link'
 
@@ -60,7 +60,7 @@ export function createWrite(database: Database): (change: Change) => Promise<Wri
     batched(async (changes: readonly Change[]) => {
       const written = await writeAll(kind, changes)
       return changes.map((change) => written.get(change) ?? null)
-    }, mostRows)
+    }, maxRows)
   const writers = { free: writerOf('free'), owner: writerOf('owner'), link: writerOf('link') }
   return (change) => writers[kindOf(change.fence)](change)
 }

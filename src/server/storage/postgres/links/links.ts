@@ -13,7 +13,7 @@ import { claimAll, type Wanted } from './claim.ts'
 const sweepEvery = 1_000
 /** Milliseconds for which a refusal that another server has caused is believed: the holder may let go meanwhile. */
 const refusalBelieved = 1_000
-const mostAtOnce = 500
+const maxAtOnce = 500
 
 interface Parts {
   database: Database
@@ -71,15 +71,15 @@ const expire = {
     where l.host_id = over.host_id returning l.host_id`,
 }
 
-/** Claims as rows of rsm.links, and what hints and looks tell of those of other servers. */
+/** Claims as rows of rsm.links, and what hints and sweeps tell of those of other servers. */
 export function createLinks({ database, ownership, hints, clock, log }: Parts): Links & { close(): void } {
   const ownClaims = new OwnClaims()
   /** Until when new claims of a host are refused, monotonic; `byHolder`: while this process holds it. */
   const refused = new Map<number, { until: number; byHolder: boolean }>()
   const unreleased = new Set<LinkClaim>()
-  const claiming = batched((wanted: readonly Wanted[]) => claimAll(database, wanted), mostAtOnce)
-  const readying = batched((claims: readonly LinkClaim[]) => set(ready, claims), mostAtOnce)
-  const releasing = batched((claims: readonly LinkClaim[]) => set(release, claims), mostAtOnce)
+  const claiming = batched((wanted: readonly Wanted[]) => claimAll(database, wanted), maxAtOnce)
+  const readying = batched((claims: readonly LinkClaim[]) => set(ready, claims), maxAtOnce)
+  const releasing = batched((claims: readonly LinkClaim[]) => set(release, claims), maxAtOnce)
 
   async function set(statement: typeof ready, claims: readonly LinkClaim[]): Promise<undefined[]> {
     await database.ask('write', statement, byClaim(claims))
@@ -184,7 +184,7 @@ class OwnClaims {
     return this.#claims.get(hostId)?.claim
   }
 
-  /** Tells the previous hold. */
+  /** Notifies the previous claim. */
   take(claim: LinkClaim, superseded: () => void): void {
     const previous = this.#claims.get(claim.hostId)
     if (previous && previous.claim.epoch > claim.epoch) return superseded()
@@ -208,7 +208,7 @@ class OwnClaims {
     return [...this.#claims.values()].map(({ claim }) => claim)
   }
 
-  /** Some of them, so that each has its turn. */
+  /** A batch of them, each in rotation. */
   some(): LinkClaim[] {
     const all = this.all()
     if (this.#nextAt >= all.length) this.#nextAt = 0

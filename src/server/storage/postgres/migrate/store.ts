@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../../../../core/errors.ts'
 import type { Log } from '../../../../disk/log.ts'
-import type { HeldStore } from '../../backup/backup.ts'
+import type { StoreSnapshot } from '../../backup/backup.ts'
 import type { OnDamage } from '../../migrate/kinds.ts'
 import { lease } from '../../ports/cluster.ts'
 import { displayAddress, refusedStore, type StoreAddress } from '../connection/address.ts'
@@ -179,7 +179,7 @@ export async function openSource(
 }
 
 /** A store at one moment; its servers continue meanwhile. `damaged`: as of `readPostgres`. */
-export async function holdPostgres(database: Database, damaged: OnDamage): Promise<HeldStore> {
+export async function openPostgresSnapshot(database: Database, damaged: OnDamage): Promise<StoreSnapshot> {
   const store = await openAsk(database)
   const { ask } = store
   const release = () => store.release()

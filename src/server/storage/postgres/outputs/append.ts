@@ -7,7 +7,7 @@ import type { Database, Statement } from '../connection/database.ts'
 import { isWithoutTable, makeTable, tableOf } from './days.ts'
 
 /** Bytes of one statement, about: more makes others wait for longer. */
-const mostBytes = 2 * 1024 * 1024
+const maxBytes = 2 * 1024 * 1024
 /** What a piece takes beside its text. */
 export const pieceBytes = 128
 
@@ -180,7 +180,7 @@ export function createAppend(database: Database, written: (taskId: string) => vo
       writers.get(key) ??
       batched(
         (pieces: readonly Piece[]) => write(table, isGuarded, pieces),
-        mostBytes,
+        maxBytes,
         ({ entry }) => (entry.json?.length ?? entry.data.length) + pieceBytes,
       )
     writers.set(key, writer)

@@ -74,7 +74,7 @@ export function patchOf({ hosts, links, options }: Fleet, hostId: number, of: It
 }
 
 /** Sets whether a host is connected: its link is up, at a live server. Answers whether that changed. */
-export function showLink({ hosts, links, neighbours, options }: Fleet, hostId: number): boolean {
+export function updateConnected({ hosts, links, neighbours, options }: Fleet, hostId: number): boolean {
   const known = hosts.entries.get(hostId)
   const link = links.get(hostId)
   if (!known || !link) return false

@@ -3,7 +3,7 @@ import type { Heard } from '../../ports/presence.ts'
 import type { KnownHost } from '../../presence/known-host.ts'
 import type { Database } from '../connection/database.ts'
 import { encodeIds } from '../hints/lines.ts'
-import { type Fleet, type Part, parts, patchOf, showLink } from './host-patch.ts'
+import { type Fleet, type Part, parts, patchOf, updateConnected } from './host-patch.ts'
 import { writeBatch } from './table.ts'
 
 /** News from agents of this server, and changes that are not written yet. */
@@ -83,14 +83,14 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
       const before = { ...hosts.entry(hostId), offset: hosts.entry(hostId).clock.offsetSeconds() }
       hosts.heartbeat(hostId, beat)
       remote.delete(hostId)
-      if (saysMore(before, hosts.entry(hostId))) changed(hostId, ['beat'])
+      if (hasNews(before, hosts.entry(hostId))) changed(hostId, ['beat'])
       else pending.heard.add(hostId)
     },
     metrics(hostId, metrics) {
-      const before = loadMarks(hosts.entry(hostId))
+      const before = loadNames(hosts.entry(hostId))
       hosts.metrics(hostId, metrics)
       pending.reported.add(hostId)
-      if (!isDeepStrictEqual(before, loadMarks(hosts.entry(hostId)))) changed(hostId, ['load'])
+      if (!isDeepStrictEqual(before, loadNames(hosts.entry(hostId)))) changed(hostId, ['load'])
     },
     registered(hostId) {
       // Another server may hear the HELLO of the new agent before it reads of the registration: that stays.
@@ -98,15 +98,15 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
       hosts.registered(hostId)
       const link = links.get(hostId)
       if (link && !link.isUp) links.set(hostId, { ...link, lostAt: null, fault: null })
-      showLink(fleet, hostId)
+      updateConnected(fleet, hostId)
       remote.delete(hostId)
       changed(hostId, hasGreeted ? parts : parts.filter((part) => part !== 'greeting'))
     },
     connected(hostId, connected, linkFault, claim) {
       const known = connected ? hosts.entry(hostId) : hosts.entries.get(hostId)
-      const former = links.get(hostId)?.epoch ?? 0
-      const epoch = claim?.epoch ?? former
-      if (known && epoch < former) return
+      const previous = links.get(hostId)?.epoch ?? 0
+      const epoch = claim?.epoch ?? previous
+      if (known && epoch < previous) return
       hosts.connected(hostId, connected, linkFault)
       if (!known) return
       links.set(hostId, {
@@ -144,7 +144,7 @@ export function createLocal(fleet: Fleet, database: Database, soon: () => void):
 }
 
 /** The names of measures that a report changes: their values are not news. */
-const loadMarks = ({ load, high }: KnownHost) => ({
+const loadNames = ({ load, high }: KnownHost) => ({
   warns: load.warns,
   rising: Object.keys(load.highSince),
   high: high.map(({ name }) => name),
@@ -154,7 +154,7 @@ const loadMarks = ({ load, high }: KnownHost) => ({
 const tolerance = { uptime: 5, clockOffset: 1 }
 
 /** Whether a heartbeat says more than that the host lives; `before` is the state before it. */
-function saysMore(before: KnownHost & { offset: number | null }, known: KnownHost): boolean {
+function hasNews(before: KnownHost & { offset: number | null }, known: KnownHost): boolean {
   if (before.agentStatus !== known.agentStatus || !before.heardSinceStart) return true
   if (!isDeepStrictEqual(before.says, known.says)) return true
   const passed = ((known.lastHeartbeatAt ?? 0) - (before.lastHeartbeatAt ?? 0)) / 1000

@@ -50,7 +50,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
   // Each server judges for itself: its hints are for this process.
   const hints = options.hints.local
   const startedAt = clock.monotonic()
-  const keepHeard = Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000)
+  const heardRetention = Math.max(keptAtLeast, keptIntervals * options.heartbeatInterval * 1000)
   let forgotAt = startedAt
   let readAt = startedAt
   let cursors = { rows: 0, heard: 0 }
@@ -86,11 +86,11 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 
   async function read(server = neighbours.own() ?? 0): Promise<void> {
     const asked = clock.monotonic()
-    const former = cursors
-    const next = { ...former }
+    const previous = cursors
+    const next = { ...previous }
     // Lists are read first, because a heartbeat of a list that is later than the row of a changed one would hide the change.
-    const lists = await readHeard(database, former.heard, server)
-    for await (const row of readRows(database, former.rows)) {
+    const lists = await readHeard(database, previous.heard, server)
+    for await (const row of readRows(database, previous.rows)) {
       remote.row(row)
       next.rows = row.turn
     }
@@ -100,15 +100,15 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
       await setImmediate()
     }
     readAt = asked
-    if (cursors === former) cursors = next
+    if (cursors === previous) cursors = next
   }
 
   /** A server that has run for so long has judged, and written, which hosts fell silent before. */
   async function forget(): Promise<void> {
     const now = clock.monotonic()
-    if (now - startedAt < keepHeard || now - forgotAt < forgetEvery) return
+    if (now - startedAt < heardRetention || now - forgotAt < forgetEvery) return
     forgotAt = now
-    await forgetHeard(database, clock.now() - keepHeard)
+    await forgetHeard(database, clock.now() - heardRetention)
   }
 
   const failed = (error: unknown) => log.debug({ err: error }, 'could not share presence with other servers')
@@ -163,7 +163,7 @@ export async function openPresence(options: PresenceOptions): Promise<Presence> 
 /** Milliseconds for which read reports are cached. */
 const reportsKeptFor = 5_000
 /** Hosts whose reports are read at once: people look at no more, and code that judges more needs no reports. */
-const mostReports = 1_000
+const maxReports = 1_000
 
 /** Reads the reports of those hosts that another server heard last; without the store the known ones stay. */
 function createReports({ hosts, remote, options }: Fleet, database: Database, log: Log) {
@@ -181,7 +181,7 @@ function createReports({ hosts, remote, options }: Fleet, database: Database, lo
   }
 
   return async (hostIds: readonly number[]): Promise<void> => {
-    if (hostIds.length > mostReports) return
+    if (hostIds.length > maxReports) return
     const now = clock.monotonic()
     const old = hostIds.filter(
       (hostId) =>

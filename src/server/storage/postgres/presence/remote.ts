@@ -3,7 +3,7 @@ import { silentIntervals } from '../../../../core/hosts/host-status.ts'
 import { isoTime } from '../../../../disk/clock.ts'
 import type { Hints } from '../../ports/hints.ts'
 import { isHealthy, type KnownHost, noteReach } from '../../presence/known-host.ts'
-import { type Fleet, type HostPatch, type LinkState, type Part, showLink } from './host-patch.ts'
+import { type Fleet, type HostPatch, type LinkState, type Part, updateConnected } from './host-patch.ts'
 import type { Local } from './local.ts'
 import type { HostRow } from './table.ts'
 
@@ -63,8 +63,8 @@ export function createRemote(
     Object.assign(known, { agentStatus, uptime, says })
     if (at === null) return
     // Twice: the comparison is of the last two heartbeats.
-    const said = clockOffset === null ? undefined : isoTime(at + clockOffset * 1000)
-    for (let beats = 0; beats < 2; beats++) known.clock.note(said, at)
+    const hostTime = clockOffset === null ? undefined : isoTime(at + clockOffset * 1000)
+    for (let beats = 0; beats < 2; beats++) known.clock.note(hostTime, at)
   }
 
   function takeLoad(known: KnownHost, { at, warns, high, highSince }: HostPatch['load']): void {
@@ -102,10 +102,10 @@ export function createRemote(
     // A heartbeat after the end of the link says itself why there is none.
     if ((link.lostAt ?? Number.POSITIVE_INFINITY) >= (known.lastHeartbeatAt ?? 0))
       known.says = { ...known.says, linkFault: link.fault }
-    return showLink(fleet, hostId)
+    return updateConnected(fleet, hostId)
   }
 
-  function hear(hostId: number, at: number): void {
+  function noteBeat(hostId: number, at: number): void {
     const known = hosts.entries.get(hostId)
     if (!known || known.agentStatus === null) return
     const wasHealthy = isHealthy(known)
@@ -119,11 +119,11 @@ export function createRemote(
   const ends = [
     neighbours.changed(() => {
       taking(() => {
-        for (const hostId of links.keys()) if (showLink(fleet, hostId)) judge(hostId, true)
+        for (const hostId of links.keys()) if (updateConnected(fleet, hostId)) judge(hostId, true)
       })
-      const former = others
+      const previous = others
       others = neighbours.others()
-      if ([...former].some((epoch) => !others.has(epoch))) hosts.awaitReturn()
+      if ([...previous].some((epoch) => !others.has(epoch))) hosts.awaitReturn()
     }),
     hints.subscribe('host', null, ({ id, change }) => {
       // Each server deletes the rows of the host, because its own last write may follow the delete of another server.
@@ -142,7 +142,7 @@ export function createRemote(
       taking(() => take(hostId, taken ? Object.fromEntries(taken) : patch))
     },
     heard(hostIds, at) {
-      taking(() => hostIds.forEach((hostId) => hear(hostId, at)))
+      taking(() => hostIds.forEach((hostId) => noteBeat(hostId, at)))
     },
     begin(listeningSince) {
       isStarting = false

@@ -32,9 +32,9 @@ export class Changes {
   }
 
   /** Undefined where this transaction has not changed it. */
-  held(noun: Noun, id: Id): AnyRecord | null | undefined {
-    const held = this.#all.get(noun)?.get(id)
-    return held === undefined ? this.#below?.held(noun, id) : held
+  get(noun: Noun, id: Id): AnyRecord | null | undefined {
+    const record = this.#all.get(noun)?.get(id)
+    return record === undefined ? this.#below?.get(noun, id) : record
   }
 
   /** Without those below. */
@@ -102,7 +102,7 @@ export class Changes {
 }
 
 /** Records of one statement: those of a whole fleet at once would take it too long. */
-const mostSent = 2000
+const maxSent = 2000
 
 /** Lock in id order to avoid deadlocks. */
 const inOrder = (a: { id: Id }, b: { id: Id }) => (a.id < b.id ? -1 : 1)
@@ -114,8 +114,8 @@ async function sendChanges(table: Table, byId: ReadonlyMap<Id, AnyRecord | null>
   const removed = [...byId].flatMap(([id, record]) => (record === null ? [idOf(table, id)] : []))
   const highest = put.at(-1)?.id
   if (isNumbered(noun) && typeof highest === 'number') await open.ids.raise(open.ask, noun, highest)
-  for (let at = 0; at < Math.max(put.length, removed.length); at += mostSent)
-    await sendSome(table, put.slice(at, at + mostSent), removed.slice(at, at + mostSent), open)
+  for (let at = 0; at < Math.max(put.length, removed.length); at += maxSent)
+    await sendSome(table, put.slice(at, at + maxSent), removed.slice(at, at + maxSent), open)
 }
 
 async function sendSome(

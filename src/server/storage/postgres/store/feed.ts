@@ -6,10 +6,10 @@ import type { Ask, Database } from '../connection/database.ts'
 import type { Sent } from './open-transaction.ts'
 import { isNumbered } from './tables.ts'
 
-/** Milliseconds between two looks at what others have changed. */
-const lookEvery = 1000
-/** Looks after which changes may be swept; one a minute. */
-const looksToSweep = 60
+/** Milliseconds between two polls for changes of other servers. */
+const pollInterval = 1000
+/** Polls after which changes may be swept; one a minute. */
+const pollsPerSweep = 60
 
 type Changed = (id: Id | null) => void
 
@@ -17,15 +17,15 @@ type Changed = (id: Id | null) => void
 interface Feed {
   watch(noun: Noun, changed: Changed): void
   /** Other servers have changed something: it is read now. */
-  look(): void
+  poll(): void
   /** Resolves when all has been told that was committed before the call. Errors: `unavailable`. */
   refresh(): Promise<void>
-  /** A transaction of this server is about to commit; what the feed would tell of it `told` tells. */
+  /** A transaction of this server is about to commit; `committed` tells watchers of it instead of a poll. */
   expect(sent: Sent): void
   /** It has not committed, as far as this server knows. */
   forget(sent: Sent): void
   /** It has committed. */
-  told(sent: Sent): void
+  committed(sent: Sent): void
   close(): Promise<void>
 }
 
@@ -34,11 +34,11 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
   /** Transactions of this server that tell for themselves. */
   const own = new Set<string>()
   let place = await placeNow(database)
-  let looks = 0
+  let polls = 0
   let timer: NodeJS.Timeout | null = null
   let isClosed = false
 
-  function tell(noun: Noun, id: Id | null): void {
+  function notify(noun: Noun, id: Id | null): void {
     for (const changed of watchers.get(noun) ?? []) changed(id)
   }
 
@@ -47,12 +47,12 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
     place = found.place
     if (found.changes === null) {
       log.warn({ timeline: place.timeline }, 'changes of other servers were missed: reading everything again')
-      for (const noun of watchers.keys()) tell(noun, null)
+      for (const noun of watchers.keys()) notify(noun, null)
       own.clear()
       return
     }
     for (const { noun, id, xid } of found.changes)
-      if (!own.has(xid)) tell(noun, isNumbered(noun) ? Number(id) : id)
+      if (!own.has(xid)) notify(noun, isNumbered(noun) ? Number(id) : id)
     for (const { xid } of found.changes) own.delete(xid)
   }
   const reads = new Mutex()
@@ -66,21 +66,21 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
     return next
   }
 
-  async function lookAndSweep(): Promise<void> {
+  async function pollAndSweep(): Promise<void> {
     await refresh()
-    if (++looks % looksToSweep === 0) await sweepChanges(database)
+    if (++polls % pollsPerSweep === 0) await sweepChanges(database)
   }
 
   const noteFault = (error: unknown) => log.debug({ err: error }, 'could not look for changes')
 
   function schedule(): void {
-    if (!isClosed) timer = setTimeout(() => void lookAndSweep().catch(noteFault).then(schedule), lookEvery)
+    if (!isClosed) timer = setTimeout(() => void pollAndSweep().catch(noteFault).then(schedule), pollInterval)
   }
   schedule()
 
   return {
     watch: (noun, changed) => void watchers.set(noun, [...(watchers.get(noun) ?? []), changed]),
-    look: () => void refresh().catch(noteFault),
+    poll: () => void refresh().catch(noteFault),
     refresh: () =>
       isClosed ? Promise.reject(new RsmError('unavailable', 'the store is closed')) : refresh(),
     expect({ xid }) {
@@ -89,8 +89,8 @@ export async function openFeed(database: Database, log: Log): Promise<Feed> {
     forget({ xid }) {
       if (xid !== null) own.delete(xid)
     },
-    told({ changed }) {
-      for (const { noun, id } of changed) tell(noun, id)
+    committed({ changed }) {
+      for (const { noun, id } of changed) notify(noun, id)
     },
     async close() {
       isClosed = true
@@ -134,10 +134,10 @@ async function placeNow(database: Database): Promise<Place> {
 }
 
 /**
- * Each transaction once, whatever the order of their commits: what is visible now and was not in the snapshot of the last look.
+ * Each transaction once, whatever the order of their commits: what is visible now and was not in the snapshot of the last poll.
  * `missed`: some of it is gone, as it has been swept, or this PostgreSQL is one that was brought back or has taken over.
  */
-const lookText = `with now as (select pg_current_snapshot() as snapshot, ${timeline} as timeline)
+const pollText = `with now as (select pg_current_snapshot() as snapshot, ${timeline} as timeline)
   select now.snapshot::text, now.timeline,
     $2 <> now.timeline or below > pg_snapshot_xmin($1::pg_snapshot)
       or pg_snapshot_xmax(now.snapshot) < pg_snapshot_xmax($1::pg_snapshot) as missed,
@@ -150,7 +150,7 @@ async function changesSince(
   database: Database,
   from: Place,
 ): Promise<{ place: Place; changes: Change[] | null }> {
-  const rows = await database.ask<Row>('api', { name: 'store look', text: lookText }, [
+  const rows = await database.ask<Row>('api', { name: 'store look', text: pollText }, [
     from.snapshot,
     from.timeline,
   ])
@@ -171,7 +171,7 @@ const forgetText = `with now as (select pg_snapshot_xmax(pg_current_snapshot()) 
   update rsm.executions set xid = null where xid is not null and exists (select from restored)`
 
 /** A dump that is restored into another PostgreSQL has numbers of transactions that are still to come there: they tell nothing. */
-export async function forgetFormerNumbers(database: Database): Promise<void> {
+export async function forgetFutureXids(database: Database): Promise<void> {
   const work = async (ask: Ask) => {
     // Another server may sweep: what it has written is seen by the next statement.
     await ask('select from rsm.feed for update')

@@ -135,8 +135,8 @@ function conditionsOf(table: Table, where: Where<never>, values: unknown[]): str
   const wanted = contains?.text?.toLowerCase()
   if (contains && wanted) {
     const text = parameter(plainText(wanted))
-    const holds = contains.fields.map((name) => `strpos(${columnOf(name).quoted}, ${text}) > 0`)
-    conditions.push(`(${holds.join(' or ') || nothing})`)
+    const matches = contains.fields.map((name) => `strpos(${columnOf(name).quoted}, ${text}) > 0`)
+    conditions.push(`(${matches.join(' or ') || nothing})`)
   }
   return conditions.length === 0 ? 'true' : conditions.join(' and ')
 }

@@ -7,10 +7,10 @@ import type { AnyQuery } from './reads.ts'
 import type { PostgresStore } from './store.ts'
 
 /** What every server has in memory: selectors need all of it, and lists of hosts are read without PostgreSQL, too (contract §12). */
-const kept = ['hosts', 'clusters'] as const
-type Kept = (typeof kept)[number]
+const cached = ['hosts', 'clusters'] as const
+type CachedNoun = (typeof cached)[number]
 
-const isKept = (noun: Noun): noun is Kept => (kept as readonly Noun[]).includes(noun)
+const isCached = (noun: Noun): noun is CachedNoun => (cached as readonly Noun[]).includes(noun)
 
 /**
  * The same store, which answers reads of hosts and clusters from memory. Each read first looks for what others have changed, so
@@ -19,16 +19,16 @@ const isKept = (noun: Noun): noun is Kept => (kept as readonly Noun[]).includes(
 export async function withReplica(store: PostgresStore): Promise<PostgresStore> {
   const tables = new Tables()
   /** Of records that may have changed since they were read; null: of all. */
-  const changed: Record<Kept, Set<Id> | null> = { hosts: null, clusters: null }
+  const changed: Record<CachedNoun, Set<Id> | null> = { hosts: null, clusters: null }
   const reading = new Mutex()
 
-  for (const noun of kept)
+  for (const noun of cached)
     store.watch(noun, (id) => {
       if (id === null) changed[noun] = null
       else changed[noun]?.add(id)
     })
 
-  async function readAnew(noun: Kept): Promise<void> {
+  async function reload(noun: CachedNoun): Promise<void> {
     const ids = changed[noun]
     if (ids?.size === 0) return
     // What changes from here on is read again.
@@ -43,7 +43,7 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
     }
   }
 
-  async function readAll(noun: Kept): Promise<void> {
+  async function readAll(noun: CachedNoun): Promise<void> {
     const { items } = await store.query(noun)
     const left = new Set(items.map(({ id }) => id))
     for (const { id } of tables.slice(noun))
@@ -51,16 +51,16 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
     for (const record of items) tables.apply({ noun, id: record.id, record })
   }
 
-  async function readSome(noun: Kept, ids: readonly Id[]): Promise<void> {
+  async function readSome(noun: CachedNoun, ids: readonly Id[]): Promise<void> {
     const records = await store.getMany(noun, ids as number[])
     for (const [at, id] of ids.entries()) tables.apply({ noun, id, record: records[at] ?? null })
   }
 
   /** Resolves when all is in memory that was acknowledged before the call. */
-  async function current(noun: Kept): Promise<void> {
+  async function current(noun: CachedNoun): Promise<void> {
     try {
       await store.refresh()
-      await reading.run(() => readAnew(noun))
+      await reading.run(() => reload(noun))
     } catch (error) {
       const isAway = error instanceof RsmError && error.code === 'unavailable'
       if (!isAway || changed[noun] === null) throw error
@@ -69,27 +69,27 @@ export async function withReplica(store: PostgresStore): Promise<PostgresStore> 
 
   const reads: Reads = {
     async get<N extends Noun>(noun: N, id: Records[N]['id']) {
-      if (!isKept(noun)) return store.get(noun, id)
+      if (!isCached(noun)) return store.get(noun, id)
       await current(noun)
       return tables.get(noun, id) as Records[N] | undefined
     },
     async getMany<N extends Noun>(noun: N, ids: readonly Records[N]['id'][]) {
-      if (!isKept(noun)) return store.getMany(noun, ids)
+      if (!isCached(noun)) return store.getMany(noun, ids)
       await current(noun)
       return ids.map((id) => tables.get(noun, id) as Records[N] | undefined)
     },
     async find<N extends Noun>(noun: N, index: IndexOf<N>, key: string | number) {
-      if (!isKept(noun)) return store.find(noun, index, key)
+      if (!isCached(noun)) return store.find(noun, index, key)
       await current(noun)
       return tables.find(noun, index, key) as Records[N][]
     },
     async query<N extends Noun>(noun: N, query?: Query<N>): Promise<Found<N>> {
-      if (!isKept(noun)) return store.query(noun, query)
+      if (!isCached(noun)) return store.query(noun, query)
       await current(noun)
       return tables.query(noun, (query ?? {}) as AnyQuery) as unknown as Found<N>
     },
   }
-  for (const noun of kept) await current(noun)
+  for (const noun of cached) await current(noun)
   // The getters of the store are its own.
   return Object.create(store, Object.getOwnPropertyDescriptors(reads)) as PostgresStore
 }

@@ -6,10 +6,10 @@ import type { authors } from '../../records/records.ts'
 import type { Ask, Database, Isolation, Statement } from '../connection/database.ts'
 import { isAway } from '../connection/failure.ts'
 import { Changes } from './changes.ts'
-import { forgetFormerNumbers, openFeed } from './feed.ts'
+import { forgetFutureXids, openFeed } from './feed.ts'
 import { createIds, type Open, Seen, type Sent } from './open-transaction.ts'
 import { createReads } from './reads.ts'
-import { askThrough, type RunOpen, Turns, viewOf } from './transactions.ts'
+import { askThrough, type RunOpen, TransactionQueue, viewOf } from './transactions.ts'
 import { conflictOf, isClash } from './unique-keys.ts'
 
 /** The store in PostgreSQL, and what is particular to it. */
@@ -25,7 +25,7 @@ export interface PostgresStore extends Store {
    */
   transactLocked<T>(work: (tx: Transaction, ask: Ask) => Promise<T>): Promise<T>
   /** Another server has changed something: those who watch hear of it now. */
-  look(): void
+  poll(): void
   /** Transactions that wait for their turn. */
   readonly queueLength: number
 }
@@ -39,7 +39,7 @@ interface PostgresStoreOptions {
 /** Opens the store; the first server of all names it. Errors: `unavailable`. */
 export async function openPostgresStore({ database, log }: PostgresStoreOptions): Promise<PostgresStore> {
   const storeId = await nameStore(database)
-  await forgetFormerNumbers(database)
+  await forgetFutureXids(database)
   const feed = await openFeed(database, log)
   const ids = createIds()
   const reads = createReads((statement, values) => database.ask('api', statement, values))
@@ -59,17 +59,17 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
         },
         isolation,
       )
-      feed.told(sent)
+      feed.committed(sent)
       return value
     } catch (error) {
       feed.forget(sent)
       // Then it may have been carried out.
-      if (isAway(error)) feed.told(sent)
+      if (isAway(error)) feed.committed(sent)
       throw error
     }
   }
   const run: RunOpen = (work) => runAs('serializable', work)
-  const turns = new Turns(run, reads)
+  const queue = new TransactionQueue(run, reads)
 
   async function transactAs<T>(
     isolation: Isolation,
@@ -101,9 +101,9 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
       return database.refusal
     },
     get queueLength() {
-      return turns.waiting
+      return queue.waiting
     },
-    transact: (work) => turns.take(work),
+    transact: (work) => queue.enqueue(work),
     transactAsk: (work) => transactAs('serializable', work),
     transactLocked: (work) => transactAs('read committed', work),
     async textBytes(noun) {
@@ -112,10 +112,10 @@ export async function openPostgresStore({ database, log }: PostgresStoreOptions)
     },
     watch: (noun, changed) => feed.watch(noun, changed),
     refresh: () => feed.refresh(),
-    look: () => feed.look(),
+    poll: () => feed.poll(),
     async close() {
       isClosed = true
-      await turns.close()
+      await queue.close()
       await feed.close()
     },
   }

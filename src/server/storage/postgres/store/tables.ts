@@ -115,8 +115,8 @@ function columnsOf(noun: StoredNoun): Column[] {
     name,
     type,
     value(record) {
-      const held = value(record)
-      return held === null ? null : (parameterOf(type, held) ?? null)
+      const field = value(record)
+      return field === null ? null : (parameterOf(type, field) ?? null)
     },
   })
   const fields: Readonly<Record<string, Asking>> = asked[noun]
@@ -208,5 +208,5 @@ export function plainJson(value: unknown): unknown {
   if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(plainJson)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, held]) => [plainText(key), plainJson(held)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [plainText(key), plainJson(item)]))
 }

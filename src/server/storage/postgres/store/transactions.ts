@@ -11,9 +11,9 @@ import { tableOf } from './tables.ts'
 import { areApart, conflictOf, isClash } from './unique-keys.ts'
 
 /** Work that shares one transaction of PostgreSQL, and so one commit. More would be repeated together on a conflict. */
-const mostTogether = 64
+const maxBatch = 64
 /** More than this wait for their turn only when PostgreSQL hangs: then it is kinder to refuse than to pile up. */
-const mostWaiting = 20_000
+const maxQueued = 20_000
 
 /** Seed of the advisory locks that stand for names. */
 const nameLocks = 7_263_005
@@ -36,7 +36,7 @@ class Entangled extends Error {}
  * The transactions of one process, each after those before it, and many in one of PostgreSQL: a herd of agents that register
  * with one token would else come in the way of each other.
  */
-export class Turns {
+export class TransactionQueue {
   readonly #run: RunOpen
   readonly #reads: Reads
   readonly #queue: Waiting[] = []
@@ -52,9 +52,9 @@ export class Turns {
     return this.#queue.length
   }
 
-  take<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+  enqueue<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
     if (this.#isClosed) return Promise.reject(new RsmError('unavailable', 'the store is closed'))
-    if (this.#queue.length >= mostWaiting)
+    if (this.#queue.length >= maxQueued)
       return Promise.reject(new RsmError('unavailable', 'too many writes wait for the store'))
     return new Promise<T>((resolve, reject) => {
       const settle = (outcome: Outcome) =>
@@ -73,25 +73,25 @@ export class Turns {
   async #drain(): Promise<void> {
     // What comes in the same turn goes along.
     await Promise.resolve()
-    while (this.#queue.length > 0) await this.#together(this.#queue.splice(0, mostTogether))
+    while (this.#queue.length > 0) await this.#runBatch(this.#queue.splice(0, maxBatch))
     this.#running = null
   }
 
   /** Never rejects. */
-  async #together(all: readonly Waiting[], isAgain = false): Promise<void> {
+  async #runBatch(all: readonly Waiting[], isAgain = false): Promise<void> {
     const [only] = all
     if (!only) return
     let changes = new Changes()
     try {
       const outcomes = await this.#run((open) => {
         changes = new Changes()
-        return all.length === 1 ? alone(open, only, changes) : inTurn(open, all, changes)
+        return all.length === 1 ? runOne(open, only, changes) : runEach(open, all, changes)
       })
       for (const [at, { settle }] of all.entries()) settle(outcomes[at] as Outcome)
     } catch (error) {
-      if (all.length > 1 && !isAway(error)) for (const one of all) await this.#together([one])
+      if (all.length > 1 && !isAway(error)) for (const one of all) await this.#runBatch([one])
       // It may have clashed with what it did not see yet, and decide otherwise when it does.
-      else if (isClash(error) && !isAgain) await this.#together(all, true)
+      else if (isClash(error) && !isAgain) await this.#runBatch(all, true)
       else await this.#refuse(all, error, changes)
     }
   }
@@ -104,13 +104,13 @@ export class Turns {
   }
 }
 
-async function alone(open: Open, { work }: Waiting, changes: Changes): Promise<Outcome[]> {
+async function runOne(open: Open, { work }: Waiting, changes: Changes): Promise<Outcome[]> {
   const value = await work(viewOf(open, changes))
   await changes.send(open)
   return [{ value }]
 }
 
-async function inTurn(open: Open, all: readonly Waiting[], changes: Changes): Promise<Outcome[]> {
+async function runEach(open: Open, all: readonly Waiting[], changes: Changes): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   const done: Changes[] = []
   for (const { work } of all) {
@@ -139,12 +139,12 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
   const reads = createReads(ask, isLocking)
 
   async function getMany<N extends Noun>(noun: N, wanted: readonly Id[]) {
-    const held = wanted.map((id) => changes.held(noun, id))
-    const missing = wanted.filter((_, at) => held[at] === undefined)
+    const changed = wanted.map((id) => changes.get(noun, id))
+    const missing = wanted.filter((_, at) => changed[at] === undefined)
     const read = missing.length === 0 ? [] : await reads.getMany(noun, missing)
     for (const [at, id] of missing.entries()) seen.note(noun, id, read[at] as AnyRecord | undefined)
     let next = 0
-    return held.map((record) =>
+    return changed.map((record) =>
       record === undefined ? read[next++] : ((record as Records[N] | null) ?? undefined),
     )
   }
@@ -155,7 +155,7 @@ export function viewOf(open: Open, changes: Changes, isLocking = false): Transac
     async find<N extends Noun>(noun: N, index: IndexOf<N>, key: Key) {
       const found = (await reads.find(noun, index, key)) as Records[N][]
       for (const record of found)
-        if (changes.held(noun, record.id) === undefined) seen.note(noun, record.id, record)
+        if (changes.get(noun, record.id) === undefined) seen.note(noun, record.id, record)
       return changes.through(noun, index, key, found) as Records[N][]
     },
     async query<N extends Noun>(noun: N, query?: Query<N>) {

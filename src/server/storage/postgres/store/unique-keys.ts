@@ -70,9 +70,9 @@ export function areApart(works: readonly Changes[], seen: Seen): boolean {
     const taken = unique.map((index) => ({ index, ids: new Map<Key, Id>() }))
     return works.every((work) => {
       const changed = work.own(noun)
-      const former = (id: Id) => now.get(id) ?? (now.has(id) ? null : (seen.get(noun, id) ?? null))
+      const previous = (id: Id) => now.get(id) ?? (now.has(id) ? null : (seen.get(noun, id) ?? null))
       const isFree = taken.every(
-        ({ index, ids }) => frees(index, ids, changed, former) && takes(index, ids, changed),
+        ({ index, ids }) => frees(index, ids, changed, previous) && takes(index, ids, changed),
       )
       for (const [id, record] of changed) now.set(id, record)
       return isFree
@@ -85,10 +85,10 @@ function frees(
   index: Index,
   ids: Map<Key, Id>,
   changed: ById,
-  former: (id: Id) => AnyRecord | null,
+  previous: (id: Id) => AnyRecord | null,
 ): boolean {
   for (const id of changed.keys()) {
-    const record = former(id)
+    const record = previous(id)
     const key = record && index.key(record)
     if (key === null) continue
     if ((ids.get(key) ?? id) !== id) return false
