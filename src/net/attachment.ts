@@ -10,7 +10,7 @@ import {
 } from '../core/protocol/terminal-messages.ts'
 import { Acknowledgement } from './acknowledgement.ts'
 import { Backoff, pause } from './backoff.ts'
-import { type InputSink, PendingInput, type Taken } from './held-input.ts'
+import { type InputSink, PendingInput, type Taken } from './pending-input.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 

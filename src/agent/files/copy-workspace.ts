@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { Failure } from '../../disk/files/failure.ts'
-import { OpenDirectory } from '../../disk/files/held-directory.ts'
+import { OpenDirectory } from '../../disk/files/open-directory.ts'
 import type { Temporaries } from '../../disk/files/replacement.ts'
 import {
   cancelTokenName,

@@ -9,7 +9,7 @@ import { Display } from './display.ts'
 import { EscapeReader, shownCharacter } from './escapes.ts'
 import { Keyboard, playerKeysOf } from './keyboard.ts'
 import { localSize } from './term.ts'
-import { WatcherNotices } from './watchers-told.ts'
+import { WatcherNotices } from './watcher-notices.ts'
 
 /** Exit code of a session that is lost, or was left (contract §9). */
 const lostExit = 255

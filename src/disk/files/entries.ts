@@ -5,11 +5,11 @@ import { pipeline, Readable } from 'node:stream'
 import { extract, type Headers } from 'tar-stream'
 import { howRun } from './attributes.ts'
 import { bytesOfName } from './byte-names.ts'
+import { longestText } from './comparison.ts'
 import { Failure } from './failure.ts'
-import type { OpenDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './open-directory.ts'
 import { bytesOf } from './reading.ts'
 import { cutIn, nameIn } from './tar-records.ts'
-import { longestText } from './would.ts'
 
 /** Bytes of what stands before an entry, as long names: it is held in memory. */
 const longestHeader = 4 * 1024 * 1024

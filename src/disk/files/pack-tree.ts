@@ -3,7 +3,7 @@ import { closeSync, fstatSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Headers, type Pack, pack } from 'tar-stream'
 import { Failure } from './failure.ts'
-import { kindOf, type OpenDirectory } from './held-directory.ts'
+import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf, hasChanged, sizeOf, whole } from './reading.ts'
 import { withByteNames, withCut } from './tar-records.ts'
 

@@ -1,12 +1,12 @@
 import { basename, dirname, join, normalize } from 'node:path'
 import { assertGivable, attributesFor, type DesiredAttributes, losesSetIds, modeBits } from './attributes.ts'
+import { longestText } from './comparison.ts'
 import { entriesOf, type Judged, judge, type TreeEntry } from './entries.ts'
 import { Failure } from './failure.ts'
-import { kindOf, OpenDirectory } from './held-directory.ts'
+import { kindOf, OpenDirectory } from './open-directory.ts'
 import { whole } from './reading.ts'
 import { assertReplaceable, backupName, isSameText, sha256In, statReplaceable } from './replacement.ts'
 import { type Placing, settle } from './settle.ts'
-import { longestText } from './would.ts'
 
 /** Of directories that no entry of a tree says a mode of. */
 const usualMode = 0o755

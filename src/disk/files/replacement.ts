@@ -4,10 +4,10 @@ import { promisify } from 'node:util'
 import { Appender } from '../appender.ts'
 import { type Attributes, apply, capFowner, copyExtended, isAble, modeBits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
+import { readSmall } from './comparison.ts'
 import { codeOf, Failure, hinted, refusedBy, userName } from './failure.ts'
-import { kindOf, type OpenDirectory } from './held-directory.ts'
+import { kindOf, type OpenDirectory } from './open-directory.ts'
 import { bytesOf } from './reading.ts'
-import { readSmall } from './would.ts'
 
 const syncing = promisify(fsync)
 /** The bit of a mode: in such a directory, only their owners replace files. */

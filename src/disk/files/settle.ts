@@ -2,10 +2,10 @@ import { closeSync, fstatSync } from 'node:fs'
 import type { CopyOrder } from '../../core/protocol/messages.ts'
 import { apply, assertGivable, type DesiredAttributes, fits } from './attributes.ts'
 import { shownNames } from './byte-names.ts'
+import { type Comparison, describeChanges } from './comparison.ts'
 import { Failure } from './failure.ts'
-import type { OpenDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './open-directory.ts'
 import { addBeside, assertMutable, assertReplaceable, Replacement, type Temporaries } from './replacement.ts'
-import { type Comparison, describeChanges } from './would.ts'
 
 const listedAtMost = 5
 

@@ -1,6 +1,6 @@
 import type { Change } from '../../core/protocol/http/events.ts'
+import { createMemberships, createPublisher, type EventsDependencies, merge } from './publisher.ts'
 import { createListener, type EventListener, type ListenOptions, Ring } from './ring.ts'
-import { createMemberships, createPublisher, type EventsDependencies, merge } from './telling.ts'
 
 /** What changes several times within this is told once, in milliseconds … */
 const shortestPause = 50

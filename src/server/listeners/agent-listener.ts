@@ -11,8 +11,8 @@ import type { Caller } from '../storage/ports/caller.ts'
 import { createAgentFrames } from './agent-frames.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
 import type { WebSocketDependencies } from './dependencies.ts'
-import { createLinkClaims, levelOf, sharedIdentity } from './holds.ts'
 import { createLinkBounds } from './link-bounds.ts'
+import { createLinkClaims, levelOf, sharedIdentity } from './link-claims.ts'
 
 /** Lets agents in, and owns their links. */
 export interface AgentListener {

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Mutex } from '../../core/mutex.ts'
 import type { Log } from '../../disk/log.ts'
-import type { Backup, BackupOptions, StoreMaintenance } from './ports/keep.ts'
+import type { Backup, BackupOptions, StoreMaintenance } from './ports/maintenance.ts'
 
 interface Parts {
   readonly maintenance: Pick<StoreMaintenance, 'backup'>

@@ -8,7 +8,7 @@ import type { RunningExecution } from '../storage/ports/executions.ts'
 import type { Keys } from '../storage/ports/keys.ts'
 import type { RestoreNote } from '../storage/records/run.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
-import type { HostStates } from './dispatcher/host-queues.ts'
+import type { HostStates } from './dispatcher/host-states.ts'
 import type { EngineParts } from './parts.ts'
 
 /** Unknown runs that are remembered of one restore; further ones only prove it again after the next start. */

@@ -11,7 +11,7 @@ import { HostEnd, sizeOf } from './host-end.ts'
 import type { Recording } from './recording.ts'
 import { Progress, Replay } from './replay.ts'
 import { ended, isCutShort, overdue, saysOf, type TerminalEnd } from './terminal-end.ts'
-import { ClientStream, greet, Watchers } from './viewers.ts'
+import { ClientStream, greet, Watchers } from './watchers.ts'
 
 /**
  * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may

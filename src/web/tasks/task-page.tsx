@@ -12,9 +12,9 @@ import { allowed } from '../session.ts'
 import { followTask, type TaskView } from './follow-task.ts'
 import { HostList } from './host-list.tsx'
 import { TaskActions } from './task-actions.tsx'
+import { TaskDetails } from './task-details.tsx'
 import { TaskOutput } from './task-output.tsx'
 import { countsText, nameOf } from './task-words.ts'
-import { TaskDetails } from './what-ran.tsx'
 
 const checks = {
   CHANGED: 'dry run: which hosts would change',

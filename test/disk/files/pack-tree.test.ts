@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
-import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
+import { OpenDirectory } from '../../../src/disk/files/open-directory.ts'
 import { topName, treeOf } from '../../../src/disk/files/pack-tree.ts'
 import { putTree } from '../../../src/disk/files/put-tree.ts'
 import type { Placing } from '../../../src/disk/files/settle.ts'

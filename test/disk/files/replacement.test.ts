@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { LocalTemporaries } from '../../../src/cli/files/receive.ts'
-import { OpenDirectory } from '../../../src/disk/files/held-directory.ts'
+import { OpenDirectory } from '../../../src/disk/files/open-directory.ts'
 import { Replacement } from '../../../src/disk/files/replacement.ts'
 
 test.serial(

@@ -3,7 +3,7 @@ import type { Schedule, ScheduleSlot } from '../../../src/core/protocol/http/sch
 import { jitterOf } from '../../../src/core/schedules/timing.ts'
 import { systemClock } from '../../../src/disk/clock.ts'
 import { createPlanner } from '../../../src/server/services/schedules/planner.ts'
-import { createSlotRunner } from '../../../src/server/services/schedules/slot-turn.ts'
+import { createSlotRunner } from '../../../src/server/services/schedules/slot-runner.ts'
 import { createCluster } from '../../../src/server/storage/files/cluster.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { sha256Of } from '../../helpers/clients/files.ts'

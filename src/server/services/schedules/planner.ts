@@ -4,7 +4,7 @@ import type { ScheduleRecord } from '../../storage/records/schedule.ts'
 import type { Context } from '../context.ts'
 import { bindOlder } from './given-for.ts'
 import { followJumps } from './jumps.ts'
-import { createSlotRunner, type SlotResult } from './slot-turn.ts'
+import { createSlotRunner, type SlotResult } from './slot-runner.ts'
 
 /** Milliseconds: a clock that was set, and a wake-up that was lost, are noticed within this. */
 const longestWait = 1000

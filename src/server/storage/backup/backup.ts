@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { keyFault, keyNames } from '../keys/key-files.ts'
 import type { Damage, Items, OnDamage, Reader } from '../migrate/kinds.ts'
-import type { Backup, BackupMade, BackupOptions } from '../ports/keep.ts'
+import type { Backup, BackupMade, BackupOptions } from '../ports/maintenance.ts'
 import type { KeyRecord } from '../records/run.ts'
 import {
   type BackupEnd,

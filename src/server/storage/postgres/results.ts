@@ -1,6 +1,6 @@
 import type { TaskResult } from '../../../core/tasks/task.ts'
 import { isoTime } from '../../../disk/clock.ts'
-import { resultOf } from '../executions/shown.ts'
+import { resultOf } from '../executions/summary.ts'
 import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
 import type { Database } from './connection/database.ts'
 import { readPaged, rowsAtOnce } from './executions/rows.ts'

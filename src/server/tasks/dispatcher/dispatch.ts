@@ -2,7 +2,7 @@ import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { Execution, Offer } from '../../storage/ports/executions.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostState, HostStates } from './host-queues.ts'
+import type { HostState, HostStates } from './host-states.ts'
 import { createSending } from './sending.ts'
 
 /** A base-protocol agent reports no capacity; this default stands for it (contract §9). */

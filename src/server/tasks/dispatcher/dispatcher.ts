@@ -4,7 +4,7 @@ import type { EngineParts } from '../parts.ts'
 import type { RestoreHold } from '../restore-hold.ts'
 import { isTooSilent, silence, silentError } from '../scheduler/watch.ts'
 import { createDispatch } from './dispatch.ts'
-import type { HostState, HostStates } from './host-queues.ts'
+import type { HostState, HostStates } from './host-states.ts'
 import { createReceiver, type Receiver } from './receive.ts'
 import { createReconcile } from './reconcile.ts'
 

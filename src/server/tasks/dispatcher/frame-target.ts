@@ -5,7 +5,7 @@ import type { AgentLink } from '../../storage/ports/agent-link.ts'
 import type { RunningExecution } from '../../storage/ports/executions.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostStates } from './host-queues.ts'
+import type { HostStates } from './host-states.ts'
 
 /** The execution that a frame of an agent is about. Without one, a refused frame is answered; `ended`: it has ended on this host. */
 export type FrameTarget = (

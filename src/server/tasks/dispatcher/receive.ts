@@ -14,7 +14,7 @@ import type { ReportedEnd, RunningExecution } from '../../storage/ports/executio
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import { createFrameTarget } from './frame-target.ts'
-import type { EarlyEnd, HostStates, Incoming } from './host-queues.ts'
+import type { EarlyEnd, HostStates, Incoming } from './host-states.ts'
 
 /**
  * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,

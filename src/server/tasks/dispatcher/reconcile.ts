@@ -8,7 +8,7 @@ import type { EngineParts } from '../parts.ts'
 import { lostByRestore, type RestoreHold } from '../restore-hold.ts'
 import type { Dispatch } from './dispatch.ts'
 import { hasHost } from './frame-target.ts'
-import type { HostState, HostStates } from './host-queues.ts'
+import type { HostState, HostStates } from './host-states.ts'
 
 /** Tasks of a HELLO that are looked up at once. */
 const atOnce = 500

@@ -12,7 +12,7 @@ import type { End, Execution, RunningExecution } from '../../storage/ports/execu
 import type { Keys } from '../../storage/ports/keys.ts'
 import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
-import type { HostStates } from './host-queues.ts'
+import type { HostStates } from './host-states.ts'
 import { orderFor, orderOf, unfitPath } from './order.ts'
 
 type Variables = Readonly<Record<string, string>>

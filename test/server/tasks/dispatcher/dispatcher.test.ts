@@ -1,6 +1,6 @@
 import test from 'ava'
 import { createDispatcher } from '../../../../src/server/tasks/dispatcher/dispatcher.ts'
-import { HostStates } from '../../../../src/server/tasks/dispatcher/host-queues.ts'
+import { HostStates } from '../../../../src/server/tasks/dispatcher/host-states.ts'
 import type { EngineParts } from '../../../../src/server/tasks/parts.ts'
 import type { RestoreHold } from '../../../../src/server/tasks/restore-hold.ts'
 import { noted } from '../../../helpers/agents/noted-link.ts'

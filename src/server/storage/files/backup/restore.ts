@@ -12,8 +12,8 @@ import type { Items, Reader } from '../../migrate/kinds.ts'
 import { copyStore } from '../../migrate/sums.ts'
 import type { KeyRecord } from '../../records/run.ts'
 import { createDirectoryWriter } from '../migrate/writer.ts'
-import { becomeOwner, openOffline, readOffline } from './alone.ts'
 import { explain, fillDirectory, syncFiles } from './fill-directory.ts'
+import { becomeOwner, openOffline, readOffline } from './offline.ts'
 
 export interface Restored extends Unpacked {
   readonly directory: string

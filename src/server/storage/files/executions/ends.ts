@@ -1,7 +1,7 @@
 import { faultPoint } from '#fault-point'
 import { Mutex } from '../../../../core/mutex.ts'
 import { endedTask, isNews, textsOf } from '../../executions/ends.ts'
-import { resultOf } from '../../executions/shown.ts'
+import { resultOf } from '../../executions/summary.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { TaskRecord } from '../../records/task.ts'
 import type { RunningTasks } from './running-tasks.ts'

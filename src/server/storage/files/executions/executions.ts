@@ -8,7 +8,7 @@ import { partOf } from '../results.ts'
 import { createEnds } from './ends.ts'
 import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
-import { createTaskSteps } from './turns.ts'
+import { createTaskSteps } from './task-steps.ts'
 
 /** Executions on the file store: records there, and what follows from those of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {

@@ -6,7 +6,7 @@ import { createReceiving, TaskBounds } from './receiving.ts'
 import { startRefresh } from './refresh.ts'
 import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
-import { createCancels, createTaskSteps } from './turns.ts'
+import { createCancels, createTaskSteps } from './task-steps.ts'
 
 /** Executions in PostgreSQL, as one of its servers has them. */
 export async function openPostgresExecutions(deps: ExecutionsDependencies): Promise<Executions> {

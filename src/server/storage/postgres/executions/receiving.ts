@@ -10,7 +10,7 @@ import { asReached, asTruncated, type Decide } from '../../executions/transition
 import { gateOf } from '../../output-line.ts'
 import type { Executions } from '../../ports/executions.ts'
 import type { Store } from '../../ports/store.ts'
-import type { ClaimedRow } from './in-hand.ts'
+import type { ClaimedRow } from './claimed-rows.ts'
 import { outputOf, type Stored } from './rows.ts'
 import type { Steps } from './steps.ts'
 

@@ -1,5 +1,5 @@
 import { repeat } from '../../../../disk/clock.ts'
-import type { ClaimedRow } from './in-hand.ts'
+import type { ClaimedRow } from './claimed-rows.ts'
 import { columns, idOf, keyOf, type Row, storedOf } from './rows.ts'
 import type { Steps } from './steps.ts'
 

@@ -9,7 +9,7 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Store, Transaction } from '../../ports/store.ts'
 import type { Ask, Database } from '../connection/database.ts'
 import type { PostgresOutputs } from '../outputs/outputs.ts'
-import { ClaimedRows } from './in-hand.ts'
+import { ClaimedRows } from './claimed-rows.ts'
 import { createReadMany, outputOf, type Stored } from './rows.ts'
 import { type Change, createWrite, type Fence, type Written } from './write.ts'
 

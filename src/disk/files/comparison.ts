@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { createTwoFilesPatch } from 'diff'
 import { type Attributes, fits, modeBits } from './attributes.ts'
-import type { OpenDirectory } from './held-directory.ts'
+import type { OpenDirectory } from './open-directory.ts'
 import { whole } from './reading.ts'
 
 /** Bytes of either text that are compared line by line (contract §13). */

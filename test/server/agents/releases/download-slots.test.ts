@@ -1,5 +1,5 @@
 import test from 'ava'
-import { createDownloadSlots } from '../../../../src/server/agents/releases/places.ts'
+import { createDownloadSlots } from '../../../../src/server/agents/releases/download-slots.ts'
 import { ShiftedClock } from '../../../helpers/faults/shifted-clock.ts'
 
 function world(most: number, mostOfKey: number) {

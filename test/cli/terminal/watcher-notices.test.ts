@@ -1,5 +1,5 @@
 import test from 'ava'
-import { WatcherNotices } from '../../../src/cli/terminal/watchers-told.ts'
+import { WatcherNotices } from '../../../src/cli/terminal/watcher-notices.ts'
 
 test('who reads along is told whenever it is news: at first, and after what happened unseen', (t) => {
   const told = new WatcherNotices()

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { TypedCounter } from '../../src/core/terminals/terminal.ts'
-import { PendingInput } from '../../src/net/held-input.ts'
+import { PendingInput } from '../../src/net/pending-input.ts'
 
 test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {
   const sent: { data: string; done: () => void }[] = []
