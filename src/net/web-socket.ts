@@ -4,9 +4,9 @@ import type { Connection } from './connect.ts'
 
 const handshakeTimeout = 15_000
 
-/** Looks at a connection between two pings; after `mostSilentLooks` without a word from the other end it counts as lost. */
+/** Checks of a connection between two pings; after `maxSilentChecks` without a word from the other end it counts as lost. */
 const checks = 3
-const mostSilentChecks = 2 * checks
+const maxSilentChecks = 2 * checks
 
 interface Opening {
   readonly protocol: string
@@ -40,7 +40,7 @@ export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, 
   }
   // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
   const tick = () => {
-    if (silent === mostSilentChecks) {
+    if (silent === maxSilentChecks) {
       lost()
       return socket.terminate()
     }

@@ -8,7 +8,7 @@ const from = (path: string) => JSON.stringify(new URL(`../../src/${path}`, impor
 /** The lines of a log of this level, in a process of its own: they go to its stderr. */
 async function logged(level: string, code: string) {
   const program = `
-    const { createLog, told } = await import(${from('disk/log.js')})
+    const { createLog, markLogged } = await import(${from('disk/log.js')})
     const { RsmError } = await import(${from('core/errors.js')})
     const log = createLog('${level}')
     const away = new RsmError('unavailable', 'the store is away', { cause: new Error('cut') })
@@ -33,7 +33,7 @@ test('a store outage is logged as a sentence, an unexpected error with its stack
 
 test('at DEBUG a store outage is logged with its stack, as are errors that another line has', async (t) => {
   const code = `log.debug({ err: away }, 'first')
-    log.warn({ err: told(away) }, 'second')`
+    log.warn({ err: markLogged(away) }, 'second')`
   const lines = await logged('DEBUG', code)
   t.deepEqual(
     lines.map(({ msg }) => msg),

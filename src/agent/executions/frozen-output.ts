@@ -59,7 +59,7 @@ export class FrozenOutput {
   }
 
   /** Freezes the spools at their current size; later output is truncated. */
-  freeze(place: string, writers: readonly Writer[]): void {
+  add(place: string, writers: readonly Writer[]): void {
     if (writers.length === 0 || this.#frozen.has(place)) return
     this.#logged(place, () => {
       const opened = spools.map((name) => {
@@ -76,7 +76,7 @@ export class FrozenOutput {
   find(directories: readonly string[], running: ReadonlySet<string> = new Set()): void {
     this.#logged('', () => {
       const places = directories.flatMap(placesIn).filter((place) => !running.has(place))
-      for (const [place, writers] of writersWithin(places)) this.freeze(place, writers)
+      for (const [place, writers] of writersWithin(places)) this.add(place, writers)
     })
   }
 

@@ -132,7 +132,7 @@ export class Supervision {
       return
     }
     const { frozen } = this.#options
-    if (execution.run) frozen.freeze(execution.place, execution.run.writers)
+    if (execution.run) frozen.add(execution.place, execution.run.writers)
     else frozen.find([execution.place])
     const { changed, error = null } = this.#ownReport(execution, started)
     this.#options.ended(execution, {

@@ -27,7 +27,7 @@ export class Undecided {
   }
 
   /** What is typed into the terminal waits from now on. */
-  pauseInput(sessionId: string): void {
+  startInputQueue(sessionId: string): void {
     this.#input.set(sessionId, [])
   }
 

@@ -130,7 +130,7 @@ export class Terminals {
     if (doubt !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
       if (doubt.isTooOld && !isTimeKnown) {
-        this.#undecided.pauseInput(sessionId)
+        this.#undecided.startInputQueue(sessionId)
         if (await hearServerTime()) return this.#decide(request, true)
       }
       this.#undecided.takeInput(sessionId)

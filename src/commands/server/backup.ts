@@ -69,11 +69,7 @@ export default class ServerBackup extends LocalCommand {
     const place = existsSync(keys) ? shellWord(keys) : "the server's keys"
     const withoutKeys = `the keys are not in it: copy ${place} once, or use --with-keys --passphrase-file FILE`
     const options = { withOutput: !flags['without-output'], ...passphrase }
-    const {
-      backupOffline: backupAlone,
-      checkBackup,
-      writeCheckedFile,
-    } = await import('../../server/app/offline.ts')
+    const { backupOffline, checkBackup, writeCheckedFile } = await import('../../server/app/offline.ts')
     const postgres =
       flags.store === undefined
         ? undefined
@@ -82,7 +78,7 @@ export default class ServerBackup extends LocalCommand {
             storePasswordFile: flags['store-password-file'],
             insecureStore: flags['insecure-store'],
           }
-    const alone = async () => (await backupAlone(dataDir, flags.keys, options, postgres)).stream
+    const alone = async () => (await backupOffline(dataDir, flags.keys, options, postgres)).stream
     const backup = postgres
       ? await alone()
       : await controlStream(dataDir, 'backup', options).catch((error: unknown) => {

@@ -20,8 +20,8 @@ export default class ServerCompact extends LocalCommand {
       'compact',
       {},
       async (path) => {
-        const { compactOffline: compactAlone } = await import('../../server/app/offline.ts')
-        return compactAlone(path)
+        const { compactOffline } = await import('../../server/app/offline.ts')
+        return compactOffline(path)
       },
     )
     const { before, after } = compacted

@@ -22,8 +22,8 @@ export default class ServerConfirmClock extends LocalCommand {
       'confirm-clock',
       {},
       async (path) => {
-        const { confirmClockOffline: confirmClockAlone } = await import('../../server/app/offline.ts')
-        return confirmClockAlone(path)
+        const { confirmClockOffline } = await import('../../server/app/offline.ts')
+        return confirmClockOffline(path)
       },
     )
     const { serverTime, doubt } = confirmed

@@ -29,8 +29,8 @@ export default class ServerConfirmRestore extends LocalCommand {
       'confirm-restore',
       { cancelPending },
       async (path) => {
-        const { confirmRestoreOffline: confirmRestoreAlone } = await import('../../server/app/offline.ts')
-        return confirmRestoreAlone(path, cancelPending)
+        const { confirmRestoreOffline } = await import('../../server/app/offline.ts')
+        return confirmRestoreOffline(path, cancelPending)
       },
     )
     const { tasks, executions, cancelled } = confirmed

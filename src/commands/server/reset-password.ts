@@ -31,8 +31,8 @@ export default class ServerResetPassword extends LocalCommand {
     const set = (password: string) => {
       const input = { username: args.user, password }
       return controlOr(dataDir, 'reset-password', input, async (path) => {
-        const { resetPasswordOffline: resetPasswordAlone } = await import('../../server/app/offline.ts')
-        return resetPasswordAlone(path, input)
+        const { resetPasswordOffline } = await import('../../server/app/offline.ts')
+        return resetPasswordOffline(path, input)
       })
     }
     // Look for the user before asking for a password: the server refuses an empty one.

@@ -59,8 +59,8 @@ export default class ServerRetention extends LocalCommand {
     }
     const retain = (dryRun: boolean) =>
       controlOr(dataDir, 'retention', { dryRun }, async (path) => {
-        const { retentionOffline: retentionAlone } = await import('../../server/app/offline.ts')
-        return retentionAlone(path, limits, dryRun)
+        const { retentionOffline } = await import('../../server/app/offline.ts')
+        return retentionOffline(path, limits, dryRun)
       })
     const old = await retain(true)
     this.print(lines(old).join('\n'))

@@ -10,7 +10,7 @@ import { allPages } from '../../client/http/pages.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 
 /** The last characters of an id, by which commands know the task. */
-const idSuffix = 6
+const idSuffixLength = 6
 
 /** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
 function doneOf({ counts, hostCount, status }: TaskSummary): string {
@@ -62,7 +62,7 @@ export default class TasksList extends BaseCommand {
           heading: 'TASK',
           value: (task) => task.taskId,
           essential: true,
-          shortest: (task) => task.taskId.slice(-idSuffix),
+          shortest: (task) => task.taskId.slice(-idSuffixLength),
         },
         {
           heading: 'STATUS',

@@ -11,7 +11,7 @@ const littleRoom = 10
 /** Other agents that are named. */
 const mostNamed = 3
 
-type Reported =
+type ReportedField =
   | 'hostId'
   | 'url'
   | 'onDemand'
@@ -23,7 +23,7 @@ type Reported =
   | 'terminalLack'
 
 /** What is seen of an agent on its own host. */
-export interface AgentFacts extends Setting, Pick<AgentState, Reported> {
+export interface AgentFacts extends Setting, Pick<AgentState, ReportedField> {
   readonly pid: number
   readonly isStopped: boolean
   readonly dataDir: string

@@ -308,7 +308,7 @@ class Resolution {
 }
 
 /**
- * The hosts that a selector names, in natural order of their names (contract §8), looked up in slices of `sliceLooks`
+ * The hosts that a selector names, in natural order of their names (contract §8), looked up in slices of `stepsPerSlice`
  * hosts, or of the whole fleet where that is larger. Throws `invalid` with a fault for every exact name and group that
  * does not exist, each with the nearest name. Wildcards may match nothing.
  */

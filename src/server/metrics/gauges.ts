@@ -87,7 +87,7 @@ export function registerGauges(registry: Registry, counted: Counted): void {
   registerShared(registry, () => counted.shared())
 }
 
-/** Registers the gauges of one server among several; `look` answers null where it has its store to itself. */
+/** Registers the gauges of one server among several; `read` answers null where it has its store to itself. */
 function registerShared(registry: Registry, read: () => SharedLoad | null): void {
   const { gauge, gauges } = polledGauges(registry)
   const poolsBy = (part: keyof PoolLoad) => () => {
@@ -171,13 +171,13 @@ export function polledGauges(registry: Registry, patience = readTimeout) {
 
 /** Answers null if the store is away or slow, so that the scrape can report that. */
 async function ifReached<T>(read: () => T | Promise<T>, patience: number): Promise<T | null> {
-  const timeout = new AbortController()
+  const controller = new AbortController()
   try {
-    return await Promise.race([read(), delay(patience, null, { signal: timeout.signal })])
+    return await Promise.race([read(), delay(patience, null, { signal: controller.signal })])
   } catch (error) {
     if (error instanceof RsmError && error.code === 'unavailable') return null
     throw error
   } finally {
-    timeout.abort()
+    controller.abort()
   }
 }

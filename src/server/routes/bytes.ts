@@ -58,15 +58,15 @@ export async function sendBytes(
   const range = condition === undefined || condition === etag ? rangeOf(request.headers.range, size) : null
   const { first, last } = range === 'unsatisfiable' || range === null ? { first: 0, last: size - 1 } : range
   const isWhole = request.method !== 'HEAD' && range !== 'unsatisfiable'
-  const abort = new AbortController()
-  reply.raw.once('close', () => abort.abort())
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
   let at = first
-  const begun = even(read(first, isWhole ? last + 1 : first), rate, abort.signal, (bytes) => {
+  const begun = even(read(first, isWhole ? last + 1 : first), rate, controller.signal, (bytes) => {
     at += bytes
     sent?.(at)
   })
   const head = await begun.next().catch((error: unknown) => {
-    if (abort.signal.aborted) return null
+    if (controller.signal.aborted) return null
     throw error
   })
   // A reader that has gone while it waited needs no answer.

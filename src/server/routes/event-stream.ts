@@ -18,25 +18,25 @@ export async function sendEvents(
   comment: () => string = () => ':\n\n',
   interval: number = pingInterval,
 ): Promise<void> {
-  const abort = new AbortController()
+  const controller = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
   const life = Math.min(expiresAt, idleAt) - clock.now()
   // A client whose stream ends resumes it.
-  const expiry = setTimeout(() => abort.abort(), Math.min(Math.max(0, life), longestTimer))
+  const expiry = setTimeout(() => controller.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
-    hints.subscribe('tokenEnded', tokenId, () => abort.abort()),
-    facts.subscribe('stopping', () => abort.abort()),
+    hints.subscribe('tokenEnded', tokenId, () => controller.abort()),
+    facts.subscribe('stopping', () => controller.abort()),
   ]
   const checkToken = async () => {
-    if (!(await store.get('tokens', tokenId))) abort.abort()
+    if (!(await store.get('tokens', tokenId))) controller.abort()
   }
   // It may have ended after it was looked at and before the subscription.
   await checkToken()
   const { raw } = reply
   reply.hijack()
-  raw.on('close', () => abort.abort())
-  raw.on('error', () => abort.abort())
-  if (raw.destroyed) abort.abort()
+  raw.on('close', () => controller.abort())
+  raw.on('error', () => controller.abort())
+  if (raw.destroyed) controller.abort()
   raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream; charset=utf-8',
@@ -44,7 +44,7 @@ export async function sendEvents(
   })
   raw.flushHeaders()
   // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
-  if (request.method === 'HEAD') abort.abort()
+  if (request.method === 'HEAD') controller.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(comment())
     // The hint may have been lost. A store that can not be read ends no stream.
@@ -53,13 +53,13 @@ export async function sendEvents(
   const route = request.routeOptions.url ?? 'unknown'
   facts.publish('stream', { route, opened: true })
   try {
-    for await (const batch of source(abort.signal)) {
-      if (abort.signal.aborted) break
-      if (!raw.write(batch)) await once(raw, 'drain', { signal: abort.signal })
+    for await (const batch of source(controller.signal)) {
+      if (controller.signal.aborted) break
+      if (!raw.write(batch)) await once(raw, 'drain', { signal: controller.signal })
     }
   } catch (error) {
     // The answer has begun and is no longer Fastify's: whoever threw would not be heard.
-    if (!abort.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
+    if (!controller.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
   } finally {
     clearInterval(comments)
     clearTimeout(expiry)

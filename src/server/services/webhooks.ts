@@ -32,7 +32,7 @@ async function toApi(store: Context['store'], record: WebhookRecord): Promise<We
 }
 
 /** Whether it hears of something else than before. */
-function changesFilter(previous: WebhookRecord, next: WebhookRecord): boolean {
+function changesSubscription(previous: WebhookRecord, next: WebhookRecord): boolean {
   const heard = ({ selector, events, enabled }: WebhookRecord) => [selector, enabled, ...events.toSorted()]
   return !isDeepStrictEqual(heard(previous), heard(next))
 }
@@ -133,8 +133,10 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
       const made = patch.secret === null ? newSecret() : null
       const given = made ?? patch.secret ?? null
       // Whoever begins to listen, or to listen elsewhere, hears of what happens from now on.
-      const mayChangeFilter = [patch.selector, patch.events, patch.enabled].some((each) => each !== undefined)
-      const offline = mayChangeFilter ? await offlineNow(context) : null
+      const mayChangeSubscription = [patch.selector, patch.events, patch.enabled].some(
+        (each) => each !== undefined,
+      )
+      const offline = mayChangeSubscription ? await offlineNow(context) : null
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const current = await tx.get('webhooks', id)
@@ -151,7 +153,8 @@ export function createWebhooks(context: Context): ForCallers<WebhookService> {
           enabled: patch.enabled ?? current.enabled,
           updatedAt: context.time(),
         }
-        const next = offline !== null && changesFilter(current, changed) ? { ...changed, offline } : changed
+        const next =
+          offline !== null && changesSubscription(current, changed) ? { ...changed, offline } : changed
         tx.put('webhooks', next)
         return next
       })

@@ -115,7 +115,7 @@ export function createDeliveries(parts: Parts): Deliveries {
     }
   }
 
-  function poll(webhookId: number, state: Owned): void {
+  function wake(webhookId: number, state: Owned): void {
     if (state.running || stopping.signal.aborted) return
     state.isStale = true
     state.wakeAt = null
@@ -126,7 +126,7 @@ export function createDeliveries(parts: Parts): Deliveries {
 
   function pollDue(): void {
     for (const [webhookId, state] of owned)
-      if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) poll(webhookId, state)
+      if (state.isStale || (state.wakeAt !== null && isDue(state.wakeAt, clock.now()))) wake(webhookId, state)
   }
 
   /** Ids that are made here come after those that wait, even where the clock was ahead. */
@@ -152,11 +152,11 @@ export function createDeliveries(parts: Parts): Deliveries {
       await ascend(id)
       const state: Owned = { isStale: true, wakeAt: null, waiting: 0, running: null }
       owned.set(id, state)
-      poll(id, state)
+      wake(id, state)
     }
   }
 
-  /** A webhook (null: any) has changed: what waits may be sent now. */
+  /** A webhook (null: any) changed: what waits may be sent now. */
   async function markChanged(changed: number | null): Promise<void> {
     await webhookEvents.known().catch(() => undefined)
     for (const [id, state] of owned) if (changed === null || changed === id) state.isStale = true
@@ -188,8 +188,8 @@ export function createDeliveries(parts: Parts): Deliveries {
           const state = owned.get(webhookId)
           if (!state) continue
           state.isStale = true
-          // One that waits for its next try is only counted, with the next look.
-          if (state.wakeAt === null) poll(webhookId, state)
+          // One that waits for its next try is only counted, at the next poll.
+          if (state.wakeAt === null) wake(webhookId, state)
         }
       })
       void claims.now()

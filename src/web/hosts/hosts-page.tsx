@@ -35,9 +35,9 @@ export function HostsPage() {
     return () => clearInterval(timer)
   }, [])
   useEffect(() => {
-    const abort = new AbortController()
-    void followHosts(abort.signal)
-    return () => abort.abort()
+    const controller = new AbortController()
+    void followHosts(controller.signal)
+    return () => controller.abort()
   }, [])
   const searched = hosts.filter((host) => matches(host, search))
   const ofStatus = (wanted: ShownStatus | '') =>

@@ -22,9 +22,9 @@ export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> 
   const [known, setKnown] = useState<Read<T>>({ value: undefined, fault: '' })
   const wake = useRef(() => {})
   useEffect(() => {
-    const abort = new AbortController()
-    const { signal } = abort
-    let rest = abort
+    const controller = new AbortController()
+    const { signal } = controller
+    let rest = controller
     async function poll(): Promise<void> {
       try {
         const value = await read()
@@ -47,7 +47,7 @@ export function usePolled<T>(read: () => Promise<T>, inputs: Inputs): Polled<T> 
     wake.current = () => rest.abort()
     void follow()
     return () => {
-      abort.abort()
+      controller.abort()
       rest.abort()
     }
   }, inputs)

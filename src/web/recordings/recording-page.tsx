@@ -30,11 +30,11 @@ export function RecordingPage({ sessionId }: { sessionId: string }) {
   const [recording, setRecording] = useState<Recording | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {
-    const abort = new AbortController()
-    read(sessionId, abort.signal).then(setRecording, (error: unknown) => {
-      if (!abort.signal.aborted) setFault(errorText(error))
+    const controller = new AbortController()
+    read(sessionId, controller.signal).then(setRecording, (error: unknown) => {
+      if (!controller.signal.aborted) setFault(errorText(error))
     })
-    return () => abort.abort()
+    return () => controller.abort()
   }, [sessionId])
   return (
     <section class="page whole">

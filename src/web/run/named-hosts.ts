@@ -32,19 +32,19 @@ export function useNamed(selector: string): Named | undefined {
   useEffect(() => {
     setNamed(undefined)
     if (selector.trim() === '') return undefined
-    const abort = new AbortController()
+    const controller = new AbortController()
     const update = (found: Named) => {
-      if (!abort.signal.aborted) setNamed(found)
+      if (!controller.signal.aborted) setNamed(found)
     }
     const timer = setTimeout(() => {
-      select({ selector: selector.trim() }, { size: firstHosts }, abort.signal).then(
+      select({ selector: selector.trim() }, { size: firstHosts }, controller.signal).then(
         ({ content, totalElements }) => update({ hosts: content, count: totalElements }),
         (error: unknown) => update({ fault: errorText(error) }),
       )
     }, typingPause)
     return () => {
       clearTimeout(timer)
-      abort.abort()
+      controller.abort()
     }
   }, [selector])
   return named

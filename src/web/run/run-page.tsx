@@ -37,9 +37,9 @@ export function RunPage() {
   const [selector, setSelector] = useState('')
   const { isBusy, asked, progress, stop, propose, answer, renew } = useStart({ fail, clear })
   useEffect(() => {
-    const abort = new AbortController()
-    void followHosts(abort.signal)
-    return () => abort.abort()
+    const controller = new AbortController()
+    void followHosts(controller.signal)
+    return () => controller.abort()
   }, [])
   const targets = hosts.filter((host) => chosen.has(host.id))
   const named = useNamed(targets.length > 0 ? '' : selector)

@@ -118,14 +118,14 @@ function remember(name: string, fileId: string): void {
 /** Brings the file of a body to the server, once for each work. */
 export function useUpload() {
   const [progress, setProgress] = useState<Progress | undefined>()
-  const abort = useRef(new AbortController())
-  useEffect(() => () => abort.current.abort(), [])
+  const controller = useRef(new AbortController())
+  useEffect(() => () => controller.current.abort(), [])
 
   /** The body with the id of its file. Errors: `invalid` at the file's field, and as `upload`. */
   async function send<Body extends Naming>({ body, file, isSecret = false }: WithFile<Body>): Promise<Body> {
     if (file === undefined) return body
     try {
-      const { fileId } = await upload(file, isSecret, abort.current.signal, setProgress)
+      const { fileId } = await upload(file, isSecret, controller.current.signal, setProgress)
       return body.copy === undefined
         ? { ...body, stdin: { fileId } }
         : { ...body, copy: { ...body.copy, fileId } }
@@ -139,9 +139,9 @@ export function useUpload() {
   return {
     /** Of an upload that runs. */
     progress,
-    stop: () => abort.current.abort(),
+    stop: () => controller.current.abort(),
     /** Work begins that may be stopped; the signal says that it was, or that the page was left. */
-    begin: (): AbortSignal => (abort.current = new AbortController()).signal,
+    begin: (): AbortSignal => (controller.current = new AbortController()).signal,
     send,
   }
 }

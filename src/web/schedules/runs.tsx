@@ -88,7 +88,7 @@ function slotText({ by, count, firstAt }: ScheduleSlot) {
 /** Calls `again` when a task of a schedule has begun, changed or ended: of this one, or of any. */
 export function useRuns(scheduleId: number | undefined, again: () => void): void {
   useEffect(() => {
-    const abort = new AbortController()
+    const controller = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const soon = () => {
       timer ??= setTimeout(() => {
@@ -97,7 +97,7 @@ export function useRuns(scheduleId: number | undefined, again: () => void): void
       }, readPause)
     }
     followStream('api/events?type=task', {
-      signal: abort.signal,
+      signal: controller.signal,
       onEvent({ event, data }) {
         const of = event === 'task' ? (JSON.parse(data) as TaskEvent).task.scheduleId : undefined
         if (of != null && (scheduleId === undefined || of === scheduleId)) soon()
@@ -105,7 +105,7 @@ export function useRuns(scheduleId: number | undefined, again: () => void): void
       // What is read now and then says what is wrong.
     }).catch(() => undefined)
     return () => {
-      abort.abort()
+      controller.abort()
       clearTimeout(timer)
     }
   }, [scheduleId])

@@ -81,8 +81,8 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
   const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => {
-    const abort = new AbortController()
-    const { signal } = abort
+    const controller = new AbortController()
+    const { signal } = controller
     const outputs = new HostOutputs()
     let after = 0
     async function follow(): Promise<void> {
@@ -100,7 +100,7 @@ export function EqualOutput({ taskId, hostnames, isRunning, search, isDiff }: Eq
     follow().catch((error: unknown) => {
       if (!signal.aborted) setFault(errorText(error))
     })
-    return () => abort.abort()
+    return () => controller.abort()
   }, [taskId, isRunning])
 
   const groups = useMemo(() => compared?.outputs.groups(hostnames) ?? [], [compared, hostnames.length])

@@ -23,12 +23,12 @@ interface FetchedFileProps {
 export function FetchedFile({ task: { taskId, fetch }, result, onFault }: FetchedFileProps) {
   const { hostId, hostname, status } = result
   const [isBusy, setBusy] = useState(false)
-  const abort = useRef<AbortController | undefined>(undefined)
-  useEffect(() => () => abort.current?.abort(), [])
+  const controller = useRef<AbortController | undefined>(undefined)
+  useEffect(() => () => controller.current?.abort(), [])
   if (fetch === null || status !== 'SUCCESS' || !allowed('execute')) return null
 
   async function load(): Promise<void> {
-    const { signal } = (abort.current = new AbortController())
+    const { signal } = (controller.current = new AbortController())
     const response = await send('GET', `api/tasks/${encodeURIComponent(taskId)}/files/${hostId}`, { signal })
     save(await response.blob(), nameOf(fetch ?? { path: '', kind: 'FILE' }, hostname))
   }
@@ -44,7 +44,7 @@ export function FetchedFile({ task: { taskId, fetch }, result, onFault }: Fetche
         onFault('')
         load()
           .catch((error: unknown) => {
-            if (abort.current?.signal.aborted !== true) onFault(errorText(error))
+            if (controller.current?.signal.aborted !== true) onFault(errorText(error))
           })
           .finally(() => setBusy(false))
       }}

@@ -42,8 +42,8 @@ export interface LiveTasks {
 export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most: number): LiveTasks {
   const [live, setLive] = useState<LiveTasks>({ tasks: undefined, hasMore: false, fault: '' })
   useEffect(() => {
-    const abort = new AbortController()
-    const { signal } = abort
+    const controller = new AbortController()
+    const { signal } = controller
     const isNarrow = [status, createdBy, host, scriptId].some((value) => value !== '')
     const change = (next: (now: LiveTasks) => LiveTasks) => {
       if (!signal.aborted) setLive(next)
@@ -88,7 +88,7 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
       },
       onCut: () => refresh(),
     }).catch(fail)
-    return () => abort.abort()
+    return () => controller.abort()
   }, [status, createdBy, host, scriptId, most])
   return live
 }

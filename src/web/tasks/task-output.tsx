@@ -52,20 +52,20 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
   const [isFolded, setFolded] = useState(isDiff && results.length > 1)
   /** What was found in all of the output, where only its end is held here. */
   const [found, setFound] = useState<readonly OutputLine[] | undefined>()
-  const [work, setWork] = useState<{ word: string; abort: AbortController } | undefined>()
+  const [work, setWork] = useState<{ word: string; controller: AbortController } | undefined>()
   const [fault, setFault] = useState('')
   useEffect(() => setFound(undefined), [search, hostId])
-  useEffect(() => () => work?.abort.abort(), [work])
+  useEffect(() => () => work?.controller.abort(), [work])
 
   /** Something that takes a while, and is given up with the page. */
   function begin(word: string, go: (signal: AbortSignal) => Promise<void>): void {
-    const abort = new AbortController()
-    setWork({ word, abort })
+    const controller = new AbortController()
+    setWork({ word, controller })
     setFault('')
-    go(abort.signal).then(
+    go(controller.signal).then(
       () => setWork(undefined),
       (error: unknown) => {
-        if (abort.signal.aborted) return
+        if (controller.signal.aborted) return
         setWork(undefined)
         setFault(errorText(error))
       },

@@ -30,11 +30,11 @@ export function TaskPage({ taskId }: { taskId: string }) {
   const [hostId, setHostId] = useState<number | undefined>()
   useTitle(view === undefined ? 'Task' : nameOf(view.task))
   useEffect(() => {
-    const abort = new AbortController()
-    followTask(taskId, abort.signal, setView, setFault).catch((error: unknown) => {
-      if (!abort.signal.aborted) setFault(errorText(error))
+    const controller = new AbortController()
+    followTask(taskId, controller.signal, setView, setFault).catch((error: unknown) => {
+      if (!controller.signal.aborted) setFault(errorText(error))
     })
-    return () => abort.abort()
+    return () => controller.abort()
   }, [taskId])
 
   if (view === undefined)

@@ -15,7 +15,7 @@ test('P48 the answer to a HELLO allows what waits for it, also where it comes af
   const runner = {
     executions: new Map(['late', 'refused'].map((taskId) => [taskId, execution(taskId)])),
     subscribe: () => undefined,
-    leave: {
+    permissions: {
       unlinked: () => undefined,
       answered: ({ taskId }: { taskId: string }, isRefused: boolean) => answers.push([taskId, isRefused]),
     },

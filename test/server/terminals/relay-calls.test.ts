@@ -5,7 +5,7 @@ import { Calls } from '../../../src/server/terminals/relay/calls.ts'
 import type { Channel, Message } from '../../../src/server/terminals/relay/channel.ts'
 
 test('a call that is not answered in 30 s is unavailable, and others go on over the same channel', async (t) => {
-  mock.timers.enable({ apis: ['setTimeout'] })
+  mock.timers.enable()
   t.teardown(() => mock.timers.reset())
   const sent: Message[] = []
   const unavailable = new RsmError('unavailable', 'no answer')

@@ -10,7 +10,7 @@ export interface WindowBounds {
 export const pageSize = 500
 export const windowBounds: WindowBounds = { entries: 4 * pageSize, characters: 1_048_576 }
 
-interface CachedPage {
+interface CachedEntry {
   readonly entry: LogEntry
   readonly ends: number
 }
@@ -30,7 +30,7 @@ export class LogWindow {
   isAtEnd = false
   characters = 0
   readonly #bounds: WindowBounds
-  #pages: CachedPage[] = []
+  #entries: CachedEntry[] = []
   #lines: LogLine[] = []
   #assembled = new LogLines()
   #open: LogLine[] | null = null
@@ -50,7 +50,7 @@ export class LogWindow {
   }
 
   get entries(): number {
-    return this.#pages.length
+    return this.#entries.length
   }
 
   line(number: number): LogLine | undefined {
@@ -59,7 +59,7 @@ export class LogWindow {
   }
 
   reset(page: LogPage, isAtEnd: boolean): void {
-    this.#pages = []
+    this.#entries = []
     this.#lines = []
     this.#assembled = new LogLines()
     this.characters = 0
@@ -76,20 +76,20 @@ export class LogWindow {
     let dropped = 0
     let ends = 0
     while (this.#isTooLarge(dropped)) {
-      ends += this.#pages[dropped]?.ends ?? 0
-      this.characters -= this.#pages[dropped]?.entry.data.length ?? 0
+      ends += this.#entries[dropped]?.ends ?? 0
+      this.characters -= this.#entries[dropped]?.entry.data.length ?? 0
       dropped++
     }
     if (dropped === 0) return
-    this.#pages.splice(0, dropped)
+    this.#entries.splice(0, dropped)
     this.#lines.splice(0, ends)
     this.first += ends
-    this.previous = this.#pages[0]?.entry.id ?? this.previous
+    this.previous = this.#entries[0]?.entry.id ?? this.previous
   }
 
   prepend(page: LogPage): void {
-    const entries = [...page.entries, ...this.#pages.map(({ entry }) => entry)]
-    this.#pages = []
+    const entries = [...page.entries, ...this.#entries.map(({ entry }) => entry)]
+    this.#entries = []
     this.#lines = []
     this.#assembled = new LogLines()
     this.characters = 0
@@ -98,22 +98,22 @@ export class LogWindow {
     let isCut = false
     for (const entry of entries) {
       // The end is let go of: what was asked for is the beginning.
-      isCut ||= this.#pages.length >= this.#bounds.entries || this.characters > this.#bounds.characters
+      isCut ||= this.#entries.length >= this.#bounds.entries || this.characters > this.#bounds.characters
       if (isCut) continue
       this.#push(entry)
     }
     if (isCut) {
-      this.next = this.#pages.at(-1)?.entry.id ?? this.next
+      this.next = this.#entries.at(-1)?.entry.id ?? this.next
       this.isAtEnd = false
     }
     // All lines that end in what was put on.
-    for (const { ends } of this.#pages.slice(0, page.entries.length)) this.first -= ends
+    for (const { ends } of this.#entries.slice(0, page.entries.length)) this.first -= ends
   }
 
   /** Another window on the same part, which then moves by itself. */
   copy(bounds: WindowBounds = this.#bounds): LogWindow {
     const copied = new LogWindow(bounds)
-    for (const { entry } of this.#pages) copied.#push(entry)
+    for (const { entry } of this.#entries) copied.#push(entry)
     copied.first = this.first
     copied.previous = this.previous
     copied.next = this.next
@@ -123,7 +123,7 @@ export class LogWindow {
 
   /** Shows what the other one does; its lines keep their numbers. */
   adopt(other: LogWindow): void {
-    this.#pages = other.#pages
+    this.#entries = other.#entries
     this.#lines = other.#lines
     this.#assembled = other.#assembled
     this.#open = null
@@ -142,13 +142,13 @@ export class LogWindow {
 
   #push(entry: LogEntry): void {
     const lines = this.#assembled.push(entry)
-    this.#pages.push({ entry, ends: lines.length })
+    this.#entries.push({ entry, ends: lines.length })
     for (const line of lines) this.#lines.push(line)
     this.characters += entry.data.length
   }
 
   #isTooLarge(dropped: number): boolean {
-    const count = this.#pages.length - dropped
+    const count = this.#entries.length - dropped
     return count > 1 && (count > this.#bounds.entries || this.characters > this.#bounds.characters)
   }
 }

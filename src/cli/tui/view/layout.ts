@@ -116,9 +116,9 @@ export function footOf(cols: number, keys: Keys, note: Span | null): Row {
 }
 
 /** What is counted, behind a bar where there is room for one. */
-export function progressRow(cols: number, text: readonly Span[], parts: readonly Share[], all: number): Row {
-  const room = cols - widthOfSpans(text) - 1
-  return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], text)
+export function progressRow(cols: number, label: readonly Span[], parts: readonly Share[], all: number): Row {
+  const room = cols - widthOfSpans(label) - 1
+  return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], label)
 }
 
 /** How much is done, each part as wide as its share. */

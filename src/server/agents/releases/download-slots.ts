@@ -2,13 +2,13 @@ import type { Clock } from '../../../disk/clock.ts'
 
 /** Milliseconds over which the rate of a download is taken. */
 const window = 10_000
-/** Bytes a second that keep a place which others wait for. */
+/** Bytes a second that keep a slot for which others wait. */
 const leastRate = 32 * 1024
 
 interface Download {
   /** Bytes that it has taken by now. */
   readonly bytes: () => number
-  /** Ends it, so that another has its place. */
+  /** Ends it, so that another gets its slot. */
   readonly cut: () => void
 }
 
@@ -26,7 +26,7 @@ interface SlotOptions {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** Places for downloads. Where none is free, a newcomer gets the place of one that takes too little. */
+/** Slots for downloads. If none is free, a newcomer gets the slot of one that takes too little. */
 export interface DownloadSlots {
   /** Answers how to free it again; null where all are taken by downloads that go on. */
   take(key: string, download: Download): (() => void) | null

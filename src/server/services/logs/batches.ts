@@ -65,7 +65,7 @@ export class Batches {
   }
 }
 
-/** The event of a stored piece, of the same fields as `showEntry`; the text is passed on as it is stored. */
+/** The event of a stored piece, of the same fields as `entryToApi`; the text is passed on as it is stored. */
 function outputEvent({ id, json }: StoredLine, hostname: string): [Buffer, Buffer, Buffer] {
   const head = `event: output\nid: ${id}\ndata: {"id":${id},"hostname":${JSON.stringify(hostname)},`
   return [Buffer.from(head), json.subarray(1), eventEnd]

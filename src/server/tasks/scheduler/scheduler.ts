@@ -164,7 +164,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   }
 
   /** Of owned tasks those that have changed; from time to time all of them. */
-  function dueForPoll(changed: readonly string[]): TaskRunner[] {
+  function tasksToPoll(changed: readonly string[]): TaskRunner[] {
     sweeps++
     if (sweeps % sweepsToAll === 0) return [...owned.values()]
     return changed.flatMap((taskId) => owned.get(taskId) ?? [])
@@ -225,7 +225,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
       await takeOver()
       const changed = await executions.changedTasks([...owned.keys()], cursor)
       cursor = changed.cursor
-      for (const task of dueForPoll(changed.taskIds)) poll(task)
+      for (const task of tasksToPoll(changed.taskIds)) poll(task)
     },
     close() {
       for (const end of unsubscribe) end()

@@ -213,8 +213,8 @@ export class ServerRelay implements Relay {
         channels.delete(channel)
         events.closed()
       }
-      const heard = (message: Message) => events.received(message)
-      const channel: Channel = new Channel(ws, { received: heard, closed }, this.#parts.log)
+      const received = (message: Message) => events.received(message)
+      const channel: Channel = new Channel(ws, { received, closed }, this.#parts.log)
       channels.add(channel)
       return channel
     }

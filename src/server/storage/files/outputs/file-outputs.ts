@@ -40,7 +40,7 @@ export function createFileOutputs(
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
       written: () => hints.publish('output', { id: taskId }),
-      acquireSync: () => syncs.acquire(),
+      acquireSyncSlot: () => syncs.acquire(),
       synced: onSync,
       damaged: (hostId, sentence) => noteDamage(taskId, hostId, sentence),
       fatal: onFatal,

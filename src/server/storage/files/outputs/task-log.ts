@@ -48,7 +48,7 @@ export interface TaskLogEvents {
   /** New entries can be read. */
   written(): void
   /** Settles when this log may be synced; what it gives is called when that is done. */
-  acquireSync(): Promise<() => void>
+  acquireSyncSlot(): Promise<() => void>
   /** An fsync took so many seconds; so many bytes of output are durable by it. */
   synced(seconds: number, bytes: number): void
   /** A read found a piece of a host (0: of whichever) that is not what was written. */
@@ -89,7 +89,7 @@ export class TaskLog {
       {
         name: path,
         sync: 'behind',
-        turn: () => events.acquireSync(),
+        turn: () => events.acquireSyncSlot(),
         beside: (batch) => this.#writeIndex(batch),
         written: (batch) => {
           this.#records += batch.length
