@@ -47,6 +47,16 @@ export function createHostSide(state: TerminalsState): HostSide {
     return false
   }
 
+  /** The agent forgets an exit code that is confirmed, so an unsaved one would be lost with this server. */
+  const isUnsavedEnd = (id: string): boolean => state.saving.closing(id)?.hasLeftHost === true
+
+  /** Whether the agent may forget the end of a session that is not open over its link. */
+  async function isSettled(id: string): Promise<boolean> {
+    const terminal = terminals.get(id) ?? state.saving.closing(id)
+    if (terminal) return terminal.end !== null && !isUnsavedEnd(id)
+    return (await store.get('terminals', id))?.status !== 'OPEN'
+  }
+
   /** A terminal that goes on, over this link. */
   function openTerminal(link: AgentLink, id: string): LiveTerminal | null {
     const terminal = terminals.get(id)
@@ -55,6 +65,7 @@ export function createHostSide(state: TerminalsState): HostSide {
 
   /** Whether it is decided what becomes of a terminal that the agent has, or this server. */
   async function takeOver(link: AgentLink, sessionId: string): Promise<boolean> {
+    if (isUnsavedEnd(sessionId)) return false
     try {
       const own = await kept(state, sessionId)
       if (own) {
@@ -133,8 +144,8 @@ export function createHostSide(state: TerminalsState): HostSide {
       }
       const terminal = openTerminal(link, sessionId)
       if (!terminal) {
-        // It answers an end that came from here, or was told before: the agent need not keep it.
-        if (await isOwn(link, frameId, sessionId)) link.send('TERMINAL_CLOSE', { sessionId })
+        const own = await isOwn(link, frameId, sessionId)
+        if (own && (await isSettled(sessionId))) link.send('TERMINAL_CLOSE', { sessionId })
         return
       }
       const { hostname } = terminal.record

@@ -91,7 +91,9 @@ export class Saving {
       return
     }
     if (terminal.record === record) this.#unsaved.delete(terminal)
-    if (record.status === 'CLOSED') await this.#closed(record.id)
+    // Its end may have come while an earlier change was written: the agent keeps the exit code until that is stored.
+    if (record.status !== 'CLOSED') return
+    await this.#closed(record.id)
     if (terminal.hasLeftHost) terminal.host.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
   }
 

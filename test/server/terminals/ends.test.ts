@@ -194,6 +194,31 @@ test('P40 an end that the store does not take is no success, and is written down
   await (await terminals.site('s1')).end('s1', 'again')
 })
 
+test('P42 the agent keeps an exit code until it is stored, also if its link is replaced before', async (t) => {
+  const opens: Promise<void>[] = []
+  let isRefused = false
+  const confirmed: string[] = []
+  const { terminals, store, open, link, refuse } = await inside(t, (type, { sessionId }) => {
+    if (type === 'TERMINAL_OPEN')
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', { sessionId })))
+    if (type === 'TERMINAL_CLOSE') confirmed.push(isRefused ? 'unsaved' : 'saved')
+    return true
+  })
+  await open()
+  isRefused = true
+  refuse(true)
+  await terminals.closed(link, 'f', { sessionId: 's1', exitCode: 9, signal: null, reason: null })
+  terminals.unlinked(link)
+  const hello = link.hello && { ...link.hello, terminals: [{ sessionId: 's1', lastSequence: -1 }] }
+  terminals.linked({ ...link, hello })
+  await t.throwsAsync((await terminals.site('s1')).end('s1', 'ended by admin'), { code: 'unavailable' })
+  isRefused = false
+  refuse(false)
+  await until('it is confirmed', () => confirmed.length > 0)
+  t.false(confirmed.includes('unsaved'))
+  t.like(await store.get('terminals', 's1'), { status: 'CLOSED', exitCode: 9 })
+})
+
 test.serial('P45 who reads along and comes back gets what follows what it has', async (t) => {
   const { agent, hostId } = await start()
   const { sessionId } = await openTerminal(server, agent, hostId)

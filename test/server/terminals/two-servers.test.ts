@@ -136,6 +136,40 @@ test('a session that has ended elsewhere, and that nobody owns any more, stays a
   t.like(await data.store.get('terminals', 's1'), end)
 })
 
+test('P42 the agent keeps an exit code that came while an earlier change of its session was written', async (t) => {
+  const { data, start, link, openSession } = await openSites(t)
+  const a = await start('a')
+  const agent = await link(a, 1)
+  await openSession(a)
+  const attachment = (await a.terminals.site('s1')).attach('s1', notedClient().client, attach)
+  const transact = data.store.transact.bind(data.store)
+  const confirmed: number[] = []
+  data.store.transact = async (...call) => {
+    confirmed.push(agent.sent('TERMINAL_CLOSE').length)
+    const done = await transact(...call)
+    if (confirmed.length === 1)
+      await a.terminals.closed(agent.link, 'f', { sessionId: 's1', exitCode: 9, signal: null, reason: null })
+    return done
+  }
+  attachment.resize(100, 40)
+  await until('it is confirmed', () => agent.sent('TERMINAL_CLOSE').length === 1)
+  t.true(confirmed.length > 1)
+  t.deepEqual([...new Set(confirmed)], [0], 'before the last write, too')
+  t.like(await data.store.get('terminals', 's1'), { status: 'CLOSED', exitCode: 9, cols: 100 })
+})
+
+test('P42 a server that has lost a session to another does not confirm its exit code', async (t) => {
+  const { data, relay, start, link, openSession } = await openSites(t)
+  const [a, b] = [await start('a'), await start('b')]
+  const agent = await link(a, 1)
+  await openSession(a)
+  await data.ownership.release(a.member, ['s1'])
+  t.deepEqual(await data.ownership.claim(b.member, ['s1']), ['s1'])
+  await t.throwsAsync(async () => (await relay.at(a.member))?.expect('s1', null), { code: 'unavailable' })
+  await a.terminals.closed(agent.link, 'f', { sessionId: 's1', exitCode: 9, signal: null, reason: null })
+  t.deepEqual(agent.sent('TERMINAL_CLOSE'), [])
+})
+
 test('an agent takes no session of another host along', async (t) => {
   const { start, link, openSession } = await openSites(t)
   const [a, b] = [await start('a'), await start('b')]
