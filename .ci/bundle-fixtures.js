@@ -1,5 +1,5 @@
-// The server and the programs that tests start again and again, each as one file in place of what tsc made: to find and read a thousand
-// modules takes longer than all else of a start.
+// Bundles the server and the programs that tests start repeatedly, each into one file that replaces the output of tsc: finding and
+// reading a thousand modules takes longer than the rest of a start.
 import { build } from 'esbuild'
 import { root } from './bundling/bundling.js'
 
@@ -13,9 +13,9 @@ await build({
   platform: 'node',
   format: 'esm',
   target: 'node20.18',
-  // package.json says which of two it is, by how the process is started. The packages are native or load what is.
+  // #fault-point is one of two files, chosen by --conditions. The packages are native or load native ones.
   external: ['#fault-point', 'node-pty', 'ssh2', 'pg-native'],
-  // The packages are CommonJS; esbuild's own `require` finds no built-in module.
+  // The packages are CommonJS; the `require` of esbuild does not find built-in modules.
   banner: {
     js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);",
   },

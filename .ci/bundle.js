@@ -1,6 +1,6 @@
-// Bundles rsm for a Node that is there: each part into a directory of its own, a file a command, with what its commands
-// share in chunks; the browser console into dist/web: one script, one style sheet, one icon. Copies the files of packages
-// that are read as they are. bin/run.js starts it.
+// Bundles rsm for an installed Node: each part into its own directory, with a file for each command and chunks for the code that
+// they share; the browser console into dist/web: one script, one style sheet, one icon. Copies the files of packages that are
+// read at run time. bin/run.js starts the bundle.
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative } from 'node:path'
@@ -22,7 +22,7 @@ const options = {
   outbase: 'src',
   splitting: true,
   format: 'esm',
-  // The packages are CommonJS; esbuild's own `require` finds no built-in module.
+  // The packages are CommonJS; the `require` of esbuild does not find built-in modules.
   banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
 }
 const source = (name) => `src/${name}.ts`
@@ -39,7 +39,7 @@ const bundlePart = (part) =>
     entryPoints: ['src/cli.ts', ...commandsOf(part).map(source), ...entries[part].entryPoints],
   })
 
-/** The completion's entry is one file of CommonJS, as Node starts that 10 ms sooner; what it loads late is a bundle of its own. */
+/** The entry of completion is one CommonJS file, because Node starts that 10 ms sooner; its lazy modules are a separate bundle. */
 async function bundleCompletion() {
   const late = new Set()
   const lateModules = {
@@ -63,7 +63,7 @@ async function bundleCompletion() {
     outExtension: { '.js': '.cjs' },
     plugins: [lateModules, ...bundling.plugins],
   })
-  // A Tab shares nothing with the commands: it would load what most of them load.
+  // Completion shares no chunk with the commands: it would load the code that most of them share.
   return [answer, await build({ ...options, outdir: 'dist/cli', entryPoints: [...late] })]
 }
 
@@ -86,7 +86,7 @@ const bundleConsole = () =>
 const bundles = (await Promise.all([bundleConsole(), bundleCompletion(), ...parts.map(bundlePart)])).flat()
 expectAllUsed()
 const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
-// Of a former bundle; removed last, for who may be running it.
+// Remove files of the previous bundle last, because a process may still be running it.
 for (const part of parts)
   for (const name of filesIn(`dist/${part}`))
     if (/\.(c?js|map)$/.test(name) && !made.has(`dist/${part}/${name}`))
@@ -104,7 +104,7 @@ for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png
 const nodePty = join(require.resolve('node-pty/package.json'), '..')
 for (const machine of ['linux-x64', 'linux-arm64'])
   copy(join(nodePty, 'prebuilds', machine, 'pty.node'), `dist/native/${machine}.node`)
-// What npm compiled where none is shipped.
+// Modules that npm compiled because the package ships no binary for this machine.
 const compiled = join(nodePty, 'build/Release/pty.node')
 if (existsSync(compiled)) copy(compiled, 'dist/native/compiled.node')
 else rmSync(join(root, 'dist/native/compiled.node'), { force: true })

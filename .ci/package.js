@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Makes what people install, as `usage` says. Needs `npm run build`. `--no-code-cache` makes the same bytes every time;
+// Makes the packages, as `usage` describes. Needs `npm run build`. `--no-code-cache` makes the same bytes every time;
 // executables then start in twice the time until a user's first command has kept the code.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -70,14 +70,14 @@ const out = resolve(values.out)
 
 const isOurs = (name) => /^(rsm[-_]|SHA256SUMS)/.test(name)
 const leaveOut = (name, why) => process.stderr.write(`left out: ${name}: ${why}\n`)
-/** Whether a program is there, and a line for what is left out if not. */
+/** Whether a program is installed; prints what is left out if it is not. */
 function has(program, name) {
   const isThere = spawnSync(program, ['--version']).error === undefined
   if (!isThere) leaveOut(name, `${program} is missing`)
   return isThere
 }
 
-/** The executables that can be made; everything else is made around them. */
+/** The executables that can be made; all packages contain one of them. */
 async function makeExecutables(work) {
   await bundleParts()
   for (const part of parts) rmSync(join(root, scripts, `${part}.cache`), { force: true })
@@ -103,7 +103,7 @@ async function makeExecutables(work) {
 
 function compress(file, name) {
   if (!has('xz', `${name}.xz`)) return []
-  // Two threads, however many there are: their number is in the bytes.
+  // Always two threads: their number changes the bytes.
   const { status, stderr } = spawnSync('sh', [
     '-c',
     'xz -"$0" -T2 -c "$1" >"$2"',
@@ -160,7 +160,7 @@ async function makeAll(work) {
 
 const signingKey = readSigningKey()
 mkdirSync(out, { recursive: true })
-// Files of an earlier run may belong to another release.
+// Files of an earlier run may be of another release.
 for (const name of readdirSync(out).filter(isOurs)) rmSync(join(out, name))
 const work = mkdtempSync(join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'rsm-package-'))
 try {

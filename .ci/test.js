@@ -2,7 +2,7 @@
 // Runs the gate, which is every test outside test/long (`npm test`), or families of test/long, each alone
 // (`npm run test:long -- FAMILY…`, without a name all of them). Needs `npm run build`.
 // Files of the gate share processes by folder. One that fails is run once more, alone; if it passes then, its tests are listed as flaky.
-// What tests and their servers write goes to dist/test-output, and to the terminal where a test of the file fails.
+// The output of tests and their servers goes to dist/test-output, and to the terminal if a test of the file fails.
 // Ends with one line: N passed, N failed.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,9 +26,9 @@ const outputs = 'dist/test-output'
 const inThreads = /^(core|cli\/(flags|output|selector|text))\//
 /** Files of processes that run at a time. */
 const lanes = 3
-/** Where more files than this fail, the cause is not timing. */
+/** If more files than this fail, the cause is not timing. */
 const mostRepeated = 16
-/** Files that share a process: for most, to start one and to load what they test takes longer than their tests. */
+/** Files that share a process: for most, starting one and loading the code takes longer than their tests. */
 const mostTogether = 10
 
 const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -40,18 +40,18 @@ const fileOf = (name) => `dist/test/${name}.test.js`
 const outputOf = (name) => join(outputs, `${name}.log`)
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`
 
-/** Results of the last run of each file: its tests that passed, with their milliseconds, its failures, and whether it came to its end. */
+/** Results of the last run of each file: passed tests with their milliseconds, failures, and whether it ran to its end. */
 const results = new Map()
 const resultOf = (name) => {
   if (!results.has(name)) results.set(name, { passed: [], failed: [], skipped: 0, isOver: false })
   return results.get(name)
 }
 
-/** Test files that are loaded as one, by the path of that one: `{names, titles}`, its titles in their order, with the file of each. */
+/** Test files that are loaded as one, by the path of that file: `{names, titles}`, its titles in order, with the file of each. */
 const groups = new Map()
 const groupFolder = 'dist/test-groups'
 
-/** The path of what AVA runs for files that share a process. A `todo` before the tests of each says whose they are. */
+/** Path of the file that AVA runs for files that share a process. A `todo` before the tests of each names their file. */
 function together(names) {
   if (names.length === 1) return fileOf(names[0])
   const path = join(groupFolder, `${names[0].replaceAll('/', '-')}.test.js`)
@@ -63,7 +63,7 @@ function together(names) {
 
 function take(event) {
   const group = groups.get(event.testFile)
-  // Of what has no title of its own: the file whose test runs, which is the first that is not over.
+  // For events without a title: the file of the running test, which is the first that has not ended.
   const underWay = () =>
     [...group.titles].find(([title]) => !group.over.has(title))?.[1] ?? group.names.at(-1)
   const of = (title, file) => {
@@ -121,7 +121,7 @@ function take(event) {
   }
 }
 
-/** Runs files one way of ava.config.js, those of a list within the list in one process, and shows what AVA says of failures. */
+/** Runs files with one configuration of ava.config.js, those of a nested list in one process, and shows AVA's report of failures. */
 async function run(way, files) {
   const names = files.flat()
   for (const name of names) {
@@ -143,7 +143,7 @@ async function run(way, files) {
   const [code, signal] = await ended
   for (const { failed, passed, skipped, isOver } of names.map(resultOf)) {
     if (failed.length > 0) continue
-    // AVA may have ended before it came to the others.
+    // AVA may have ended before the other files ran.
     if (!isOver) failed.push(`(not run to its end: AVA ended with ${code ?? signal})`)
     else if (passed.length + skipped === 0) failed.push('(no test in it)')
   }
@@ -152,14 +152,14 @@ async function run(way, files) {
   console.log(report === -1 ? said : said.slice(report + 1))
 }
 
-/** What is for one file only: hooks, and an `await` of the module, which would let the next file begin. */
+/** Code that a shared process cannot have: hooks, and a top-level `await`, which would let the next file begin. */
 const isForOneFile = /^(test\.(before|after)|((const|let) .*= |for )?await )/m
 
-/** Names of test files, those of each folder in a list. */
+/** Names of test files, grouped by folder. */
 function byFolder(names) {
   const folders = new Map()
   for (const name of names) {
-    // Both kinds of store run the same suites, so each is a folder of its own.
+    // Both kinds of store run the same suites, so each counts as a folder.
     const depth = name.startsWith('server/storage/') ? 3 : 2
     const folder = name.split('/').slice(0, -1).slice(0, depth).join('/')
     folders.set(folder, [...(folders.get(folder) ?? []), name])
@@ -167,7 +167,7 @@ function byFolder(names) {
   return [...folders.values()]
 }
 
-/** The same files, those of a folder in lists of a few. */
+/** The same files, with each folder split into lists of a few. */
 function grouped(names) {
   const alone = names.filter((name) => isForOneFile.test(readFileSync(`test/${name}.test.ts`, 'utf8')))
   const others = names.filter((name) => !alone.includes(name))
@@ -178,7 +178,7 @@ function grouped(names) {
   return [...alone, ...lists]
 }
 
-/** Runs files in lanes, each of which takes some of those that are left; fewer as they become few. Each start of AVA takes a second. */
+/** Runs files in lanes, each of which takes some of the remaining files; fewer towards the end. Each start of AVA takes a second. */
 async function inLanes(way, files) {
   const left = [...files]
   const lane = async () => {
@@ -189,7 +189,7 @@ async function inLanes(way, files) {
 
 const failedFiles = () => [...results].filter(([, { failed }]) => failed.length > 0).map(([name]) => name)
 
-/** One PostgreSQL for all files, each of which makes databases of its own. */
+/** One PostgreSQL for all files, each of which creates its own databases. */
 async function startPostgres() {
   const { programs, startPostgres } = await import('../dist/test/helpers/servers/postgres-instances.js')
   if (programs === null) return
@@ -211,7 +211,7 @@ async function repeat() {
   return flaky
 }
 
-/** Fails what has a title that another file of its folder has: files that share a process share AVA's list of titles. */
+/** Fails a file with a title that another file of its folder has: files that share a process share AVA's list of titles. */
 function failEqualTitles(names) {
   for (const files of byFolder(names)) {
     const firsts = new Map()
@@ -250,7 +250,7 @@ async function gate() {
   if (flaky.length > 0) console.log(`\n  flaky:\n${flaky.map((title) => `    ${title}`).join('\n')}`)
 }
 
-/** What a family needs beside its tests. */
+/** Requirements of a family beside its tests. */
 const preparations = {
   systemd() {
     const mayBoot = process.getuid() === 0 && spawnSync('mmdebstrap', ['--version']).status === 0
@@ -275,7 +275,7 @@ async function long(asked) {
     const began = performance.now()
     preparations[family]?.()
     const names = sources.filter((name) => name.startsWith(`long/${family}/`))
-    // Other tests beside them would take the time that they measure.
+    // Tests that run beside them would distort the times that they measure.
     await run(family === 'timing' ? 'long-serial' : 'long', names)
     const of = (key) => names.reduce((sum, name) => sum + resultOf(name)[key].length, 0)
     const skipped = names.reduce((sum, name) => sum + resultOf(name).skipped, 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs a command beside a server of its own that has one host: RSM_URL and RSM_TOKEN are in the command's environment.
+// Runs a command beside a new server with one host: RSM_URL and RSM_TOKEN are in the command's environment.
 // Ends with the command's exit code. Needs `npm run build`.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

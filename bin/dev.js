@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// As run.js, from the sources: what tsc refuses does not start.
+// Runs the sources as run.js runs a build: compiles first, and does not start if tsc fails.
 const { spawnSync } = require('node:child_process')
 
 const at = (path) => `${__dirname}/${path}`

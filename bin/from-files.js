@@ -1,4 +1,4 @@
-// Loads rsm from its files: a bundle, or what tsc compiled. A single executable has from-one-file.js in its place.
+// Loads rsm from its files: a bundle, or the output of tsc. A single executable has from-one-file.js in its place.
 const { mkdirSync, readFileSync, statSync } = require('node:fs')
 
 const root = `${__dirname}/../`
@@ -7,10 +7,10 @@ const changed = (path) => statSync(root + path, { throwIfNoEntry: false })?.mtim
 /** A file that comes with rsm, as text. */
 exports.readOwn = (path) => readFileSync(root + path, 'utf8')
 
-/** The source map of a file that a stack names. */
+/** The source map of a file in a stack trace. */
 exports.readMap = (file) => readFileSync(new URL(`${file}.map`, 'file:'), 'utf8')
 
-/** Keeps what V8 has compiled in this directory, or reads it there. */
+/** Uses this directory as V8's code cache. */
 exports.keepCompiled = (directory) => {
   const { enableCompileCache } = require('node:module')
   if (enableCompileCache === undefined) return
@@ -19,14 +19,14 @@ exports.keepCompiled = (directory) => {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     enableCompileCache(directory)
   } catch {
-    // A command does not fail because nothing can be kept.
+    // A command must not fail because it cannot write the cache.
   }
 }
 
 /**
- * Where to load from. A bundle starts with a fraction of the work. What has been compiled since it was made is not in it, so
- * that nobody ever runs, or tests, yesterday's code: whatever tsc writes, it writes its record too, which no installation has.
- * Nor are the files that a condition (node --conditions) would choose.
+ * Directory to load from. A bundle starts with a fraction of the work. It is not used if tsc ran after it was made, so that
+ * a checkout never runs or tests stale code; tsc then also writes its build record, which no installation has. Nor is it used
+ * with node --conditions, because those choose other files.
  */
 function home(part, file) {
   const made = changed(`dist/${part}/${file}`)
@@ -34,9 +34,9 @@ function home(part, file) {
   return made > 0 && made >= changed('dist/.tsbuildinfo') && !isChosen ? `dist/${part}` : 'dist/src'
 }
 
-/** What a file of a part of rsm exports. */
+/** Exports of a file of a part of rsm. */
 exports.load = (part, file) => {
-  // A Tab is answered by CommonJS where it can be: a person waits for it.
+  // Completion loads CommonJS if it is bundled, which starts faster: a person waits for the answer to a Tab.
   const script = file.replace(/^(cli\/completion\/answer)\.js$/, '$1.cjs')
   const from = home(part, script)
   if (script === file || from === 'dist/src') return import(`../${from}/${file}`)

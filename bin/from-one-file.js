@@ -1,6 +1,6 @@
-// Loads rsm out of the single executable of which this is a part, in place of from-files.js: one script for each part of rsm,
-// with what V8 made of it when it was packaged, which more than halves a start. Where nothing came along (another machine's
-// executable, --no-code-cache), the first command of a user keeps it for the next.
+// Loads rsm from the single executable that contains this file, in place of from-files.js: one script for each part of rsm, with
+// the code cache that V8 made when it was packaged, which more than halves a start. Without one (an executable for another
+// machine, --no-code-cache) the first command of a user saves it for the next.
 const {
   closeSync,
   fstatSync,
@@ -20,14 +20,14 @@ const { isOwn } = require('./trusted-directory.js')
 /** A file that comes with rsm, as text. */
 exports.readOwn = (path) => getAsset(path, 'utf8')
 
-/** The source map of a part that a stack names: few starts need one. */
+/** The source map of a part in a stack trace; few processes need one. */
 exports.readMap = (file) => {
   const { gunzipSync } = require('node:zlib')
   return gunzipSync(getRawAsset(`${file}.map.gz`)).toString('utf8')
 }
 
 let directory
-/** Keeps what V8 has compiled in this directory, or reads it there. */
+/** Uses this directory as V8's code cache. */
 exports.keepCompiled = (where) => {
   directory = where
 }
@@ -40,7 +40,7 @@ function shipped(part) {
   }
 }
 
-/** `name` holds the source's hash: V8 compares lengths only, so the file has to be this user's own. */
+/** `name` contains the hash of the source: V8 compares lengths only, so the file must be this user's own. */
 function kept(name) {
   try {
     const fd = openSync(path.join(directory, name), 'r')
@@ -54,7 +54,7 @@ function kept(name) {
   }
 }
 
-/** Whole or not at all, and in place of what another release kept. A command does not fail because nothing can be kept. */
+/** Replaces the cache of another release atomically. A command must not fail because it cannot write the cache. */
 function keep(part, name, script) {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -64,11 +64,11 @@ function keep(part, name, script) {
     for (const other of readdirSync(directory))
       if (other.startsWith(`${part}-`) && other !== name) rmSync(path.join(directory, other))
   } catch {
-    // Then the next one starts as slowly.
+    // The next command starts as slowly.
   }
 }
 
-/** What a part exports: a single script has all of it, whatever the file is called. */
+/** Exports of a part: a single script has all of them, so the file name is ignored. */
 exports.load = (part) => {
   const source = getAsset(`${part}.cjs`, 'utf8')
   const found = shipped(part)

@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// CommonJS (see package.json beside it): Node takes 10 ms to start its loader of modules, which neither --version nor a Tab needs.
+// CommonJS (see package.json beside it): Node's module loader takes 10 ms to start, and neither --version nor a Tab needs it.
 const { readFileSync } = require('node:fs')
 
-// Node opens its debugger when SIGUSR1 comes and nobody listens to it: on a port at which every user of the machine may then run
-// code as the user of this process. People send that signal to make a daemon open its log again.
+// Without a listener for SIGUSR1, Node opens its debugger on a port through which every user of the machine can run code as the
+// user of this process. Administrators send that signal to make a daemon reopen its log.
 process.on('SIGUSR1', () => {})
 
-/** What an agent starts of itself (src/agent/processes/own-process.ts): a file, and what it exports. */
+/** Processes of its own that an agent starts (src/agent/processes/own-process.ts): file and export. */
 const agentProcesses = {
   __pty: ['agent/terminals/pty-process.js', 'serveTerminals'],
   __upgrade: ['agent/upgrade/upgrade.js', 'upgradeAgent'],
@@ -22,7 +22,7 @@ function fromCommand(argv) {
   return argv.slice(at)
 }
 
-/** What rsm is bundled into: an agent neither holds nor reads what a server needs. */
+/** The part of the bundle to load: an agent neither contains nor reads the code of a server. */
 function partOf([word]) {
   if (word === 'agent' || Object.hasOwn(agentProcesses, word)) return 'agent'
   return word === 'server' || word === 'quickstart' ? 'server' : 'cli'
@@ -34,7 +34,7 @@ function partOf([word]) {
  */
 const addressTimeout = 1_500
 
-/** Carries out what was asked, a process that an agent started of itself included. */
+/** Runs a command, or one of the agent's own processes. */
 async function carryOut(argv) {
   const [word, ...words] = argv
   const net = require('node:net')
@@ -50,12 +50,12 @@ async function carryOut(argv) {
   return (await load(partOf(fromCommand(argv)), 'cli.js')).main(argv)
 }
 
-/** What a command may open at once as it is loaded; a server that has fewer fails in ways that tell of anything else. */
+/** Open files that a command needs to load; a server with fewer fails with misleading errors. */
 function leastOpenFiles([topic, verb]) {
   return (topic === 'server' && verb === 'start') || topic === 'quickstart' ? 128 : 48
 }
 
-/** Node has raised its soft limit to the hard one. */
+/** The soft limit, which Node has raised to the hard one. */
 function openFilesAllowed() {
   try {
     return Number(
@@ -70,19 +70,19 @@ async function run(argv) {
   let isOver = false
   process.once('beforeExit', () => {
     if (isOver) return
-    // A command that nothing can bring to its end any more has not succeeded.
+    // The event loop is empty but the command has not ended, so it has not succeeded.
     process.stderr.write('rsm: internal error: the command waits for what never comes\n')
     process.exitCode = 6
   })
   Error.prepareStackTrace = (error, sites) => require('./stack-traces.js').stackOf(error, sites)
   const words = fromCommand(argv)
   if (partOf(words) === 'agent') require('./sparing.js')
-  // Node's own choice is a directory of /tmp; and what quickstart tries has to leave nothing behind.
-  // Nothing of ours is loaded before it is known: this is base-directory.ts again.
+  // Node would choose a directory in /tmp, and a trial with quickstart must leave nothing behind.
+  // Repeats base-directory.ts, because no module is loaded before the directory is known.
   const { HOME, XDG_CACHE_HOME } = process.env
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && words[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
-  // `sudo -E` and `su` leave HOME with the user who typed them.
+  // `sudo -E` and `su` leave HOME with the user who ran them.
   const trusted = cacheDirectory && require('./trusted-directory.js').trustedDirectory(cacheDirectory)
   if (trusted) require('./from-files.js').keepCompiled(trusted)
   await carryOut(argv)
@@ -92,8 +92,8 @@ async function run(argv) {
 const argv = process.argv.slice(2)
 const [first, ...more] = fromCommand(argv)
 if (more.length === 0 && (first === '--version' || first === '-V' || first === 'version')) {
-  // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
-  // What is packaged knows of which commit it is.
+  // Answer before loading anything: `rsm --version` takes no longer than an empty Node.
+  // Packages contain the commit that they were made from.
   const { name, version, gitHead } = JSON.parse(require('./from-files.js').readOwn('package.json'))
   const commit = gitHead === undefined ? '' : ` commit ${gitHead.replace(/^(.{8})[0-9a-f]*/, '$1')}`
   process.stdout.on('error', ({ code, message }) => {

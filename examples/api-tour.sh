@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The whole REST API by curl and jq alone: every call prints its answer, and its status has to be the one that is stated.
+# The whole REST API with only curl and jq: every call prints its answer, and checks its status.
 #
 #   RSM_ADMIN_PASSWORD=… rsm server start &
 #   RSM_PASSWORD=… examples/api-tour.sh [URL] [USER]
 #
-# It plays an agent of its own over HTTP, so nothing else is needed. Where agents are linked the tour's script runs on
-# them too. What it makes is named tour-… and removed at the end.
+# It acts as an agent itself, over HTTP, so it needs nothing else. If agents are linked, its script runs on them too.
+# Everything it creates is named tour-… and removed at the end.
 set -euo pipefail
 base=${1:-${RSM_URL:-http://127.0.0.1:18080}}
 user=${2:-admin}
@@ -15,9 +15,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 calls=0
 
-# Tokens travel in files, never as arguments, which everybody on the machine can see.
+# Tokens are passed in files, because every user of the machine can see arguments.
 use() { printf 'authorization: Bearer %s\n' "$2" >"$work/$1"; }
-: >"$work/nobody"
+: >"$work/anonymous"
 
 title() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
 
@@ -34,7 +34,7 @@ call() {
   status=$(curl "${options[@]}" "$base$path")
   calls=$((calls + 1))
   printf '%s %s %s %s\n' "$status" "$caller" "$method" "$path"
-  # Tokens are shown once, to those who asked for them; not to everyone who reads this output.
+  # The server shows a token once; keep it out of this output.
   { jq -c '(.. | objects | .token? // empty) |= "…"' "$work/body" 2>/dev/null || head -c 400 "$work/body"; } | cut -c1-400 | sed 's/^/    /'
   [ "$status" = "$expected" ] || { echo "expected $expected" >&2; exit 1; }
 }
@@ -50,16 +50,16 @@ stream() {
 }
 
 title 'health needs no token; everything else does'
-call 200 nobody GET /api/health
-call 200 nobody GET /api/ready
-call 401 nobody GET /api/hosts
-call 401 nobody GET /api/nosuch
+call 200 anonymous GET /api/health
+call 200 anonymous GET /api/ready
+call 401 anonymous GET /api/hosts
+call 401 anonymous GET /api/nosuch
 
 title 'log in'
-call 200 nobody POST /api/auth/login "$(jq -n --arg username "$user" '{$username, password: env.RSM_PASSWORD}')"
+call 200 anonymous POST /api/auth/login "$(jq -n --arg username "$user" '{$username, password: env.RSM_PASSWORD}')"
 use admin "$(get .data.token)"
-call 401 nobody POST /api/auth/login '{"username":"nobody","password":"wrong"}'
-call 400 nobody POST /api/auth/login '{"username":""}'
+call 401 anonymous POST /api/auth/login '{"username":"nosuch","password":"wrong"}'
+call 400 anonymous POST /api/auth/login '{"username":""}'
 call 200 admin GET /api/auth/me
 call 404 admin GET /api/nosuch
 
@@ -70,12 +70,12 @@ call 409 admin POST /api/users '{"username":"'${run^^}'","password":"correct hor
 call 400 admin POST /api/users '{"username":"'$run'2","password":"short","role":"KING"}'
 call 200 admin GET "/api/users?search=$run"
 call 200 admin GET "/api/users/$someone"
-call 200 nobody POST /api/auth/login '{"username":"'$run'","password":"correct horse"}'
+call 200 anonymous POST /api/auth/login '{"username":"'$run'","password":"correct horse"}'
 use operator "$(get .data.token)"
 call 403 operator GET /api/users
 call 200 operator POST /api/auth/password '{"currentPassword":"correct horse","newPassword":"battery staple"}'
 call 401 operator GET /api/auth/me
-call 200 nobody POST /api/auth/login '{"username":"'$run'","password":"battery staple"}'
+call 200 anonymous POST /api/auth/login '{"username":"'$run'","password":"battery staple"}'
 use operator "$(get .data.token)"
 
 title 'personal access tokens'
@@ -140,7 +140,7 @@ call 200 admin PATCH "/api/clusters/$cluster" '{"hostIds":['"$host,$agentHost"']
 call 200 admin GET "/api/clusters/$dynamic"
 call 200 admin GET "/api/clusters?search=$run"
 
-title 'execution: what cannot be reached is said so, and counts as a failure'
+title 'execution: an unreachable host is reported and counts as a failure'
 call 200 operator POST "/api/scripts/$script/execute" '{"hostIds":['"$host"'],"params":{"GREETING":"hello"},"async":false}' "idempotency-key: $run"
 call 200 operator POST "/api/scripts/$script/execute" '{"hostIds":['"$host"'],"params":{"GREETING":"hello"},"async":false}' "idempotency-key: $run"
 task=$(get .data.taskId)
@@ -169,14 +169,14 @@ if [ "$linked" != '[]' ]; then
   call 200 operator GET "/api/tasks/$ran/logs?hostId=$(jq -n "$linked[0]")" '' 'accept: text/plain'
 fi
 
-title 'events, metrics, the audit log, the API described by itself'
+title 'events, metrics, the audit log, the OpenAPI document'
 stream operator /api/events '^ *event: ready'
 call 200 operator GET /metrics
 call 403 operator GET /api/audit
 call 200 admin GET '/api/audit?size=3'
 call 200 admin GET "/api/audit?actor=$run&action=task.create"
-call 200 nobody GET /api/openapi.json
-call 200 nobody GET /docs
+call 200 anonymous GET /api/openapi.json
+call 200 anonymous GET /docs
 
 title 'what is revoked ends at once'
 call 200 admin DELETE "/api/hosts/$agentHost/agent"

@@ -12,7 +12,7 @@ exec rsm exec -w "$hosts" --strategy rolling --batch-size 1,25% --max-failures 0
 #!/bin/bash -eu
 # rsm: name=rolling-restart, timeout=2m, param SERVICE required "unit of systemd"
 systemctl restart "$SERVICE"
-# Up, and still so after 5 s: some fall over at once.
+# Still up after 5 s: some services fail right after their start.
 for second in 1 2 3 4 5; do
   sleep 1
   systemctl is-active --quiet "$SERVICE" || { systemctl status --no-pager "$SERVICE" >&2; exit 1; }

@@ -4,9 +4,9 @@
 #   sh install.sh [--join-file FILE | --over-ssh MARK] [ARCH=SHA256…] [rsm agent install - [OPTION…]]
 #
 # The join string comes on stdin, or from FILE, which is removed. ARCH=SHA256 (x64, arm64) says which executable is meant;
-# left out, the server is asked, whose key the join string pins. Of the options this script heeds --prefix and --user.
-# With --over-ssh it speaks with `rsm hosts join --ssh`, which brings executable and join string; what it says begins with MARK.
-# All of it is in functions, so that half a download does nothing.
+# without it, the server is asked, whose key the join string pins. This script reads only the options --prefix and --user.
+# With --over-ssh it talks to `rsm hosts join --ssh`, which sends executable and join string; its lines begin with MARK.
+# Everything is in functions, so that half a download does nothing.
 set -u
 
 fail() {
@@ -58,7 +58,7 @@ read_arguments() {
     fail 'run this as root, or with --user at its end: then the agent is yours alone'
 }
 
-# What rsm and its scripts need of a host.
+# Requirements of rsm and its scripts.
 check_host() {
   [ "$(uname -s)" = Linux ] || fail "there are builds for Linux only, not for $(uname -s)"
   case $(uname -m) in
@@ -120,7 +120,7 @@ read_join() {
   esac
   case $url in
     https://* | http://*) ;;
-    *) fail 'the join string was altered: its URL is none' ;;
+    *) fail 'the join string was altered: its URL is invalid' ;;
   esac
   case $pin in
     '' | sha256//*) ;;
@@ -128,8 +128,8 @@ read_join() {
   esac
 }
 
-# PATH of the server to stdout, over TLS with the key that the join string pins. A server that has no place for one more download,
-# or a proxy that does not reach it, is asked again for about two minutes.
+# Downloads PATH from the server to stdout, over TLS with the key that the join string pins. Retries for about two minutes while
+# the server has too many downloads, or a proxy does not reach it.
 fetch() {
   if has curl; then
     if [ -n "$pin" ]; then set -- -k --pinnedpubkey "$pin" "$url$1"; else set -- "$url$1"; fi
@@ -161,14 +161,14 @@ is_wanted() {
   esac
 }
 
-# Where the executable is put together: beside its place, so that the rename is one step; nobody runs half a file.
+# Writes the executable beside its target, so that one rename puts it in place and half a file never runs.
 begin_part() {
   bin=$prefix/bin
   if ! { as_root mkdir -p "$bin" && part=$(as_root mktemp "$bin/.rsm.XXXXXX"); }; then
     fail "can't write to $bin: add --prefix DIR$at_end, as --prefix /opt/rsm"
   fi
   trap 'as_root rm -f "$part"' EXIT
-  # PIPE: whoever has ended the ssh reads no complaint any more.
+  # PIPE: the ssh connection has ended, so an error message could not be written.
   trap 'exit 1' HUP INT PIPE TERM
 }
 
@@ -204,8 +204,8 @@ sum_of() {
   if [ -f "$1" ]; then sha256sum "$1" | cut -d ' ' -f 1; else echo -; fi
 }
 
-# What the command line does in exchange: it is told what is here, and answers `copy SHA256 SIZE` and the executable, or
-# `use PATH`; then it sends the join string.
+# Conversation with the command line: reports which executables are here; receives `copy SHA256 SIZE` and the executable, or
+# `use PATH`; then the join string.
 over_ssh() {
   if [ "$mode" != user ] && [ "$(id -u)" != 0 ]; then
     fail "$(id -un) is not root here: add --sudo, or log in with --ssh-user root"

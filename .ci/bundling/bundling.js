@@ -1,5 +1,5 @@
-// How rsm is bundled, whatever becomes of the bundle: its parts, and what stands in the place of which module. Most of a start
-// went into finding and reading hundreds of modules.
+// Settings of every bundle of rsm: its parts, and which modules are replaced by which. Unbundled, most of a start went into finding
+// and reading hundreds of modules.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, relative, sep } from 'node:path'
@@ -10,19 +10,19 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 export const filesIn = (directory) =>
   readdirSync(join(root, directory), { encoding: 'utf8', recursive: true })
 
-/** The commands of each part, by their file in src/commands: an agent neither holds nor reads what a server needs. */
+/** The commands of each part, by their file in src/commands: an agent neither contains nor reads the code of a server. */
 const belongsTo = {
   agent: (name) => name.startsWith('agent/'),
   server: (name) => /^(server\/|quickstart\.)/.test(name),
   cli: (name) => !/^(agent|server)\/|^quickstart\./.test(name),
 }
 export const parts = Object.keys(belongsTo)
-/** Without their endings, as `commands/hosts/list`. */
+/** Without file extensions, as `commands/hosts/list`. */
 export const commandsOf = (part) =>
   filesIn('src/commands')
     .filter((name) => name.endsWith('.ts') && belongsTo[part](name))
     .map((name) => `commands/${name.slice(0, -3)}`)
-/** The processes that an agent starts of itself: what of which file bin/run.js calls. */
+/** The processes of its own that an agent starts: file, and the export that bin/run.js calls. */
 export const agentProcesses = {
   printDiskSize: 'agent/reports/facts-process',
   serveTerminals: 'agent/terminals/pty-process',
@@ -33,7 +33,7 @@ export const agentProcesses = {
 const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
 const table = createRequire(oclif.resolve('cli-table3'))
 
-/** Loads the other when something of it is first asked for. A bound function has nothing of its own that a proxy may not hide. */
+/** Loads the other module at the first access. The target is a bound function because it has no own property that a proxy must show. */
 const onDemand = (isTranspiled) => (other) =>
   `module.exports = new Proxy(function () {}.bind(), {
     get: (_, name) => name === '__esModule' ? ${isTranspiled} : ${other}[name],
@@ -51,17 +51,17 @@ const modules = (from, names, contents) =>
     const file = from.resolve(name)
     return [file, () => contents(`require(${JSON.stringify(file)})`)]
   })
-/** What the packages load at once though hardly a command touches it, and what stands in its place. */
+/** Modules that packages load at start although hardly a command needs them, and their replacements. */
 const replaced = new Map([
   ...modules(oclif, ['./parser/help', './ux/action/spinner'], onDemand(true)),
   ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], onDemand(false)),
   ...modules(table, ['@colors/colors/safe.js'], onDemand(false)),
-  // oclif speaks to who sets DEBUG; nobody else pays for that.
+  // oclif logs only if DEBUG is set; without it `debug` need not be loaded.
   ...modules(oclif, ['debug'], (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`),
 ])
 /**
- * What these files take is for programs that leave their whole command line to oclif. Half of a bundle would be there for
- * nothing; help, which needs the real ones, imports them by their names.
+ * Parts of oclif for programs that leave their whole command line to it: half of a bundle, and unused here. Help, which needs the
+ * real ones, imports them by their names.
  */
 const unneeded = new Set(
   [
@@ -72,10 +72,10 @@ const unneeded = new Set(
 )
 const unused = new Set([...replaced.keys(), ...unneeded])
 
-/** A checkout may itself lie below a node_modules. */
+/** The checkout itself may be below a node_modules. */
 const isOfPackage = (path) => relative(root, path).split(sep).includes('node_modules')
 
-/** The file that a package means; undefined where there is none, as of what it can do without. */
+/** The file that an import of a package resolves to; undefined for an optional package that is not installed. */
 function required(path, importer) {
   try {
     return createRequire(importer).resolve(path)
@@ -107,7 +107,7 @@ const lean = {
     bundle.onLoad({ filter: /./, namespace: 'unneeded' }, () => ({ contents: 'exports.__esModule = true' }))
   },
 }
-/** Of blessed only what reads keys: its widgets are found by names that no bundler follows. */
+/** Bundles only the key reader of blessed: it requires its widgets by computed names, which no bundler follows. */
 const keys = {
   name: 'keys',
   setup(bundle) {
@@ -118,7 +118,7 @@ const keys = {
     }))
   },
 }
-/** Of systeminformation only what finds out about disks: all of it is four times the rest of the process that asks. */
+/** Bundles only the disk part of systeminformation: the whole is four times the rest of the process that uses it. */
 const disks = {
   name: 'disks',
   setup(bundle) {
@@ -132,13 +132,13 @@ const disks = {
     }))
   },
 }
-/** ssh2 asks where it lies for programs of other systems; modules of a bundle lie nowhere. */
+/** ssh2 needs its own path only for programs of other systems; modules of a bundle have none. */
 const head = (path) => (/\/node_modules\/ssh2\/lib\//.test(path) ? 'const __dirname = "";' : '')
-/** Stack traces name lines of the sources, and of packages only their file: a map of all is three times as large. */
+/** Stack traces name lines of our sources, but only the files of packages: a map with their lines is three times as large. */
 const ownMapsOnly = {
   name: 'own maps only',
   setup(bundle) {
-    // esbuild takes a file's own map: of this one, which has the first character alone, next to nothing is left.
+    // esbuild reads a file's own map; this one maps only the first character, so almost nothing remains.
     const none = Buffer.from('{"version":3,"sources":["package"],"mappings":"AAAA"}').toString('base64')
     const comment = `\n//# sourceMappingURL=data:application/json;base64,${none}`
     bundle.onLoad({ filter: /\.[cm]?js$/ }, ({ path, namespace }) =>
@@ -149,7 +149,7 @@ const ownMapsOnly = {
   },
 }
 
-/** A trace names files and lines: of the other places in a line, most of all, a map knows nothing. */
+/** A trace names files and lines, so columns, the largest part of a map, are left out. */
 function linesOnly(map) {
   const lines = decode(map.mappings).map((places) =>
     places
@@ -174,8 +174,8 @@ const thinMaps = {
 }
 
 /**
- * Machine code that ssh2 and pg are faster with, and do without: a bundle runs on every machine. And what pg needs where there is
- * no Node.
+ * Native code that makes ssh2 and pg faster but is optional: a bundle runs on every machine. And modules that pg needs only outside
+ * of Node.
  */
 const absent = {
   name: 'absent',
@@ -193,13 +193,13 @@ const absent = {
   },
 }
 
-/** What is the same in every bundle. */
+/** Options of every bundle. */
 export const bundling = {
   absWorkingDir: root,
   bundle: true,
   minifySyntax: true,
   minifyWhitespace: true,
-  // Node shows the line of an error that nobody catches.
+  // Node prints the source line of an uncaught error.
   lineLimit: 120,
   platform: 'node',
   target: 'node20.18',
@@ -210,13 +210,13 @@ export const bundling = {
   logLevel: 'warning',
   metafile: true,
 }
-/** CommonJS knows where it is by other names. */
+/** Replaces import.meta, which CommonJS does not have. */
 export const commonJs = {
   format: 'cjs',
   define: { 'import.meta.dirname': '__dirname', 'import.meta.url': '""' },
 }
 
-/** What is left out has to be there to be left out: to be called when all is bundled. */
+/** Throws if an entry of `replaced` or `unneeded` matched no module; call it after the last bundle. */
 export function expectAllUsed() {
   if (unused.size > 0)
     throw new Error(`nothing loads ${[...unused].join(', ')} any more: see "replaced" and "unneeded"`)

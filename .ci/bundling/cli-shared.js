@@ -1,4 +1,4 @@
-// What most commands load: one chunk of the bundle, instead of one for each set of commands that share a module.
+// Modules that most commands load: one chunk of the bundle, instead of one for each set of commands that share a module.
 import '../../src/client/client.ts'
 import '../../src/client/http/pages.ts'
 import '../../src/cli/names/names.ts'

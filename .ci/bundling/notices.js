@@ -1,4 +1,4 @@
-// Which packages are bundled, and the notices that their licences ask for.
+// Bundled packages, and the notices that their licences require.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './bundling.js'
@@ -6,7 +6,7 @@ import { root } from './bundling.js'
 /** The directory of the package that a file is of; undefined for a file of rsm. */
 const packageOf = (file) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]
 
-/** The packages that these files are of, in order, with what they call their licence; `files` by their paths within the checkout. */
+/** Packages of these files, in order, with the names of their licences; `files` are paths within the checkout. */
 export function packagesOf(files) {
   const directories = new Set(files.map((file) => packageOf(file)).filter((found) => found !== undefined))
   const packages = [...directories].map((directory) => {

@@ -1,5 +1,5 @@
-// What V8 makes of each part when it is used: a server, an agent that joins it, and a command on both. The executable carries
-// it, and starts in less than half the time.
+// V8's code cache of each part, recorded while a server, an agent that joins it and a command run. The executable contains it and
+// starts in less than half the time.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { root } from '../bundling/bundling.js'
 import { scripts } from './parts.js'
 
 const password = 'a password for a minute'
-/** Milliseconds after which none of it is waited for any longer. */
+/** Milliseconds. */
 const patience = 120_000
 
 /** Writes PART.cache beside the script of each part, by this Node, which has to be the one of the executable. */

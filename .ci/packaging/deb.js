@@ -44,7 +44,7 @@ export function makeDeb(tree, architecture, file, preset) {
     chmodSync(join(meta, name), 0o755)
   }
   settle(tree)
-  // Two threads, however many there are: their number is in the bytes.
+  // Always two threads: their number changes the bytes.
   execFileSync(
     'dpkg-deb',
     ['--root-owner-group', '-Zxz', `-z${preset}`, '--threads-max=2', '--build', tree, file],

@@ -1,5 +1,5 @@
-// What packaging needs and nobody else does: Node for each machine, and what puts a file into it. Too large for `npm ci`, so npm
-// fetches it when it is wanted, and what came is compared with what was tested.
+// Packages that only packaging needs: Node for each machine, and postject. They are too large for `npm ci`, so npm fetches them on
+// demand; their hashes must be those that were tested.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What is packaged: version and commit of this checkout.
+// Version and commit of this checkout.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,8 +21,8 @@ const { name, version, description, license, type, engines, os, bin, oclif } = J
   readFileSync(join(root, 'package.json'), 'utf8'),
 )
 /**
- * The public half of the key that signs executables: base64 of the 32 bytes of Ed25519. What is built without it takes no
- * upgrades.
+ * The public half of the key that signs executables: base64 of the 32 bytes of Ed25519. A build without it
+ * refuses upgrades.
  */
 export const releaseKey = process.env['RSM_RELEASE_PUBLIC_KEY'] || null
 if (releaseKey !== null && !/^[A-Za-z0-9+/]{43}=$/.test(releaseKey))

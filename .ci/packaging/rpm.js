@@ -14,7 +14,7 @@ export function makeRpm(tree, architecture, file, preset, work) {
     _topdir: work,
     rsm_tree: tree,
     rsm_version: published.version,
-    // Two threads, however many there are: their number is in the bytes.
+    // Always two threads: their number changes the bytes.
     _binary_payload: `w${preset}T2.xzdio`,
     _buildhost: 'rsm',
     use_source_date_epoch_as_buildtime: '1',

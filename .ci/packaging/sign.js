@@ -17,7 +17,7 @@ export function readSigningKey() {
   return key
 }
 
-/** What NAME.sig holds for an executable of these bytes. */
+/** Content of NAME.sig for an executable of these bytes. */
 export function signatureOf(key, { version, machine, bytes }) {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   const about = { version, os: 'linux', arch: machine, sha256 }

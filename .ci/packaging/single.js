@@ -10,7 +10,7 @@ import { scripts } from './parts.js'
 import { published } from './release.js'
 import { stripElf } from './strip-elf.js'
 
-/** The mark that a Node without anything inside bears, and tells by where it looks. */
+/** The fuse in an unmodified Node, which is where postject sets the bit that an application is inside. */
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
 /** The assets by their names, each the path of a file. */
@@ -30,7 +30,7 @@ function assetsOf(machine, work) {
     .map((name) => [name, join(root, scripts, name)])
     // V8's code is for the machine that it was made on.
     .filter(([name, path]) => !name.endsWith('.cache') || (machine === process.arch && existsSync(path)))
-  // They are read when something has failed, and would be the largest files beside the code.
+  // Source maps are read only after a failure, and would be the largest files beside the code.
   const maps = parts.map((part) => {
     const path = join(work, `${part}.cjs.map.gz`)
     writeFileSync(path, gzipSync(readFileSync(join(root, scripts, `${part}.cjs.map`)), { level: 9 }))

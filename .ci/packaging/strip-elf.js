@@ -1,5 +1,5 @@
-// What `strip` does, for the machines of all releases and the same bytes everywhere: takes away what is not loaded to run.
-// It has to be done before the blob goes in: `strip` on the finished file destroys it.
+// Does the work of `strip` for the machines of all releases, with the same bytes everywhere: removes everything that is not loaded
+// at run time. Must run before the blob goes in: `strip` on the finished file destroys it.
 
 /** Offsets within the header of a 64-bit ELF file, and within a header of its sections (elf(5)). */
 const file = { sections: 40, sectionSize: 58, sectionCount: 60, namesAt: 62 }
@@ -9,7 +9,7 @@ const isAllocated = 2n
 
 const at = (bytes, offset) => Number(bytes.readBigUInt64LE(offset))
 
-/** `bytes` of an executable whose symbols and debug information come after all that is loaded, without these. */
+/** `bytes` of an executable without symbols and debug information, which must follow everything that is loaded. */
 export function stripElf(bytes) {
   const start = at(bytes, file.sections)
   const size = bytes.readUInt16LE(file.sectionSize)

@@ -1,4 +1,4 @@
-// What goes along with a release: what is in it, its sums, and who vouches for them.
+// Files beside a release: its list of contents, its checksums and their signature.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -15,12 +15,12 @@ export function writeSbom(file) {
     execFileSync('npm', words, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
   )
   const own = bill.metadata.component
-  // What npm makes up at each run, or takes from where the checkout lies.
+  // Values that npm generates at each run, or takes from the path of the checkout.
   delete bill.serialNumber
   bill.metadata.timestamp = `${date}T00:00:00.000Z`
   own.name = published.name
   if (gitHead !== null) own.version += `+${gitHead.slice(0, 8)}`
-  // To npm what is bundled and what is for developers are the same kind of dependency.
+  // npm does not tell bundled packages from development dependencies.
   const known = new Map(bill.components.map((component) => [component['bom-ref'], component]))
   bill.components = Object.entries(bundled).map(([name, kind]) => {
     if (!known.has(name)) throw new Error(`${name} is bundled, and package-lock.json does not have it`)

@@ -1,4 +1,4 @@
-// The files of the deb and the rpm, as they lie on a system.
+// The files of the deb and the rpm, at their paths on a system.
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
@@ -20,7 +20,7 @@ const read = (path) => readFileSync(join(root, path), 'utf8')
 const completion = (shell) =>
   execFileSync(process.execPath, [join(root, 'bin/run.js'), 'completion', shell], { encoding: 'utf8' })
 
-/** rsm's licence, as Debian wants it; the notices of what is inside lie beside it. */
+/** The licence of rsm in Debian's format; the notices of bundled packages are beside it. */
 function copyright() {
   const indented = (text) => text.trim().replaceAll(/^/gm, ' ').replaceAll(/^ +$/gm, ' .')
   const [, mit = ''] = /\n\n(Permission[\s\S]*)/.exec(read('LICENSE')) ?? []
@@ -52,7 +52,7 @@ export function settle(directory) {
   utimesSync(directory, epoch, epoch)
 }
 
-/** Lays them out in `directory`, around the executable of a machine; `zsh` is where that shell looks for completions. */
+/** Writes them below `directory`, with the executable of a machine; `zsh` is that shell's directory for completions. */
 export function layOut(directory, machine, executable, zsh) {
   const put = (path, contents, mode = 0o644) => {
     const file = join(directory, path)

@@ -1,4 +1,4 @@
-// Runs a part of rsm as the single executable does, and keeps what V8 has compiled: `warm.cjs PART CACHE ARGUMENT…`.
+// Runs a part of rsm as the single executable does, and saves the code that V8 compiled: `warm.cjs PART CACHE ARGUMENT…`.
 const { readFileSync, writeFileSync } = require('node:fs')
 const path = require('node:path')
 const { compilePart, runPart } = require('../../bin/compile-part.js')

@@ -1,7 +1,7 @@
 #!/bin/sh
 # One step of a pipeline: deploys VERSION to the hosts of TARGET, first to one host, the canary, then to half of them at
-# a time. A host counts only when the version is well there. The first failure stops it: that host goes back to what it
-# had, and hosts whose turn has not come keep what they have.
+# a time. A host succeeds only if the version is healthy there. The first failure stops the deploy: that host goes back to
+# its previous version, and the remaining hosts keep theirs.
 #
 #   RSM_URL         the server
 #   RSM_TOKEN_FILE  a file with a token of rsm tokens add (or RSM_TOKEN)
@@ -10,10 +10,10 @@
 #   TARGET          which hosts: a selector, by default those with the tag role=web
 #   DEPLOY_ID       names this run of the pipeline: started twice, it deploys once (optional)
 #   REPORT          JUnit report, one case a host; by default report.xml
-#   RETRIES         how often a host is asked again, every 2 s, whether it is well; by default 5
+#   RETRIES         how often the check is repeated on a host, every 2 s; by default 5
 #
 # Exit code: 0 all hosts have it; 1 some host failed, or was not reached or skipped (the report says which); with a
-# single host that host's own; 124 the deadline; 2 to 6 rsm itself: usage, login, server, no such host, anything else.
+# single host that host's exit code; 124 the deadline; 2 to 6 rsm itself: usage, login, server, no such host, anything else.
 set -eu
 : "${RSM_URL:?the server, like https://rsm.example:18080}"
 : "${VERSION:?what to deploy, like 1.2.3}"

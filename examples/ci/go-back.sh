@@ -1,13 +1,13 @@
 #!/bin/bash -eu
-# Runs on a host where put-version.sh failed, or is-well.sh in the end: goes back to the version of before.
+# Runs on a host where put-version.sh or the last try of is-well.sh failed: goes back to the previous version.
 #
-# rsm: name=go-back, timeout=1m, description="Goes back to the version of before", tags=deploy
-# rsm: param VERSION required "version that was to be put in place"
+# rsm: name=go-back, timeout=1m, description="Go back to the previous version", tags=deploy
+# rsm: param VERSION required "version to go back from"
 # rsm: param APP_DIR default=/srv/shop "directory of the app"
 
 current=$(readlink "$APP_DIR/current" || true)
 former=$(cat "$APP_DIR/former" 2>/dev/null || true)
-# It never came into place, or was there before.
+# VERSION is not current, or it was current before.
 if [ "$current" != "versions/$VERSION" ] || [ "$former" = "$current" ]; then
   echo "${current:-nothing} is in place"
   exit 0

@@ -1,11 +1,11 @@
 #!/bin/bash -euo pipefail
-# Runs on each host: puts a version of the shop in place. Whether it is well is asked by is-well.sh, and go-back.sh undoes it.
-# docs/use/scripts.md has what the next lines say.
+# Runs on each host: puts a version of the shop in place. is-well.sh checks it, and go-back.sh undoes it.
+# The next lines are explained in docs/use/scripts.md.
 #
-# rsm: name=put-version, timeout=2m, description="Puts a version in place", tags=deploy
+# rsm: name=put-version, timeout=2m, description="Put a version in place", tags=deploy
 # rsm: param VERSION required "version to put in place, like 1.2.3"
 # rsm: param SOURCE required "directory or URL with shop-VERSION.tar.gz"
-# rsm: param APP_DIR default=/srv/shop "directory of the app: versions/, current, which leads to one of them, and former"
+# rsm: param APP_DIR default=/srv/shop "directory of the app: versions/, current (a link to one of them) and former"
 
 case $VERSION in
   *[!A-Za-z0-9._-]* | .*)
@@ -22,7 +22,7 @@ fetch() {
   esac
 }
 
-# Unpacked beside its place, so that a download that broke off is never taken for a version.
+# Unpack into a temporary directory, so that an interrupted download never counts as a version.
 if [ ! -d "$place" ]; then
   mkdir -p "$APP_DIR/versions"
   new=$(mktemp -d "$APP_DIR/versions/.new.XXXXXX")
@@ -31,7 +31,7 @@ if [ ! -d "$place" ]; then
   mv "$new" "$place"
 fi
 
-# What go-back.sh goes back to. By rename, so that there is no moment without a version.
+# The version for go-back.sh. Renaming leaves no moment without a version.
 readlink "$APP_DIR/current" > "$APP_DIR/former" || true
 ln -sfn "versions/$VERSION" "$APP_DIR/current.new"
 mv -T "$APP_DIR/current.new" "$APP_DIR/current"
