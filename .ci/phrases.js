@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 const phrases = [
   ['(?<!there )(?:is|are|was|were) none', 'invalid X, unknown X, X not found'],
   [
-    '(?<!there )(?:is|are|was|were) no (?!longer|later|more|less|fewer|different|better|worse)[a-z]',
+    '(?<!there )(?:is|are|was|were) no (?!longer|later|more|less|fewer|different|better|worse)[a-z]\\w*',
     'is not a X, has no X',
   ],
   ['names? no', 'does not name a X, unknown X'],
@@ -60,7 +60,7 @@ const openings = [
   // The line before is not a comment: a `//` in the middle of a run may begin with any word.
   new RegExp(`(?<!//[^\\n]*\\n\\s*)//\\s+(?:${clause})\\b`, 'g'),
   new RegExp(`/\\*\\*?\\s+(?:\\*\\s+)?(?:${clause})\\b`, 'g'),
-  new RegExp(`\\btest(?:\\.\\w+)?\\(\\s*['"\`](?:\\w\\d+: )?(?:${clause})\\b`, 'gi'),
+  new RegExp(`\\btest(?:\\.\\w+)?\\(\\s*['"\`](?:[AFPS]\\d\\d )*(?:${clause})\\b`, 'gi'),
 ]
 
 const own = '.ci/phrases.js'
@@ -78,7 +78,7 @@ for (const file of files) {
   const report = (match, advice) => {
     found++
     const line = text.slice(0, match.index).split('\n').length
-    console.error(`${file}:${line}: "${match[0].replace(/\s+/g, ' ')}": ${advice}`)
+    console.error(`${file}:${line}: "${match[0].replace(/\s+(?:(?:\/\/|[*#>])\s+)?/g, ' ')}": ${advice}`)
   }
   for (const { pattern, advice } of phrases) for (const match of text.matchAll(pattern)) report(match, advice)
   for (const opening of openings)
