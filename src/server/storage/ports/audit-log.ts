@@ -9,10 +9,10 @@ import type {
 } from '../../../core/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 
-/** What is to be recorded; `at` is the time of the call where it is left out. */
+/** Event to record; `at` defaults to the time of the call. */
 export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
 
-/** Records an action of the server itself; resolves when it is durable, or refused and logged. */
+/** Records an action of the server itself; resolves once it is durable, or refused and logged. */
 export type RecordEvent = (
   action: string,
   object: AuditObject | null,
@@ -20,7 +20,7 @@ export type RecordEvent = (
   detail: AuditDetail,
 ) => Promise<void>
 
-/** A page of the newest entries, or of those before the entry `before`. */
+/** Page of the newest entries, or of those before the entry `before`. */
 export type ListQuery = AuditFilter & {
   readonly page?: number
   readonly offset?: number
@@ -29,31 +29,34 @@ export type ListQuery = AuditFilter & {
 }
 export type RawQuery = AuditFilter & { readonly after?: number }
 
-/** The audit log: append-only, one hash chain, whoever writes it (contract §3). */
+/** Audit log: append-only, one hash chain for all writers (contract §3). */
 export interface AuditLog {
-  /** Resolves when the entry is durable; entries of one server keep the order of its calls. Rejects with `unavailable`. */
+  /**
+   * Resolves once the entry is durable; entries of one server keep the order of its calls. Rejects with
+   * `unavailable`.
+   */
   append(event: AuditEvent): Promise<AuditEntry>
   /** Newest first. */
   list(query: ListQuery): Promise<Page<AuditEntry>>
   /**
-   * The chained lines as they are stored, oldest first: those after the entry `after` that were durable at the call and that
-   * pass the filter. They come in blocks of whole lines. Without a filter, damaged lines are included.
+   * Chained lines as stored, oldest first: those after the entry `after` that were durable at the call and
+   * pass the filter. Yields blocks of whole lines. Without a filter, damaged lines are included.
    */
   raw(which?: RawQuery): AsyncIterable<Buffer>
   head(): Promise<AuditHead>
-  /** Why entries are refused just now (a full disk), or null. */
+  /** Why entries are refused at the moment (a full disk), or null. */
   readonly refusal: string | null
-  /** Waits for what is under way. */
+  /** Waits for pending writes. */
   close(): Promise<void>
 }
 
 /**
- * The head of the audit log, noted apart from it at every start, stop and hour: a log that was removed, emptied or cut at a
- * line while no server ran is told from one that ended there (S11). Whoever may write both can hide it; the heads in the
- * server's own log are for that.
+ * Head of the audit log, stored apart from it at every start, stop and hour. It shows whether the log was
+ * removed, emptied or truncated at a line while no server ran (S11). An attacker who can write both can hide
+ * that; the heads in the server's own log guard against it.
  */
 export interface NotedHead {
-  /** A sentence that says what is missing from the log; null if it has everything up to the noted head. */
+  /** Sentence about what the log lacks; null if it is complete up to the noted head. */
   missing(): Promise<string | null>
   note(): Promise<void>
 }

@@ -2,15 +2,18 @@ import { RsmError } from '../../../core/errors.ts'
 import { type Action, may, neededFor, type Right, type Role } from '../../../core/permissions.ts'
 import type { TokenRecord, UserRecord } from '../records/user.ts'
 
-/** Whoever a bearer token stands for (contract §2). */
+/** Owner of a bearer token (contract §2). */
 export type Caller =
   | (Standing & {
       type: 'user'
       id: number
       tokenId: number
-      /** Milliseconds since the epoch: what hangs on the token closes then. */
+      /** Milliseconds since the epoch; streams and terminals opened with the token close then. */
       expiresAt: number
-      /** As `expiresAt`: when a session ends that is not used again. Its streams close then and may be taken up by one that was. */
+      /**
+       * Milliseconds since the epoch: end of an idle session. Its streams close then; a session that is still
+       * in use can resume them.
+       */
       idleAt: number
     })
   | { type: 'agent'; hostId: number; agentId: string; tokenHash: string }
@@ -18,15 +21,15 @@ export type Caller =
 export type UserCaller = Extract<Caller, { type: 'user' }>
 export type AgentCaller = Extract<Caller, { type: 'agent' }>
 
-/** What a user's token lets its holder do. */
+/** Rights of a user's token. */
 interface Standing {
   username: string
-  /** That of the token: never above the owner's. */
+  /** Role of the token, never above the owner's. */
   role: Role
   ownerRole: Role
   rights: readonly Right[]
   tokenKind: TokenRecord['kind']
-  /** Whether what it makes may outlast it: users, enrollment tokens and agents (contract §2). */
+  /** Whether it may create things that outlive it: users, enrollment tokens and agents (contract §2). */
   mayOutlast: boolean
 }
 
@@ -37,7 +40,7 @@ export function standing(token: TokenRecord, owner: UserRecord): Standing {
     username: owner.username,
     role,
     ownerRole: owner.role,
-    // Who gave a token less than the own role meant it to do less.
+    // A token with a lower role than its owner's must not get the owner's extra rights.
     rights: role === owner.role ? (owner.rights ?? []) : [],
     tokenKind,
     mayOutlast: tokenKind === 'session' || token.admin === true,
@@ -50,12 +53,12 @@ export function refusal({ username, role, ownerRole, tokenKind }: Standing, take
   return new RsmError('forbidden', `you are ${username} (${ownerRole}${by}); ${takes}`)
 }
 
-/** @throws RsmError `forbidden` that says who the caller is and what it takes. */
+/** @throws RsmError `forbidden` that names the caller and the required role. */
 export function demand(caller: Standing, action: Action): void {
   if (!may(caller.role, action, caller.rights)) throw refusal(caller, `this requires ${neededFor(action)}`)
 }
 
-/** A token that leaked must not make itself last. @throws RsmError `forbidden`. */
+/** Keeps a leaked token from creating permanent access. @throws RsmError `forbidden`. */
 export function demandLasting(caller: Standing): void {
   if (!caller.mayOutlast)
     throw refusal(
@@ -64,7 +67,7 @@ export function demandLasting(caller: Standing): void {
     )
 }
 
-/** @throws RsmError `forbidden` for all but a login session. */
+/** @throws RsmError `forbidden` unless the caller has a login session. */
 export function demandSession(caller: Standing): void {
   if (caller.tokenKind !== 'session') throw refusal(caller, 'this requires a session: log in')
 }

@@ -14,9 +14,9 @@ import type { Recordings } from './recordings.ts'
 import type { ShortLived } from './short-lived.ts'
 import type { ScriptVersions, Store } from './store.ts'
 
-/** All that a server stands on, as one start opens it. */
+/** Everything a server stands on, as one start opens it. */
 export interface Data extends Cluster {
-  /** What all times in it come from. */
+  /** Source of all times in it. */
   clock: Clock
   store: Store
   serverRuns: Runs
@@ -25,7 +25,7 @@ export interface Data extends Cluster {
   audit: AuditLog
   notedHead: NotedHead
   keys: Keys
-  /** What this start has replaced. */
+  /** Keys that this start replaced. */
   replacedKeys: ReplacedKeys | null
   executions: Executions
   presence: Presence
@@ -37,11 +37,11 @@ export interface Data extends Cluster {
   files: Files
   agreed: AgreedClock
   maintenance: StoreMaintenance
-  /** Transactions that wait to become durable. */
+  /** Number of transactions that wait to become durable. */
   waitingWrites(): number
-  /** Notes outside the store that this store has a user. From then on, a start without the store is refused. */
+  /** Notes outside the store that it has a user. From then on, a start without the store is refused. */
   markUsed(): Promise<void>
-  /** Waits for what is under way, and closes all of it. */
+  /** Waits for pending work and closes everything. */
   close(): Promise<void>
 }
 
@@ -60,9 +60,9 @@ export interface DataOptions {
   newKeys: boolean
   clock: Clock
   log: Log
-  /** The disk can't be trusted any more. */
+  /** The disk cannot be trusted any more. */
   onFatal(error: unknown): void
 }
 
-/** Opens what a server stands on. `path`: its data directory, whose lock the caller holds. */
+/** `path`: the data directory, whose lock the caller holds. */
 export type OpenData = (path: string, options: DataOptions) => Promise<Data>

@@ -8,37 +8,40 @@ import type { Transaction } from './store.ts'
 
 export type Execution = Readonly<ExecutionRecord>
 
-/** The output of an execution, as far as the server has it. */
+/** Output of an execution, as far as the server has it. */
 export interface OutputSoFar {
-  /** Everything up to this sequence is stored, or dropped because it exceeds the limit; -1 if there is nothing. */
+  /** Everything up to this sequence is stored, or dropped because it exceeds the limit; -1 for no output. */
   storedSequence: number
   stdoutBytes: number
   stderrBytes: number
-  /** There was more than the server takes. */
+  /** Output beyond the limit was dropped. */
   truncated: boolean
   /** Some output could not be stored and will not be sent again. */
   incomplete: boolean
 }
 
-/** An execution of a task that runs; `named` of its record holds from the agent's word on, before that is on disk. */
+/** Execution of a running task; `named` takes effect when the agent reports it, before that is on disk. */
 export interface RunningExecution {
   execution: Execution
   output: Readonly<OutputSoFar>
 }
 
-/** What a host can be sent over a link. */
+/** Capacity and agent of a link that executions can be sent over. */
 export interface Offer {
   claim: LinkClaim
-  /** Executions that the agent takes at once. */
+  /** Maximum number of concurrent executions on the agent. */
   capacity: number
-  /** The agent's journal, its process, and how far the journal goes: a HELLO of another one is not sent it again. */
+  /**
+   * The agent's journal, its process, and the journal's position: a HELLO with another one does not get the
+   * execution again.
+   */
   agent: Pick<ExecutionRecord, 'agentStoreId' | 'agentInstanceId' | 'agentJournal'>
 }
 
-/** An agent's word on how an execution ended. */
+/** Agent's report on how an execution ended. */
 export interface ReportedEnd {
   complete: ScriptComplete
-  /** The server waited for missing output, and it never came. */
+  /** The server waited for missing output in vain. */
   incomplete: boolean
   /** Why a SUCCESS cannot be true; null if it may be. */
   contradiction?: string | null
@@ -46,33 +49,34 @@ export interface ReportedEnd {
   timeoutHint?: string | null
 }
 
-/** How an execution ended that the server itself ran over SSH. */
+/** End of an execution that the server ran over SSH. */
 export interface OwnEnd {
   status: 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'CANCELLED'
   exitCode: number | null
   error: string | null
 }
 
-/** What is put with the end of a task. */
+/** Puts records together with the end of a task. */
 export type AtTheEnd = (tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void
 
-/** Where and why an execution ends although its agent did not report an end. */
+/** Execution that ends without a report of its agent, and why. */
 export interface End {
   id: string
   error: string
 }
 
 /**
- * All tasks that run and their executions, for every server of a store. Each change is one durable step on a set, guarded
- * by what is stored: only transitions of `mayBecome`, never out of a final state, nothing that starts where a task is held,
- * and nothing by a server that has lost its task (`by`) or its link (`claim`). It answers the executions that changed, and
- * hints at them: `task` for those who follow it, `lane` for the server with the link of a host that has something to take
- * or to cancel. Rejects with `unavailable`, nothing changed, when the disk refuses.
+ * All running tasks and their executions, for every server of a store. Each change is one durable step on a
+ * set, guarded by the stored state: only transitions of `mayBecome`, never out of a final state, no starts in
+ * a held task, and no write by a server that has lost its task (`by`) or its link (`claim`). Returns the
+ * executions that changed and publishes hints: `task` for followers, `lane` for the server with the link of a
+ * host that has something to take or to cancel. Rejects with `unavailable`, with nothing changed, if the disk
+ * refuses.
  */
 export interface Executions {
   /**
-   * Writes a new task in one step with what `also` writes. Where `also` answers something else than null, nothing is
-   * written and that is the answer.
+   * Writes a new task in one step with the writes of `also`. If `also` returns a value other than null,
+   * nothing is written and that value is returned.
    */
   create<T>(
     task: TaskRecord,
@@ -80,47 +84,57 @@ export interface Executions {
     also: (tx: Transaction) => Promise<T | null>,
   ): Promise<T | null>
 
-  /** The turn of these executions of a task has come. */
+  /** Marks executions of a task as due. */
   due(by: Member, ids: readonly string[]): Promise<Execution[]>
   skip(by: Member, ids: readonly string[], error: string): Promise<Execution[]>
-  /** Gives up what is due and has not been sent. */
+  /** Ends due executions that were not sent. */
   unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /** Stores the results and ends the task, in one step with what `also` puts; null while an execution is open. */
+  /**
+   * Stores the results and ends the task, in one step with the writes of `also`; null while an execution is
+   * open.
+   */
   finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
 
   /**
-   * Ends what has not started and requests the end of what runs; with `pendingOnly` that goes on. Rejects with `conflict`
-   * where the task has ended.
+   * Ends pending executions and requests the end of running ones; with `pendingOnly` those continue. Rejects
+   * with `conflict` if the task has ended.
    */
   cancel(taskId: string, how?: { pendingOnly: true; error: string }): Promise<Execution[]>
-  /** Ends everything of a host that is being removed, or what is RUNNING on one whose agent was revoked. */
+  /** Ends every execution of a removed host, or the RUNNING ones of a host whose agent was revoked. */
   abandon(hostId: number, parting: 'removed' | 'revoked'): Promise<Execution[]>
 
-  /** Marks due executions that run over SSH as begun. The owner of the task runs them. */
+  /** Marks due executions over SSH as started. The task's owner runs them. */
   begin(by: Member, ids: readonly string[]): Promise<Execution[]>
   end(by: Member, id: string, end: OwnEnd): Promise<Execution[]>
 
-  /** Marks due executions of these hosts as sent, oldest turn first, as many as each host has room for; none that run over SSH. */
+  /**
+   * Marks due executions of these hosts as sent, longest due first, up to each host's capacity; skips those
+   * over SSH.
+   */
   take(offers: readonly Offer[]): Promise<Execution[]>
-  /** Frames that never left: PENDING again, unless a newer link has taken them over. */
+  /** Requeues executions whose frames were not sent, unless a newer link has taken them over. */
   returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>
   /**
-   * What was sent to the host and has no end, for a HELLO: nothing that was marked for an older link is missing. From here
-   * on the claim has them: the older link returns none.
+   * Executions sent to the host that have not ended, for a HELLO; includes all marked for an older link. From
+   * here on the claim has them: the older link cannot return any.
    */
   takeOver(claim: LinkClaim, except: ReadonlySet<string>): Promise<RunningExecution[]>
-  /** The agent says in a HELLO that it has them. */
+  /** Marks executions that the agent listed in a HELLO. */
   named(claim: LinkClaim, ids: readonly string[]): Promise<void>
-  /** The agent says that it has this one. Durable soon; nothing waits for it. */
+  /** Notes that the agent has the execution. Durable soon; callers do not wait. */
   received(id: string): void
-  /** Ends executions as FAILED that were marked as sent but must not run on the host; their frames were never sent. */
+  /**
+   * Ends executions as FAILED that were marked as sent but must not run on the host; their frames were never
+   * sent.
+   */
   refuse(claim: LinkClaim, ends: readonly End[]): Promise<Execution[]>
-  /** Ends executions as LOST: they were sent, and nobody can know how they ended. */
+  /** Ends executions as LOST: they were sent, and their outcome cannot be known. */
   lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
   /**
-   * Takes in a piece of output, in the order of the calls; resolves with the sequence up to which all is stored when the
-   * piece is durable or dropped: seen before, past a gap, past the bound. Null where an earlier refusal took it along.
+   * Appends a piece of output, in the order of the calls. Resolves once the piece is durable, or dropped as a
+   * duplicate, past a gap or past the limit, with the sequence up to which all is stored. Null if an earlier
+   * refusal dropped it too.
    */
   append(
     id: string,
@@ -128,51 +142,54 @@ export interface Executions {
     json: Uint8Array | undefined,
     isOurs: boolean,
   ): Promise<number | null>
-  /** The agent says that it has got to this phase. */
+  /** Notes the phase that the agent reports. */
   reached(id: string, phase: Phase): Promise<void>
-  /** Nothing changes where it has ended before. */
+  /** Ends an execution as its agent reports; no effect if it has ended already. */
   settle(id: string, end: ReportedEnd): Promise<Execution[]>
-  /** What was learnt after a final state, once, in the task's results where it has ended. */
+  /** Notes a result that arrived after a final state, once; in the task's results if the task has ended. */
   late(taskId: string, hostId: number, result: NonNullable<TaskResult['lateResult']>): Promise<void>
 
-  /** As Store.transact, with how many executions of the host have not ended. */
+  /** Like Store.transact, with the number of the host's executions that have not ended. */
   transactWithOpen<T>(hostId: number, work: (tx: Transaction, open: number) => Promise<T>): Promise<T>
 
   /**
-   * Of a task that runs; undefined also where the host is none of its. What this server has marked as sent or taken over is
-   * answered as it knows it, in the order of the calls.
+   * Execution of a running task; undefined also if the host is not part of it. Executions that this server
+   * marked as sent or took over are current, in the order of the calls.
    */
   find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
-  /** Those of a task that are of these hosts; none when it does not run. */
+  /** Executions of a task on these hosts; empty if it is not running. */
   ofHosts(taskId: string, hostIds: readonly number[]): Promise<RunningExecution[]>
-  /** In the order of the plan, all or a part of them; empty when it does not run. */
+  /** In the order of the plan, all or a part; empty if the task is not running. */
   ofTask(taskId: string, part?: Part): Promise<RunningExecution[]>
-  /** Those of a host that are RUNNING, then those that are due and PENDING, in the order of their turns; none that are held. */
+  /** RUNNING executions of a host, then due PENDING ones, longest due first; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
-  /** Those of the hosts that have something to take. */
+  /** Hosts among these that have something to take. */
   waiting(hostIds: readonly number[]): Promise<number[]>
-  /** How many the host has to take, as it was not long ago: asked with each heartbeat. */
+  /** Number of executions that the host has to take; may be slightly stale, because each heartbeat asks. */
   waitingOn(hostId: number): Promise<number>
-  /** Null when the task does not run. */
+  /** Null if the task is not running. */
   counts(taskId: string): Promise<Counts | null>
-  /** What changed since a cursor (0: the creation), as it is now; what changed about then may be told again. */
+  /**
+   * Changes since a cursor (0: the creation), in their current state; changes near the cursor may be
+   * repeated.
+   */
   changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
   /**
-   * Those of the tasks in which something changed since a cursor (0: ever), or that may be among them; for who looks after what
-   * hints have lost.
+   * Tasks in which something changed since a cursor (0: ever), or may have; for polling that makes up for
+   * lost hints.
    */
   changedTasks(taskIds: readonly string[], after: number): Promise<{ taskIds: string[]; cursor: number }>
-  /** Ids of the tasks that run. */
+  /** Ids of running tasks. */
   running(): Promise<string[]>
-  /** How much there is to do on all servers: tasks that run, executions that are RUNNING, and that are due and PENDING. */
+  /** Load of all servers: running tasks, RUNNING executions, and due PENDING ones. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>
 
-  /** Tasks of which nothing starts until a person has confirmed that the store was restored. */
+  /** Tasks in which nothing starts until a person confirms that the store was restored. */
   readonly held: ReadonlySet<string>
-  /** Holds those of the tasks that have something to start, at once. */
+  /** Holds those of the tasks that still have something to start, at once. */
   hold(taskIds: Iterable<string>): Promise<void>
-  /** Nothing is held any more. */
+  /** Releases all held tasks. */
   release(): Promise<void>
-  /** Writes what still waits to be. */
+  /** Writes what is still pending. */
   close(): Promise<void>
 }

@@ -1,37 +1,37 @@
 import type { Room } from '../../../disk/disk.ts'
 
 /**
- * The bytes of files that go to hosts or come from them, by the id of the file. What they are, whose, and whether they are
- * whole stands in the store; this one knows bytes only.
+ * Bytes of files that go to hosts or come from them, by file id. Their names, owners and states are in the
+ * store; this port knows bytes only.
  */
 export interface Files {
-  /** Bytes of it that are durable; 0 where there is none. */
+  /** Durable bytes of the file; 0 if there is none. */
   size(id: string): Promise<number>
   /**
-   * Adds bytes behind the first `offset`. Resolves with the size when all of them are durable; where `bytes` breaks off it
-   * rejects with that error, and what had come by then is durable too. Errors: `WrongOffset` where it has another size, or
-   * another writer; `unavailable` where there is no room.
+   * Appends bytes after the first `offset`. Resolves with the size once all are durable; if `bytes` fails,
+   * rejects with that error, and the bytes received until then are durable too. Errors: `WrongOffset` if the
+   * file has another size or another writer; `unavailable` if the disk is full.
    */
   append(id: string, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<number>
-  /** Drops what is behind the first `to` of a file of `end` bytes that is not finished. Errors: `WrongOffset` as of `append`. */
+  /** Truncates an unfinished file of `end` bytes to `to`. Errors: `WrongOffset`, as `append`. */
   cut(id: string, end: number, to: number): Promise<void>
-  /** No more will come. Files of one `content` take the room of one; null for what shares with none. May be repeated. */
+  /** Marks the file as complete. Files of equal `content` share disk space; null never shares. Idempotent. */
   finish(id: string, content: string | null): Promise<void>
   /**
-   * Its bytes from `from` up to, and without, `to`, both within its size; a piece is good until the next is asked for, which may take its
-   * place. Rejects with `gone` where they are not there.
+   * Bytes in the range [`from`, `to`), both within the size. A piece is valid until the next is requested,
+   * which may reuse its buffer. Rejects with `gone` if they are missing.
    */
   read(id: string, from: number, to: number): AsyncIterable<Uint8Array>
   remove(id: string): Promise<void>
-  /** Of the disk that the bytes go to; null where this server cannot know it, and where it does not answer. */
+  /** Space of the disk that holds the files; null if unknown, or if it does not answer. */
   room(): Promise<Room | null>
-  /** Of all that there are bytes of. */
+  /** Ids of all files that have bytes. */
   ids(): Promise<string[]>
 }
 
-/** Bytes were sent for another place than the end of the file, or beside another writer. */
+/** The offset of an upload is not the end of the file, or the file has another writer. */
 export class WrongOffset extends Error {
-  /** Where it ends. */
+  /** Current end of the file. */
   readonly offset: number
 
   constructor(offset: number) {

@@ -2,9 +2,12 @@ import type { RunMark } from '../../../core/protocol/messages.ts'
 import type { SignedType } from '../../../core/signing.ts'
 import type { KeyRecord } from '../records/run.ts'
 
-/** The server's own keys, apart from the store, so that a stolen store tells nothing (S04). All servers of a store have the same. */
+/**
+ * The server's own keys, apart from the store, so that a stolen store reveals nothing (S04). All servers of a
+ * store share them.
+ */
 export interface Keys {
-  /** Ed25519 public key, 32 bytes, base64: what agents pin when they register. */
+  /** Ed25519 public key, 32 bytes, base64; agents pin it when they register. */
   readonly serverKey: string
   readonly keyId: string
   /** Adds `expiry`, `keyId` and `signature` to a payload for one agent (contract §6). */
@@ -14,28 +17,28 @@ export interface Keys {
     payload: P,
     expiry: string,
   ): P & { expiry: string; keyId: string; signature: string }
-  /** The mark with the MAC that shows later that this server gave it to this agent (contract §11). */
+  /** Adds a MAC to a mark that later proves that this server gave it to this agent (contract §11). */
   authenticated(agentId: string, mark: RunMark): RunMark
   isAuthentic(agentId: string, mark: RunMark): boolean
   /** `context` binds the sealed text to the record that holds it. */
   seal(plain: string, context: string): string
   open(sealed: string, context: string): string
-  /** A keyed digest, hex: tells whether a text is the same without letting a stolen store be guessed at (S04). */
+  /** Keyed digest, hex; compares texts without letting a stolen store be guessed at (S04). */
   digest(plain: string): string
 }
 
-/** Which keys a start with --new-keys replaced, and what became useless with the old ones. */
+/** Keys that a start with --new-keys replaced, and data that became useless with the old ones. */
 export interface ReplacedKeys {
   keys: KeyRecord['id'][]
-  /** Hosts whose agents have to be enrolled anew. */
+  /** Hosts whose agents must enroll again. */
   agents: string[]
-  /** Hosts whose password or private key is gone. */
+  /** Hosts whose password or private key is lost. */
   credentials: string[]
-  /** Tasks whose secret parameters are gone. */
+  /** Tasks whose secret parameters are lost. */
   tasks: string[]
-  /** Webhooks whose secret is gone: nothing is sent to them until they have another one. */
+  /** Webhooks whose secret is lost: deliveries stop until a new one is set. */
   webhooks: string[]
 }
 
-/** Text sealed with the key file of the server, base64; bound to the record that holds it. */
+/** Text sealed with the server's key file, base64; bound to the record that holds it. */
 export type Sealed = string

@@ -2,34 +2,37 @@ import type { Readable } from 'node:stream'
 import type { Compacted } from '../../../core/protocol/control.ts'
 
 export interface BackupOptions {
-  /** Whether output of tasks and recordings of terminal sessions are in it. */
+  /** Whether to include output of tasks and recordings of terminal sessions. */
   readonly withOutput: boolean
-  /** Seals the server's keys into it; without one they are left out. */
+  /** Seals the server's keys into the backup; without one they are left out. */
   readonly passphrase?: string | undefined
 }
 
-/** What a finished backup holds. */
+/** Contents of a finished backup. */
 export interface BackupMade {
   readonly sequence: number
   readonly files: number
-  /** Of the files, uncompressed. */
+  /** Size of the files, uncompressed. */
   readonly bytes: number
-  /** What was not whole on disk and is in it as it was found. */
+  /** Files that were damaged on disk; the backup has them as found. */
   readonly damaged: readonly string[]
 }
 
-/** A backup that is being made: a tar that gzip has compressed. */
+/** Backup in progress: a gzipped tar. */
 export interface Backup {
-  /** Destroying it ends the work. */
+  /** Destroying it aborts the backup. */
   readonly stream: Readable
-  /** Rejects where it broke off. */
+  /** Rejects if the backup was aborted. */
   readonly made: Promise<BackupMade>
 }
 
-/** What keeps the data of a server beyond its daily work. */
+/** Maintenance of a server's data: backup and compaction. */
 export interface StoreMaintenance {
-  /** The store at one transaction, with what belongs to it. Writes go on meanwhile; nothing of it may be removed until `made` settles. */
+  /**
+   * Backs up the store as of one transaction, with the files that belong to it. Writes continue meanwhile;
+   * none of those files may be removed until `made` settles.
+   */
   backup(options: BackupOptions): Promise<Backup>
-  /** Writes the store's snapshot anew; answers its bytes on disk before and after. */
+  /** Rewrites the store's snapshot; returns its bytes on disk before and after. */
   compact(): Promise<Compacted>
 }

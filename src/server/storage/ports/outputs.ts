@@ -2,31 +2,34 @@ import type { GatePhase } from '../../../core/tasks/gates.ts'
 import type { Stream, TaskResult } from '../../../core/tasks/task.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 
-/** A piece of output before it has its number. */
+/** Piece of output before it has an id. */
 export interface NewEntry {
   hostId: number
   stream: Stream
   sequence: number
   timestamp: string
-  /** Absent of what the script itself wrote. */
+  /** Absent for output of the script itself. */
   phase?: GatePhase | undefined
   data: string
-  /** The same as JSON, quotes included, where it came so: it is stored without being written anew. */
+  /** The same as JSON, quotes included, if it arrived so: stored without encoding it again. */
   json?: Uint8Array | undefined
 }
 
-/** A stored piece; `id` is the cursor: it ascends over the whole task (contract §5). */
+/** Stored piece; `id` is the cursor and ascends over the whole task (contract §5). */
 export interface StoredEntry extends Omit<NewEntry, 'json'> {
   id: number
 }
 
-/** A stored piece as it stands in the log. */
+/** Stored piece as it is in the log. */
 export interface StoredLine {
   id: number
   hostId: number
-  /** The fields of NewEntry as one JSON object, in UTF-8; of a damaged piece a sentence that says so, on stderr. */
+  /**
+   * Fields of NewEntry as one JSON object, in UTF-8; for a damaged piece, a sentence about the damage, on
+   * stderr.
+   */
   json: Buffer
-  /** What is wrong with a damaged piece. */
+  /** Damage of the piece, if any. */
   damage?: string
 }
 
@@ -35,7 +38,7 @@ export interface ReadQuery {
   after: number
   hostId?: number | undefined
   stream?: Stream | undefined
-  /** At most so many entries; a read may also stop earlier, at about 256 KiB. */
+  /** Maximum number of entries; a read may stop earlier, at about 256 KiB. */
   limit: number
 }
 
@@ -44,88 +47,98 @@ export interface ReadBackQuery extends Omit<ReadQuery, 'after'> {
   before: number
 }
 
-/** What is stored of one host: where its output has to go on. */
+/** Stored output of one host: where appending continues. */
 export interface Progress {
   /** -1 when nothing is stored. */
   lastSequence: number
   stdoutBytes: number
   stderrBytes: number
-  /** Entries that it came in. */
+  /** Number of entries. */
   frames: number
 }
 
 /**
- * The output of tasks: append, and read from a cursor. One of the ports behind which a fleet's store may stand; a slow
- * reader costs nothing, because it reads at its own pace from where it stands.
+ * Output of tasks: append, and read from a cursor. Slow readers cost nothing, because each reads at its own
+ * pace.
  */
 export interface Outputs {
-  /** Resolves when the entry is durable. Readers may see it a little earlier. Entries keep the order of the calls. */
+  /**
+   * Resolves once the entry is durable; readers may see it slightly earlier. Entries keep the order of the
+   * calls.
+   */
   append(taskId: string, entry: NewEntry): Promise<void>
   /**
-   * `next` is the cursor to go on from; no entries means that the end is reached for now. Errors: `gone` where the next
-   * entry is damaged; its cursor is in the hint. So of `readBefore`, where one is.
+   * `next` is the cursor to continue from; no entries means the end for now. Errors: `gone` if the next entry
+   * is damaged; its cursor is in the hint. `readBefore` does the same.
    */
   read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
   /**
-   * The newest entries of this selection before a place, oldest first. One read looks at 65,536 entries at most: without
-   * any that fit, `previous` is where the next one goes on. It is 0 at the beginning of the log; `next` as of `read`.
+   * The newest matching entries before an id, oldest first. One read examines at most 65,536 entries: if none
+   * match, the next read continues at `previous`. `previous` is 0 at the beginning of the log; `next` is as
+   * in `read`.
    */
   readBefore(
     taskId: string,
     query: ReadBackQuery,
   ): Promise<{ entries: StoredEntry[]; next: number; previous: number }>
-  /** As `read`, without decoding what is only passed on. */
+  /** Like `read`, without decoding entries that are only forwarded. */
   readLines(taskId: string, query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }>
-  /** The cursor after which exactly the last `count` entries of this selection follow. */
+  /** Cursor that exactly the last `count` matching entries follow. */
   cursorBeforeLast(
     taskId: string,
     count: number,
     query: Pick<ReadQuery, 'hostId' | 'stream'>,
   ): Promise<number>
-  /** Damage that reads have found, by host (0: the host is unknown): a sentence with file and place. */
+  /** Damage found by reads, by host (0: unknown host): a sentence with file and position. */
   damages(taskId: string): ReadonlyMap<number, string>
-  /** What is stored of each host, read from disk: for taking up a task after a restart. */
+  /** Stored output of each host, read from disk, to resume a task after a restart. */
   progress(taskId: string): Promise<Map<number, Progress>>
-  /** No more output will come: frees the files. */
+  /** Frees the files: no more output follows. */
   finish(taskId: string): Promise<void>
-  /** Bytes that a task takes on disk. */
+  /** Bytes of a task on disk. */
   size(taskId: string): Promise<number>
-  /** Removes what is stored of an ended task. */
+  /** Removes the output of an ended task. */
   forget(taskId: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Part of a task's results: at most `limit` from position `offset` of its plan, or those of some hosts. */
+/** Part of a task's results: up to `limit` from position `offset` of its plan, or those of some hosts. */
 export type Part =
   | { readonly offset: number; readonly limit: number }
   | { readonly hostIds: readonly number[] }
 
-/** What a finished task leaves beside its output: the text that ran and every host's result. */
+/** Archive of a finished task beside its output: its scripts and every host's result. */
 export interface TaskRemains {
   script: string
   results: TaskResult[]
-  /** The texts that followed on it; absent where none did. */
+  /** Texts of its gates; absent without gates. */
   gates?: { verify: string | null; rollback: string | null }
-  /** Its params; absent where its record has them. */
+  /** Params of the task; absent if its record has them. */
   params?: Record<string, string>
 }
 
-/** The results of finished tasks, apart from the store. */
+/** Results of finished tasks, apart from the store. */
 export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
-  /** Null if the results are gone (a lost disk); the counts in the task are still valid. Errors: `gone` if they are damaged. */
+  /**
+   * Null if the results are gone (a lost disk); the counts in the task stay valid. Errors: `gone` if they are
+   * damaged.
+   */
   read(taskId: string, part?: Part): Promise<TaskRemains | null>
-  /** Removes all that a task has left. */
+  /** Removes the archive of a task. */
   forget(taskId: string): Promise<void>
-  /** The tasks that have left something. */
+  /** Tasks that have an archive. */
   list(): Promise<string[]>
   readonly orphans: Orphans
 }
 
-/** Files or folders that no record of the store knows: it may be the store that is the wrong one, so none is deleted at once. */
+/**
+ * Files or folders without a record in the store. They are not deleted at once, because the store may be the
+ * wrong one.
+ */
 export interface Orphans {
-  /** Moves those of this sweep to a folder named by its time; answers which folder that is. */
+  /** Moves them to a folder named after the time; returns that folder. */
   moveAside(names: readonly string[], now: number): Promise<string>
-  /** Removes what was moved aside at least so many days ago; 0 = never. */
+  /** Removes what was moved aside at least `days` days ago; 0 = never. */
   sweep(days: number, age: Age): Promise<void>
 }

@@ -1,31 +1,37 @@
 import type { Readable } from 'node:stream'
 import type { Orphans } from './outputs.ts'
 
-/** A recording that grows. Its owner appends again only when the last append has ended. */
+/** Recording in progress. Its owner appends again only after the last append has settled. */
 export interface RecordingWriter {
   /**
-   * Resolves when the pieces, one behind the other, stand in the recording whatever becomes of this process; they are durable
-   * within 5 s, and at `end`. Nothing of them stays where it rejects.
+   * Resolves once the pieces, in order, survive a crash of this process; they are durable within 5 s, and at
+   * `end`. If it rejects, none of them are kept.
    */
   append(pieces: readonly Uint8Array[]): Promise<void>
-  /** Makes all of it last. */
+  /** Makes all of it durable. */
   end(): Promise<void>
 }
 
-/** The recordings of terminal sessions, by the id of the session: bytes that are only ever appended. */
+/** Recordings of terminal sessions, by session id: append-only bytes. */
 export interface Recordings {
-  /** A new one, which begins with `header`: durable when it resolves. `failed`: it can't be made to last any more. */
+  /**
+   * Creates a recording that begins with `header`; durable when it resolves. `failed`: it can no longer be
+   * made durable.
+   */
   create(id: string, header: Uint8Array, failed: (error: unknown) => void): Promise<RecordingWriter>
-  /** What a former process left, unchecked, from its beginning; after a crash the end may be torn. */
+  /** Bytes that an earlier process left, unchecked, from the start; after a crash the end may be torn. */
   content(id: string): AsyncIterable<Buffer>
-  /** Takes up one that a former process left: its first `size` bytes stay, and it grows from there. */
+  /** Reopens a recording of an earlier process: keeps its first `size` bytes and appends after them. */
   reopen(id: string, size: number, failed: (error: unknown) => void): Promise<RecordingWriter>
-  /** Its first `bytes` bytes, by default all. Errors: `gone` if it was removed for its age, or is damaged; then with the place. */
+  /**
+   * The first `bytes` bytes, all by default. Errors: `gone` if it expired, or is damaged; then with the
+   * position.
+   */
   read(id: string, bytes?: number): Promise<Readable>
   forget(id: string): Promise<void>
-  /** The sessions that there are recordings of, and when those were last written, in milliseconds since 1970. */
+  /** Sessions with a recording, and when it was last written, in milliseconds since 1970. */
   list(): Promise<{ id: string; changedAt: number }[]>
-  /** Moves recordings of no known session aside; answers where to. */
+  /** Moves recordings of unknown sessions aside; returns the folder. */
   moveAside(ids: readonly string[], now: number): Promise<string>
   readonly orphans: Pick<Orphans, 'sweep'>
 }

@@ -6,60 +6,60 @@ import type {
 import type { TerminalRecord } from '../records/terminal.ts'
 import type { UserCaller } from './caller.ts'
 
-/** Whoever shows a terminal to its user or watches it: `listeners` makes it, a terminal never sees a socket. */
+/** Client that shows a terminal to its user or watches it; `listeners` creates it and hides the socket. */
 export interface TerminalClient {
   readonly caller: UserCaller
   readonly ip: string | null
   /** Whether it speaks `rsm.terminal.1`, and so acknowledges what it has shown. */
   readonly acknowledges: boolean
-  /** `json` is the text of the output as JSON, in UTF-8; `written` is called once the socket has taken it. */
+  /** `json` is the output as JSON text, in UTF-8; `written` is called once the socket has taken it. */
   output(sequence: number, json: Uint8Array, written: () => void): void
-  /** What its user is to know beside the terminal's output. */
+  /** Shows a notice to the user, beside the terminal's output. */
   notify(notice: TerminalNotice): void
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void
   close(code: number, reason: string): void
-  /** Ceases to read what the client sends, and goes on. */
+  /** Stops reading from the client until `resume`. */
   pause(): void
   resume(): void
 }
 
-/** A row of input, and the characters of it that come before. */
+/** Author of a piece of input, and its offset in characters. */
 export interface InputPlace {
   readonly by: string
   readonly position: number
 }
 
-/** How a client wants to attach. */
+/** Options of attaching a client. */
 export interface AttachOptions {
-  /** The last sequence that it has shown; null for one that has nothing, and wants what is kept. */
+  /** Last sequence that it has shown; null if it has nothing and wants the replay. */
   readonly after: number | null
   readonly watch: boolean
 }
 
-/** What a client does with the terminal that it is attached to; void once another has taken its place. */
+/** Operations of a client on its terminal; no effect once another client has replaced it. */
 export interface Attachment {
   /** `place` is undefined for a client that does not count its input. */
   input(data: string, frameId: string, place?: InputPlace): void
   resize(cols: number, rows: number): void
   acknowledge(sequence: number): void
-  /** It leaves for good: the terminal ends. */
+  /** Leaves permanently: the terminal ends. */
   leave(): void
-  /** Its socket is gone. */
+  /** The socket is gone. */
   gone(): void
-  /** Both sides have closed the socket in order: whatever was sent before that has arrived. */
+  /** Both sides closed the socket cleanly, so everything sent before has arrived. */
   parted(): void
 }
 
-/** A terminal that is asked for; nothing is opened for a caller who may no longer. */
+/** Requested terminal; it is not opened if the caller has lost the right meanwhile. */
 export interface NewTerminal {
   readonly record: Omit<TerminalRecord, 'hostname' | 'agentId' | 'recorded'>
   readonly caller: UserCaller
 }
 
-/** A terminal as it stands now. */
+/** Terminal in its current state. */
 export interface TerminalView {
   readonly record: TerminalRecord
-  /** Who reads along. */
+  /** Names of watching users. */
   readonly watchers: readonly string[]
   readonly recordingBytes: number
 }
