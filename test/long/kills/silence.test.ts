@@ -59,7 +59,7 @@ for (const [what, timeout, limit] of [
     clock.forward(240)
     const [lost] = (await finished(server, taskId)).results
     t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
-    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are here$/)
+    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are stored$/)
     const back = await ScriptedAgent.link(server, identity, {
       tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
     })
@@ -99,7 +99,7 @@ test('P25 output that a linked agent tells of and never sends is waited for two 
     exitCode: 3,
     outputComplete: false,
     stdoutBytes: 12,
-    error: 'output is missing: its agent told of 1000000001 pieces and sent 2',
+    error: 'output is missing: its agent announced 1000000001 pieces and sent 2',
   })
   await agent.released(taskId)
 })

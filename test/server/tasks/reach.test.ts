@@ -227,7 +227,10 @@ test('running work of a host is LOST as soon as its agent is revoked; what anoth
   await server.data('DELETE', `/api/hosts/${revoked.hostId}/agent`)
   const [lost, goesOn] = (await task(server, taskId)).results
   t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
-  t.is(lost?.error, 'its agent was revoked while it ran; its end is unknown; 5 bytes of its output are here')
+  t.is(
+    lost?.error,
+    'its agent was revoked while it ran; its end is unknown; 5 bytes of its output are stored',
+  )
   t.like(goesOn, { status: 'RUNNING' })
   agents[1].complete(taskId, 0, { lastSequence: 0 })
   t.is((await finished(server, taskId)).counts.LOST, 1)

@@ -1,19 +1,20 @@
-/** An acknowledgement waits for so long for another write to go out with; milliseconds. */
+/** Milliseconds that an acknowledgement waits for another write to join. */
 const longest = 1000
-/** One that is younger stays behind: most scripts end before, and then nothing is left to write. */
+/** Milliseconds that a younger one stays behind: most scripts end earlier, which leaves nothing to write. */
 const settling = 100
 
 /**
- * That agents have what they were sent. Nothing waits for it to be on disk: what is not there after a crash is judged by
- * the agent's next HELLO. So it costs no commit where others are under way, and one a second where none is.
+ * Batches the notes that agents received their executions. Callers do not wait for the disk, because the
+ * agent's next HELLO settles any note that a crash loses. So notes join other commits at no cost, or take one
+ * commit a second.
  */
 export class AckBatcher {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   #waiting: { id: string; at: number }[] = []
   #timer: NodeJS.Timeout | undefined
   readonly #write: (ids: string[]) => Promise<void>
 
-  /** `write` gets the ids of executions, of which some may have ended. */
+  /** `write` gets execution ids; some of the executions may have ended. */
   constructor(write: (ids: string[]) => Promise<void>) {
     this.#write = write
   }
@@ -23,12 +24,12 @@ export class AckBatcher {
     this.#arm()
   }
 
-  /** Another write is on its way: what is due shares its fsync. */
+  /** Another write is starting: due notes share its fsync. */
   join(): void {
     void this.#flush(performance.now() - settling)
   }
 
-  /** Resolves when all is durable, or refused. */
+  /** Resolves once all are durable or refused. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     await this.#flush(Number.POSITIVE_INFINITY)

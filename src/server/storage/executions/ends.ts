@@ -13,13 +13,13 @@ import type { Execution, OutputSoFar, ReportedEnd } from '../ports/executions.ts
 import type { TaskRemains } from '../ports/outputs.ts'
 import type { TaskGates, TaskRecord } from '../records/task.ts'
 
-/** An agent's times are believed within so many milliseconds of what the server saw. */
+/** Milliseconds that an agent's times may differ from what the server observed. */
 const clockTolerance = 5000
 
 const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
-/** The execution as it ends by its agent's report; `now` in milliseconds since the epoch. */
+/** Execution as its agent's report ends it; `now` in milliseconds since the epoch. */
 export function settled(
   { complete, incomplete, contradiction = null, timeoutHint }: ReportedEnd,
   output: OutputSoFar,
@@ -30,7 +30,7 @@ export function settled(
   const { verify, rollback } = complete
   const isUnknown = status === 'LOST' || (verify && verify.exitCode === null && status !== 'SUCCESS')
   const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
-  // What was waited for in vain is told by its pieces already.
+  // The report's error already counts the missing pieces.
   const sizes = incomplete ? null : lacks
   return {
     ...current,
@@ -52,8 +52,8 @@ export function settled(
 }
 
 /**
- * What an end means: SUCCESS is exit 0, TIMEOUT −1, FAILED any other code (contract §4), and an agent's own word has to fit
- * that. Where it does not, `doubt` says so, and the end is never a SUCCESS.
+ * Result of an end: SUCCESS is exit 0, TIMEOUT −1, FAILED any other code (contract §4). The agent's own
+ * status must match; if it does not, `doubt` says so, and the result is never SUCCESS.
  */
 export function statusOf(
   { exitCode, status: said, verify }: ScriptComplete,
@@ -61,10 +61,10 @@ export function statusOf(
   contradiction: string | null = null,
 ): { status: FinalStatus; doubt: string | null } {
   if (said === 'LOST') return { status: said, doubt: null }
-  // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
+  // The first of COMPLETE and cancel on disk wins (contract §4). An rsm agent reports itself which was first.
   if (isCancelRequested && (said === undefined || said === 'CANCELLED'))
     return { status: 'CANCELLED', doubt: null }
-  // Its script has succeeded: the exit code is that of what verified it.
+  // The script succeeded; the exit code is that of its verification.
   if (said === 'FAILED' && verify && verify.status !== 'SUCCESS') return { status: said, doubt: null }
   const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
   if (said === undefined || said === meant)
@@ -80,7 +80,10 @@ export function signalOf(complete: ScriptComplete): string | null {
   return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
 }
 
-/** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
+/**
+ * Start and end: the agent's times if they match what the server observed, because agents' clocks are not
+ * trusted.
+ */
 function times(complete: ScriptComplete, current: Execution, now: number) {
   const sent = Date.parse(current.sentAt ?? isoTime(now))
   const plausible = (text: string) => {
@@ -96,8 +99,8 @@ function times(complete: ScriptComplete, current: Execution, now: number) {
 }
 
 /**
- * How much less is stored than the script wrote, in words; null where nothing is missing. U+FFFD only ever makes it more, and
- * a cut is marked as one.
+ * Describes how much less is stored than the script wrote; null if nothing is missing. U+FFFD only makes the
+ * stored count larger, and truncated output is marked as such.
  */
 function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
   const isCut = complete.truncated === true || output.truncated
@@ -107,11 +110,11 @@ function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
   })
   if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
   if (!output.incomplete) return null
-  // A base-protocol agent does not tell how much there was.
-  return `output is missing: how much cannot be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
+  // A base-protocol agent does not report how much there was.
+  return `output is missing: amount unknown, ${output.stdoutBytes + output.stderrBytes} bytes are stored`
 }
 
-/** Survivors of the script; unknown if the agent reports containment without them. */
+/** Survivors of the script; null (unknown) if the agent reports containment without them. */
 function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | null {
   if (survivors === undefined) return containment ? null : []
   return survivors.map(({ pid, command }) => ({ pid, command: printable(command) }))
@@ -122,14 +125,17 @@ function sentence(parts: readonly (string | null | undefined)[]): string | null 
   return said.length === 0 ? null : printable(said.join('; '))
 }
 
-/** An end without the output that has not come. */
+/** End report without the output that never arrived. */
 export function withoutTheRest(complete: ScriptComplete, { storedSequence }: OutputSoFar): ScriptComplete {
   const { error, lastSequence = -1 } = complete
-  const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
+  const missing = `output is missing: its agent announced ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
   return { ...complete, lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
 }
 
-/** A task once all of its executions have ended; null while one has not, or when it has ended before. `now`: milliseconds since 1970. */
+/**
+ * Ends a task once all its executions have; null while one is open, or if it has ended already. `now`:
+ * milliseconds since 1970.
+ */
 export function endedTask(task: TaskRecord, counts: Readonly<Counts>, now: number): TaskRecord | null {
   if (task.status !== 'RUNNING') return null
   const status = finalTaskStatus(counts, task.cancelRequestedAt !== null)
@@ -156,7 +162,7 @@ const withoutTexts = ({ verify, rollback }: TaskGates): TaskGates => ({
 
 export type Texts = Omit<TaskRemains, 'results'>
 
-/** The texts that a running task leaves when it ends. */
+/** Texts that a running task archives when it ends. */
 export function textsOf({ content, gates }: TaskRecord): Texts {
   if (!gates) return { script: content ?? '' }
   const { script, verify, rollback } = gates
@@ -164,7 +170,7 @@ export function textsOf({ content, gates }: TaskRecord): Texts {
   return { script: script ?? '', gates: texts }
 }
 
-/** Whether a report after the final state is news: once, and only where no end is known. */
+/** Whether a report after the final state is new: only the first one, and only if no end is known. */
 export function isNews({
   exitCode,
   verify,

@@ -3,13 +3,16 @@ import type { Stream } from '../../../core/tasks/task.ts'
 import type { OutputSoFar } from '../ports/executions.ts'
 import type { Progress } from '../ports/outputs.ts'
 
-/** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed … */
+/** Bytes beyond the cap: an rsm agent enforces the cap itself, but adds a marker and the last 64 KiB. */
 const capSlack = 256 * 1024
-/** … and it counts what the script wrote, of which a byte that is no UTF-8 comes as the three of U+FFFD. */
+/**
+ * An rsm agent counts the bytes that the script wrote; each invalid UTF-8 byte arrives as the three of
+ * U+FFFD.
+ */
 const replacementBytes = 3
 /**
- * What a frame counts beside its bytes: it takes more on disk, but a script that says a word a hundred times a second is
- * to keep all of it for most of a day.
+ * Bytes that a frame counts in addition to its data. It takes more on disk, but a script that writes a word a
+ * hundred times a second should keep all of it for most of a day.
  */
 const frameBytes = 32
 
@@ -21,27 +24,27 @@ export const noOutput: OutputSoFar = {
   incomplete: false,
 }
 
-/** A piece that is taken in and not yet durable. */
+/** Piece that is accepted but not durable yet. */
 interface Piece {
   readonly sequence: number
-  /** The last one taken in before it. */
+  /** Last sequence accepted before it. */
   readonly before: number
   readonly stream: Stream
   readonly bytes: number
 }
 
-/** How the pieces of one execution get to the disk. */
+/** Disk operations for the output of one execution. */
 export interface OutputDisk {
-  /** Bytes that the task takes of each host. */
+  /** Limit of the task for each host, in bytes. */
   readonly maxBytes: number
   write(output: ScriptOutput, json: Uint8Array | undefined): Promise<void>
-  /** Whether it is on disk that there was more than is taken. */
+  /** Whether the truncation is on disk. */
   isTruncated(): boolean
-  /** By that a later life of the server knows that the numbers which it lacks were let go, and does not ask for them again. */
+  /** Records the truncation, so that a later server process does not request the dropped sequences again. */
   noteTruncated(): Promise<void>
 }
 
-/** The output of one execution: what is stored, and what is on its way to the disk. */
+/** Output of one execution: stored, and in flight to the disk. */
 export class LiveOutput implements OutputSoFar {
   storedSequence: number
   stdoutBytes: number
@@ -50,7 +53,7 @@ export class LiveOutput implements OutputSoFar {
   incomplete = false
   #frames: number
   #lastSequence: number
-  /** What lies between the last sequence taken in and the one stored, in order. */
+  /** Pieces between the stored sequence and the last accepted one, in order. */
   readonly #pending = new Set<Piece>()
   #appended: Promise<unknown> = Promise.resolve()
 
@@ -63,7 +66,7 @@ export class LiveOutput implements OutputSoFar {
     this.truncated = truncated
   }
 
-  /** As Executions.append. */
+  /** See Executions.append. */
   append(
     output: ScriptOutput,
     json: Uint8Array | undefined,
@@ -80,7 +83,7 @@ export class LiveOutput implements OutputSoFar {
     const appended = writing.then(
       () => this.#stored(piece),
       (error: unknown) => {
-        // A base-protocol agent sends nothing twice: what could not be stored is gone.
+        // A base-protocol agent never resends: the piece is lost.
         if (!isOurs) this.incomplete = true
         if (!this.#refused(piece)) return null
         this.truncated = disk.isTruncated()
@@ -91,7 +94,7 @@ export class LiveOutput implements OutputSoFar {
     return appended
   }
 
-  /** It counts from here on, and is not taken again. */
+  /** Counts a piece as accepted, so that it is not accepted again. */
   #take({ sequence, stream, data }: ScriptOutput): Piece {
     const piece = { sequence, before: this.#lastSequence, stream, bytes: Buffer.byteLength(data) }
     this.#pending.add(piece)
@@ -105,7 +108,7 @@ export class LiveOutput implements OutputSoFar {
     this.#frames += sign
   }
 
-  /** A piece past the bound: only that there was one goes to disk, once. */
+  /** Drops a piece past the limit; only the truncation is written, once. */
   async #letGo(piece: Piece, disk: OutputDisk): Promise<void> {
     await this.#appended
     if (this.#pending.has(piece) && !disk.isTruncated()) await disk.noteTruncated()
@@ -118,8 +121,8 @@ export class LiveOutput implements OutputSoFar {
   }
 
   /**
-   * The piece could not be stored, and so none that was taken in after it (Outputs.append): they may come again. What
-   * was taken in before it may still be written, and is not taken again. False when that is known already.
+   * Drops a piece that could not be stored, and all accepted after it (Outputs.append); they may be sent
+   * again. Earlier pieces may still be written and are not accepted again. False if it was dropped already.
    */
   #refused(piece: Piece): boolean {
     if (!this.#pending.has(piece)) return false

@@ -5,10 +5,10 @@ import type { Execution } from '../ports/executions.ts'
 import type { TaskRecord } from '../records/task.ts'
 
 type Kept = Pick<Execution, Exclude<keyof TaskResult, Added>> & Partial<Pick<TaskResult, Added>>
-/** What results of older servers lack. */
+/** Fields that results of older servers lack. */
 type Added = 'phase' | 'verify' | 'rollback'
 
-/** Of an execution, or of a result as it was kept. */
+/** Result of an execution, or of a stored result. */
 export function resultOf(execution: Kept): TaskResult {
   return {
     ...pick(
@@ -33,7 +33,7 @@ export function resultOf(execution: Kept): TaskResult {
   }
 }
 
-/** What follows on its script, without the texts. */
+/** Gates of a task, without their texts. */
 function gatesToApi({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
   const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
   const { verify, rollback } = gates ?? {}
@@ -43,7 +43,7 @@ function gatesToApi({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollba
   }
 }
 
-/** Its files, with the name of what goes to hosts. */
+/** Files of a task, with the source name of the file. */
 function filesToApi({
   copy,
   fetch,
@@ -58,7 +58,7 @@ function filesToApi({
   }
 }
 
-/** A task as lists and events show it; `counts` of a running one are those of its executions. */
+/** Task as lists and events show it; `counts` of a running one come from its executions. */
 export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
   return {
     taskId: task.id,

@@ -2,17 +2,17 @@ import { isLaterPhase, type Phase } from '../../../core/tasks/gates.ts'
 import type { FinalStatus } from '../../../core/tasks/task.ts'
 import type { End, Execution, Offer, OutputSoFar, OwnEnd, RunningExecution } from '../ports/executions.ts'
 
-/** What a step makes of an execution as it is now; null: it stays as it is. */
+/** Next state of an execution; null leaves it unchanged. */
 export type Decide = (current: Execution, output: OutputSoFar) => Execution | null
 
-/** An execution that ends now, with what a host that never reported leaves open. */
+/** Ends an execution now; fields that only its host reports keep their values. */
 export function ended(current: Execution, status: FinalStatus, at: string, error: string | null): Execution {
   // The clock may have been set back since it started.
   const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
   return { ...current, status, completedAt, error }
 }
 
-/** One whose turn has not come, or that has not been sent, ends without a start. */
+/** Ends a PENDING execution without a start. */
 export const neverStarted =
   (status: FinalStatus, at: string, error: (current: Execution) => string): Decide =>
   (current) =>
@@ -23,7 +23,9 @@ export const asDue =
   (current) =>
     current.status === 'PENDING' && current.dueAt === null ? { ...current, dueAt } : null
 
-/** What being sent changes, the same for all that are sent to this agent; without one: what goes over SSH. */
+/**
+ * Fields that sending sets, equal for all executions sent to this agent; without an agent, those over SSH.
+ */
 export function sentPart(at: string, agent?: Offer['agent']): Partial<Execution> {
   return { ...agent, status: 'RUNNING', sentAt: at, startedAt: at }
 }
@@ -35,13 +37,12 @@ export const asBegun =
       ? { ...current, ...sentPart(at) }
       : null
 
-/** As it was before it was sent. */
 function asUnsent(current: Execution): Execution {
   const agent = { agentStoreId: null, agentInstanceId: null, agentJournal: null }
   return { ...current, status: 'PENDING', sentAt: null, startedAt: null, ...agent }
 }
 
-/** Its frame never left. */
+/** Requeues an execution whose frame was not sent, or ends it if it was cancelled. */
 export const asReturned =
   (at: string): Decide =>
   (current) => {
@@ -49,11 +50,11 @@ export const asReturned =
     return current.cancelRequested ? ended(current, 'CANCELLED', at, null) : asUnsent(current)
   }
 
-/** Its agent has said that it has it. */
+/** Notes that the agent has confirmed the execution. */
 export const asNamed: Decide = (current) =>
   current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
 
-/** Moves to a later phase that the task has; ignores any other. */
+/** Moves to a later phase of the task; ignores any other. */
 export const asReached =
   (phase: Phase, ofTask: readonly Phase[]): Decide =>
   (current) => {
@@ -61,10 +62,10 @@ export const asReached =
     return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
   }
 
-/** There is more output than is taken. */
+/** Notes that output exceeded the limit. */
 export const asTruncated: Decide = (current) => (current.truncated ? null : { ...current, truncated: true })
 
-/** Its agent must not run it, so that it never left: the exit code is that of a shell that can't run a command. */
+/** Ends an execution that the agent must not run: exit code 126, as of a shell that cannot run a command. */
 export const asRefused =
   (at: string, error: (current: Execution) => string): Decide =>
   (current) =>
@@ -72,18 +73,18 @@ export const asRefused =
       ? { ...ended(asUnsent(current), 'FAILED', at, error(current)), exitCode: 126 }
       : null
 
-/** Its end can't be known; with what is here of its output: how much there was nobody can tell. */
+/** Ends an execution whose outcome is unknown; counts the stored output, because the total is unknown. */
 export const asLost =
   (at: string, error: (current: Execution) => string): Decide =>
   (current, { stdoutBytes, stderrBytes, truncated }) => {
     if (current.status !== 'RUNNING') return null
     const bytes = stdoutBytes + stderrBytes
-    const sentence = bytes === 0 ? error(current) : `${error(current)}; ${bytes} bytes of its output are here`
+    const sentence =
+      bytes === 0 ? error(current) : `${error(current)}; ${bytes} bytes of its output are stored`
     const lost = ended(current, 'LOST', at, sentence)
     return { ...lost, stdoutBytes, stderrBytes, truncated, outputComplete: false }
   }
 
-/** Of a host that is being deleted. */
 const asAbandoned =
   (at: string): Decide =>
   (current, output) => {
@@ -100,22 +101,22 @@ const asRevoked =
     return current.overSsh ? null : asLost(at, error)(current, output)
   }
 
-/** Reasons to abandon what a host has. */
+/** Reasons to abandon the executions of a host. */
 export const partings = { removed: asAbandoned, revoked: asRevoked }
 
-/** What a cancel makes of it; with `pendingOnly` what runs goes on. */
+/** Cancels an execution; with `pendingOnly` a running one continues. */
 export const asCancelled =
   (at: string, how?: { pendingOnly: true; error: string }): Decide =>
   (current, output) => {
     if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, how?.error ?? null)
     if (how) return null
-    // A base-protocol agent knows no cancel: what becomes of the script there can't be known.
+    // A base-protocol agent cannot cancel, so the script's outcome is unknown.
     if (current.agentStoreId === null && !current.overSsh)
       return asLost(at, () => 'cancelled, but this agent cannot end scripts')(current, output)
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
 
-/** What the server itself did has ended. */
+/** Ends an execution that the server ran itself. */
 export const asOwnEnd =
   ({ status, exitCode, error }: OwnEnd, at: string): Decide =>
   (current, { stdoutBytes, stderrBytes, truncated, incomplete }) => {
@@ -126,7 +127,7 @@ export const asOwnEnd =
     return { ...last, ...output, exitCode, duration }
   }
 
-/** Ids of what ends, and why each does. */
+/** Ids and errors of executions to end. */
 export function endsById(ends: readonly End[]): {
   ids: string[]
   error: (execution: Execution) => string
@@ -135,7 +136,7 @@ export function endsById(ends: readonly End[]): {
   return { ids: [...errors.keys()], error: ({ id }) => errors.get(id) ?? '' }
 }
 
-/** Whether its agent has ever said that it has it, or sent output of it. */
+/** Whether its agent has confirmed it or sent output of it. */
 export function isReceived({ execution, output }: RunningExecution): boolean {
   return execution.named || output.storedSequence >= 0
 }

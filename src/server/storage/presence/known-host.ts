@@ -15,9 +15,11 @@ import { skewReason } from '../../../core/release.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
 import type { Greeting, PresenceView } from '../ports/presence.ts'
 
-/** State of one host: what was heard, and what follows from it. */
+/** State of one host: its last reports, and the resulting status. */
 export interface KnownHost {
-  /** Monotonic time of the last sign of life, or of this server's start where that is later; null: never heard. */
+  /**
+   * Monotonic time of the last sign of life, or of this server's start if that is later; null: never heard.
+   */
   heardAt: number | null
   heardSinceStart: boolean
   /** Milliseconds since the epoch. */
@@ -26,23 +28,23 @@ export interface KnownHost {
   uptime: number | null
   /** The newest report. */
   metrics: Metrics | null
-  /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
+  /** Time of the newest report, at most its arrival: a clock that ran ahead must not block later reports. */
   metricsAt: number
   load: Load
-  /** The measures that warn. */
+  /** Measures that warn. */
   high: readonly Measure[]
   connected: boolean
-  /** Milliseconds since the epoch: when its link was lost, or this server started without it. */
+  /** Milliseconds since the epoch: when its link was lost, or when this server started without it. */
   linkLostAt: number | null
-  /** Whether what is sent to it gets there. */
+  /** Whether frames sent to it arrive. */
   reachable: boolean
-  /** Whether it is heard, and its agent lacks the link that it should have. */
+  /** Whether it sends heartbeats but its agent lacks the link that it should have. */
   noLink: boolean
   duplicate: boolean
   revoked: boolean
   status: HostStatus
   reason: string | null
-  /** Of the agent's HELLO over `rsm.1`; null where there never was one. */
+  /** HELLO of the agent over `rsm.1`; null if there never was one. */
   greeting: Greeting | null
   says: Partial<BeatFacts>
   clock: ClockComparison
@@ -74,14 +76,15 @@ export function neverHeard(): KnownHost {
 }
 
 /**
- * Whether a host is ONLINE by a HEALTHY heartbeat of this server's time. It stays so without being judged again until
- * something else is heard or it falls silent: metrics and duplicates are judged when they come.
+ * Whether a host is ONLINE by a HEALTHY heartbeat since this server's start. It stays so without another
+ * judgement until something else is reported or it falls silent: metrics and duplicates are judged on
+ * arrival.
  */
 export function isHealthy({ status, agentStatus, heardSinceStart }: KnownHost): boolean {
   return status === 'ONLINE' && agentStatus === 'HEALTHY' && heardSinceStart
 }
 
-/** A sign of life has come. */
+/** Records a sign of life. */
 export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void {
   known.heardAt = clock.monotonic()
   known.heardSinceStart = true
@@ -92,7 +95,7 @@ export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void
 const secondsSilent = ({ heardAt }: KnownHost, clock: Clock): number =>
   heardAt === null ? 0 : (clock.monotonic() - heardAt) / 1000
 
-/** Its status by what was heard, at a server of this version; `heartbeatInterval` in seconds. */
+/** Status by the last reports, at a server of this version; `heartbeatInterval` in seconds. */
 export function statusOf(
   known: KnownHost,
   clock: Clock,
@@ -111,7 +114,7 @@ export function statusOf(
     high: known.high,
     last: { status: known.status, reason: known.reason },
     duplicateIdentity: known.duplicate,
-    // Agents that are not ours count their versions as they like, and say no HELLO.
+    // Foreign agents have their own version numbers, and send no HELLO.
     skew: agentVersion === undefined ? null : skewReason(agentVersion, version),
   })
 }
@@ -126,7 +129,10 @@ function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
   }
 }
 
-/** As `secondsSilent`, but a start of this server is no sign of life: of before it counts when the host was last heard. */
+/**
+ * Like `secondsSilent`, but a server start does not count as a sign of life: before it, the last heartbeat
+ * counts.
+ */
 function secondsUnheard(known: KnownHost, clock: Clock): number {
   const silent = secondsSilent(known, clock)
   if (known.heardSinceStart) return silent
@@ -134,7 +140,7 @@ function secondsUnheard(known: KnownHost, clock: Clock): number {
   return Math.max(silent, (clock.now() - known.lastHeartbeatAt) / 1000)
 }
 
-/** Notes whether it can be reached by its status as it was judged last; `heartbeatInterval` in seconds. */
+/** Updates reachability by the last judged status; `heartbeatInterval` in seconds. */
 export function noteReach(known: KnownHost, clock: Clock, heartbeatInterval: number): void {
   const { status, reason } = known
   const heard = { status, reason, secondsSilent: secondsUnheard(known, clock), heartbeatInterval }
@@ -169,11 +175,11 @@ export function viewOf(known: KnownHost, clock: Clock): PresenceView {
 }
 
 /**
- * How far an agent's clock is ahead of ours, by the last two heartbeats. What the network and this server take makes it
- * look behind, never ahead: so the larger of both is nearer to the truth, and one late heartbeat tells nothing wrong.
+ * Estimates how far an agent's clock is ahead, by the last two heartbeats. Delays make it look behind, never
+ * ahead, so the larger offset is closer to the truth, and one late heartbeat does no harm.
  */
 export class ClockComparison {
-  /** Milliseconds; NaN where the time can't be read, null where none was said. */
+  /** Milliseconds; NaN if the time is unreadable, null without one. */
   #last: number | null = null
   #before: number | null = null
 
@@ -183,7 +189,7 @@ export class ClockComparison {
     this.#last = text === undefined ? null : Date.parse(text) - at
   }
 
-  /** Rounded to tenths; negative where the agent's clock is behind, null without a readable time. */
+  /** Rounded to tenths; negative if the agent's clock is behind, null without a readable time. */
   offsetSeconds(): number | null {
     if (this.#last === null) return null
     const offsets = [this.#last, this.#before].filter(

@@ -12,11 +12,10 @@ import type { Hints } from '../ports/hints.ts'
 import type { Heard, Views } from '../ports/presence.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, noteReach, statusOf, viewOf } from './known-host.ts'
 
-/** How hosts are judged. */
 export interface JudgingOptions {
   /** Seconds. */
   heartbeatInterval: number
-  /** Of this server. */
+  /** Version of this server. */
   version: string
   /** Seconds of high cpu or memory until the host is WARNING; 600 by default. */
   warnAfter?: number | undefined
@@ -25,28 +24,28 @@ export interface JudgingOptions {
 
 interface KnownHostsOptions extends JudgingOptions {
   hints: Pick<Hints, 'publish'>
-  /** What outlives this process is another now. */
+  /** Persistent state of the host changed. */
   changed: (hostId: number) => void
-  /** Whether this server does not reach its store: it refuses agents then, and they back off. */
+  /** Whether this server cannot reach its store: it refuses agents then, so they back off. */
   isCutOff(): boolean
 }
 
-/** What is known of hosts in the memory of a server, and what follows from it as time passes. */
+/** In-memory state of hosts, and their status as time passes. */
 export interface KnownHosts extends Heard, Views {
   readonly entries: ReadonlyMap<number, KnownHost>
   entry(hostId: number): KnownHost
-  /** What is known has changed. */
+  /** Re-evaluates a host whose state changed. */
   judge(hostId: number): void
-  /** A server that held links is gone: its agents are on their way. */
+  /** A server that held links is gone: its agents will reconnect. */
   awaitReturn(): void
   close(): void
 }
 
-/** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
+/** A sweep this many intervals late means that the process stalled, so silence proves nothing. */
 const stallFactor = 3
 /** Milliseconds of a stall after which agents time out and back off. */
 const longStall = 30_000
-/** Milliseconds that refused agents get to return: their longest delay, jitter and a slow network. */
+/** Milliseconds that refused agents get to reconnect: their longest backoff, jitter and a slow network. */
 const returnTime = 1.5 * longestBackoff
 const stranger = neverHeard()
 
@@ -58,7 +57,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
   const sweepInterval = Math.min(1000, (heartbeatInterval * 1000) / 4)
   let lastSweep = clock.monotonic()
   let revision = 0
-  /** Monotonic milliseconds: agents come back to a server that starts. */
+  /** Monotonic milliseconds; agents are reconnecting to a server that has just started. */
   let returnsUntil = lastSweep + returnTime
 
   const entry = (hostId: number): KnownHost => {
@@ -85,7 +84,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     if (isNew || !isSame) hints.publish('host', { id: hostId, change: 'updated' })
   }
 
-  /** Whether it has been silent for so long that its status, or whether it is reachable, may be another now. */
+  /** Whether it has been silent long enough to change its status or its reachability. */
   function isSilent({ heardAt, connected, reachable }: KnownHost, now: number): boolean {
     return heardAt !== null && now - heardAt >= (reachable && !connected ? reachBound : silenceBound)
   }
@@ -101,7 +100,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     const lost = late > stallFactor * sweepInterval ? late : 0
     const backsOff = options.isCutOff() || late > longStall
     if (backsOff) awaitReturn()
-    // Postpones OFFLINE until the agents had time to return.
+    // Postpone OFFLINE until the agents had time to reconnect.
     const excused = now + Math.max(0, returnTime - silenceBound)
     for (const [hostId, known] of entries) {
       if (known.heardAt === null) continue
@@ -126,7 +125,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     views: async (hostIds) =>
       hostIds.map((hostId) => {
         const known = entries.get(hostId) ?? stranger
-        // Time alone changes nothing of it but for how long it has been silent.
+        // Time alone changes only the duration of the silence.
         if (known.status === 'OFFLINE' && known !== stranger) judge(hostId)
         return viewOf(known, clock)
       }),
@@ -142,7 +141,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
       const wasHealthy = isHealthy(known)
       heard(known, status, clock)
       known.uptime = beat.uptime ?? null
-      // A fault of before the link came up explains nothing once that is gone.
+      // Ignore link faults while connected: they would be outdated once the link is lost.
       const linkFault = known.connected ? null : (beat.says?.linkFault ?? null)
       const isOtherFault = linkFault !== (known.says.linkFault ?? null)
       known.says = { ...beat.says, linkFault }
@@ -153,9 +152,9 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
     metrics(hostId, metrics) {
       const known = entry(hostId)
       const now = clock.now()
-      // A clock that was set back: what was new by the former one must not shut out what follows either.
+      // The clock was set back: a time by the old clock must not block later reports either.
       if (known.metricsAt > now) known.metricsAt = Number.NEGATIVE_INFINITY
-      // A buffer that is being sent comes in order, but never makes the newest report older.
+      // A replayed buffer arrives in order, but must not make the newest report older.
       const at = Math.min(Date.parse(metrics.timestamp), now)
       if (at < known.metricsAt) return
       known.metrics = metrics
@@ -168,7 +167,7 @@ export function createKnownHosts(options: KnownHostsOptions): KnownHosts {
       const known = entry(hostId)
       known.revoked = false
       known.says = {}
-      // It may be another agent, which links in another way.
+      // May be another agent, which links in another way.
       known.greeting = null
       known.linkLostAt = null
       heard(known, 'HEALTHY', clock)

@@ -1,22 +1,24 @@
 import type { Sealed } from '../ports/keys.ts'
 
-/** A file on its way to hosts, or from one (contract §13); its bytes are behind the port `Files`, under the same id. */
+/**
+ * File on its way to hosts, or from one (contract §13); the port `Files` has its bytes, under the same id.
+ */
 export interface FileRecord {
   id: string
-  /** Whose upload it is, or whose task has fetched it. */
+  /** Uploader, or the owner of the task that fetched it. */
   userId: number
-  /** What it is called where it comes from. Absent in records of older servers. */
+  /** Name at its source. Absent in records of older servers. */
   name?: string | null
-  /** In bytes; null until it is known. */
+  /** Bytes; null until known. */
   size: number | null
-  /** What it has to be, or what it is; null until it is known. */
+  /** Expected or computed digest; null until known. */
   sha256: string | null
   isComplete: boolean
-  /** The key that its bytes are sealed with, itself sealed; null where the file is not secret. */
+  /** Key that its bytes are sealed with, itself sealed; null if the file is not secret. */
   sealedKey: Sealed | null
   createdAt: string
-  /** Until then it is kept whether a task needs it or not. */
+  /** Kept until then, even if no task needs it. */
   expiresAt: string
-  /** The task that has fetched it, and with which it goes; null of an upload. */
+  /** Task that fetched it and is removed together with it; null for an upload. */
   taskId: string | null
 }

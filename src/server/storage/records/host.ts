@@ -20,10 +20,13 @@ export interface HostRecord {
     registeredAt: string
     /** SHA-256 of the agent's token, hex; null once revoked. */
     tokenHash: string | null
-    /** Whether the token has ever been shown to us: until then a lost reply may be repeated (contract §3). */
+    /** Whether the token was ever presented: until then a lost reply may be repeated (contract §3). */
     tokenUsed: boolean
     enrollmentId: number | null
-    /** When its token was revoked. Absent while it is good, and in records of older servers: those come back by `hosts join --replace` only. */
+    /**
+     * When its token was revoked. Absent while the token is valid, and in records of older servers: their
+     * agents return by `hosts join --replace` only.
+     */
     revokedAt?: string
   } | null
   createdAt: string
@@ -56,8 +59,8 @@ export interface EnrollmentRecord {
 }
 
 /**
- * An agent that was removed or revoked, and so is not let in by the enrollment tokens of that moment (contract §3). It
- * goes when none of them is open.
+ * Agent that was removed or revoked, so that the enrollment tokens of that moment do not admit it (contract
+ * §3). Deleted once none of them is valid.
  */
 export interface TombstoneRecord {
   /** The agentId. */
@@ -65,7 +68,7 @@ export interface TombstoneRecord {
   state: 'removed' | 'revoked'
   hostId: number
   hostname: string
-  /** The highest id that an enrollment token had then. */
+  /** Highest id of an enrollment token at that moment. */
   enrollmentId: number
   createdAt: string
 }

@@ -9,7 +9,7 @@ import type { TerminalRecord } from './terminal.ts'
 import type { TokenRecord, UserRecord } from './user.ts'
 import type { DeliveryRecord, WebhookRecord } from './webhook.ts'
 
-/** What a store holds, by noun. */
+/** Records of a store, by noun. */
 export interface Records {
   hosts: HostRecord
   scripts: ScriptRecord
@@ -37,7 +37,7 @@ type IndexesOf<N extends Noun> = Record<
   { unique: boolean; key: (record: Records[N]) => string | number | null }
 >
 
-/** Secondary indexes; a null key is not indexed. A clash on a unique one is an RsmError `conflict`. */
+/** Secondary indexes; null keys are not indexed. A clash in a unique one is an RsmError `conflict`. */
 export const indexes = {
   hosts: {
     hostname: { unique: true, key: (host) => host.hostname.toLowerCase() },
@@ -62,7 +62,7 @@ export const indexes = {
     scriptId: { unique: false, key: ({ scriptId }) => scriptId },
     clusterId: { unique: false, key: ({ clusterId }) => clusterId },
     createdBy: { unique: false, key: ({ createdBy }) => createdBy },
-    /** Empty for those of older servers. */
+    /** Empty for tasks of older servers. */
     hostSet: { unique: false, key: ({ hostSet }) => hostSet ?? '' },
     scheduleId: { unique: false, key: ({ scheduleId }) => scheduleId ?? null },
     fileId: { unique: false, key: ({ copy, stdin }) => copy?.file.fileId ?? stdin?.fileId ?? null },
@@ -84,7 +84,7 @@ export const indexes = {
   webhooks: { name: { unique: true, key: ({ name }) => name.toLowerCase() } },
   deliveries: {
     webhookId: { unique: false, key: ({ webhookId }) => webhookId },
-    /** What a webhook has of a status. */
+    /** Deliveries of a webhook, by status. */
     queue: { unique: false, key: ({ webhookId, status }) => `${webhookId}/${status}` },
   },
   schedules: {
@@ -109,7 +109,7 @@ export interface Index {
   key(record: AnyRecord): Key | null
 }
 
-/** The indexes of a noun, seen without the noun's type: a record is only ever given to the indexes of its own noun. */
+/** Indexes by noun, without the noun's type: a record is only ever passed to the indexes of its own noun. */
 export const indexList: Record<Noun, readonly Index[]> = Object.fromEntries(
   nouns.map((noun) => [
     noun,
@@ -117,7 +117,7 @@ export const indexList: Record<Noun, readonly Index[]> = Object.fromEntries(
   ]),
 ) as unknown as Record<Noun, readonly Index[]>
 
-/** Nouns whose records hold long texts, and whose text it is: the name of the user who wrote it. */
+/** Nouns with long texts, and the user name of their author. */
 export const authors = {
   scripts: ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy,
   schedules: ({ owner }: ScheduleRecord) => owner,
@@ -126,11 +126,11 @@ export const authors = {
 
 type FieldOf<N extends Noun> = Extract<keyof Records[N], string>
 
-/** What a query may ask of a field: its value, text that it holds, a time that is later, or members of it. */
+/** Conditions on a field: its value, text that it contains, a time bound, or members. */
 type Asked = 'value' | 'text' | 'time' | 'list' | 'map' | 'set'
 
 /**
- * The fields that queries ask for beside the keys of indexes, so that an engine can keep them apart from the record.
+ * Fields that queries use beside index keys, so that an implementation can store them apart from the record.
  * `text` is compared in lower case, `time` is ISO 8601, and a `set` is folded (core/tasks/id-set.ts).
  */
 export const asked = {
@@ -154,14 +154,14 @@ export const asked = {
   slots: {},
 } as const satisfies { [N in Noun]: { [F in FieldOf<N>]?: Asked } }
 
-/** The fields of a noun that are asked in this way. */
+/** Fields of a noun with this kind of condition. */
 export type AskedOf<N extends Noun, A extends Asked> = {
   [F in keyof (typeof asked)[N]]: (typeof asked)[N][F] extends A ? F : never
 }[keyof (typeof asked)[N]]
 
-/** An order of lists beside that by id; the UTF-8 bytes of `key`, then the id, sort as `compare` does. */
+/** Order of lists other than by id; sorting by the UTF-8 bytes of `key`, then by id, equals `compare`. */
 interface Order<N extends Noun> {
-  /** Zero for no two records. */
+  /** Never zero for two records. */
   compare(a: Records[N], b: Records[N]): number
   key(record: Records[N]): string
 }
@@ -177,7 +177,7 @@ export const orders = {
     },
   },
   schedules: {
-    /** The next one first; those that wait for nothing are last. */
+    /** Next due first; schedules without a due time last. */
     dueAt: {
       compare: (a, b) => compareText(dueKey(a), dueKey(b)) || a.id - b.id,
       key: dueKey,

@@ -2,31 +2,33 @@
 export interface RunRecord {
   id: string
   startedAt: string
-  /** The number of the last commit before it, and of its own last one; null while it runs. */
+  /** Sequence of the last commit before it, and of its own last one; null while it runs. */
   first: number
   last: number | null
-  /** That the store is a backup which was brought back, as this run found out. */
+  /** Present if this run found the store to be a restored backup. */
   restore?: RestoreNote
 }
 
 export interface RestoreNote {
   noticedAt: string
-  /** A sentence that says what proved it. */
+  /** Sentence that names the evidence. */
   reason: string
-  /** Whose agent proved it; null where `rsm server restore` says it. */
+  /** Host whose agent proved it; null if `rsm server restore` reported it. */
   hostId: number | null
   agentId: string | null
-  /** What is held until it is confirmed: tasks that were there at the start. */
+  /** Tasks that existed at the start, held until the restore is confirmed. */
   taskIds: string[]
-  /** Runs that this store does not know, or not to their ends: once confirmed they prove nothing more. */
+  /**
+   * Runs that this store does not know, or not to their ends; once confirmed, they are no longer evidence.
+   */
   strangers: string[]
   confirmedAt: string | null
 }
 
-/** The key that the store was used with, by the name of its file. */
+/** Key that the store was used with, by the name of its file. */
 export interface KeyRecord {
   id: 'seal.key' | 'signing.key'
-  /** A digest of the key: it tells keys apart and reveals nothing about them. */
+  /** Digest of the key: identifies it without revealing it. */
   keyId: string
   notedAt: string
 }

@@ -5,7 +5,7 @@ import type { Missed, Overlap, SkipReason, SlotOutcome } from '../../../core/sch
 import type { Timing } from '../../../core/schedules/timing.ts'
 import type { Sealed } from '../ports/keys.ts'
 
-/** What is run at its slots, on which hosts, and when (contract §14). */
+/** Script or copy that runs at set times on a target (contract §14). */
 export interface ScheduleRecord extends Timing {
   id: number
   name: string
@@ -14,7 +14,7 @@ export interface ScheduleRecord extends Timing {
   copy: NonNullable<TaskCreate['copy']> | null
   target: Target
   options: Omit<ExecutionOptions, 'async' | 'secretParams'>
-  /** JSON of `secretParams`, sealed; null where there are none. */
+  /** JSON of `secretParams`, sealed; null without any. */
   secretParams: Sealed | null
   secretParamNames: string[]
   /** Digests of the stored scripts that its secrets were given for, by id. Absent in records of older servers. */
@@ -23,43 +23,43 @@ export interface ScheduleRecord extends Timing {
   overlap: Overlap
   missed: Missed
   missedWithinSeconds: number
-  /** Whose rights it has, and what that user was called when it was written. */
+  /** User whose rights it has, and that user's name when it was written. */
   ownerId: number
   owner: string
-  /** The personal token that it was written with, whose revocation suspends it; null: a session. */
+  /** Personal token that wrote it, whose revocation suspends it; null: a session. */
   tokenId: number | null
-  /** That of the token or session that it was written with. */
+  /** Role of that token or session. */
   role: Role
-  /** All slots up to here are done with: run, queued or skipped. */
+  /** All slots up to here are done: run, queued or skipped. */
   cursor: string
-  /** The slot that waits for the end of a task. */
+  /** Slot that waits for a task to end. */
   queued: string | null
-  /** When it is looked at next, with jitter; null: not before it changes. */
+  /** Time of the next check, with jitter; null: not before it changes. */
   dueAt: string | null
-  /** Why it does not run any more. */
+  /** Why it no longer runs. */
   suspended: string | null
-  /** Of the last slot that was to run, or `run`. `taskId`: null where no task could be made. */
+  /** Last slot that was due, or manual run. `taskId`: null if no task could be created. */
   lastRun: { taskId: string | null; at: string } | null
-  /** Goes up with each change by a user. */
+  /** Incremented by each change that a user makes. */
   revision: number
   createdAt: string
   updatedAt: string
 }
 
-/** What became of a slot, or of several that were skipped together. The newest 100 of a schedule are kept. */
+/** Outcome of a slot, or of several that were skipped together. The newest 100 of a schedule are kept. */
 export interface SlotRecord {
-  /** `scheduleId/plannedAt`: no slot has two. */
+  /** `scheduleId/plannedAt`: one record per slot. */
   id: string
   scheduleId: number
-  /** The last slot that it speaks of; of `run` when that was. */
+  /** Last slot of the record; for a manual run, its time. */
   plannedAt: string
-  /** The first slot, where it speaks of several. */
+  /** First slot, if the record covers several. */
   firstAt: string
-  /** How many slots they are; null: too many to count. */
+  /** Number of slots; null: too many to count. */
   count: number | null
   at: string
   outcome: SlotOutcome
-  /** Who ran it by hand. */
+  /** User who ran it manually. */
   by: string | null
   taskId: string | null
   why: SkipReason | null

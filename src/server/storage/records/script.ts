@@ -12,7 +12,7 @@ export interface ScriptRecord {
   version: number
   sha256: string
   createdBy: string
-  /** Who made this version; absent in records that were written before versions were kept. */
+  /** Author of this version; absent in records from before versions were kept. */
   changedBy?: string
   createdAt: string
   updatedAt: string

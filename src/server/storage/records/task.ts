@@ -14,12 +14,12 @@ import type {
 } from '../../../core/tasks/task.ts'
 import type { Sealed } from '../ports/keys.ts'
 
-/** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
+/** Task without its executions. It keeps its own copy of script, target and creator (contract §3). */
 export interface TaskRecord {
   id: string
   status: TaskStatus
   hostCount: number
-  /** Counts by result status, kept when the task is final; while it runs they follow from its executions. */
+  /** Counts by result status, stored when the task is final; until then they come from its executions. */
   counts: Counts | null
   strategy: Strategy
   batchSize: BatchSize | null
@@ -31,38 +31,38 @@ export interface TaskRecord {
   scriptVersion: number | null
   scriptName: string | null
   /**
-   * Of a script without a name; of a task that runs no script what it does. Absent in records of older servers, and of scripts
-   * with a name.
+   * First line of an unnamed script; for a task without a script, what it does. Absent in records of older
+   * servers, and for named scripts.
    */
   firstLine?: string | null
   type: TaskType
-  /** The text that runs, empty where no script does; null when the task is final: then it stands in the task's archive. */
+  /** Text of the script, empty without one; null once the task is final: the task's archive has it then. */
   content: string | null
   params: Record<string, string>
-  /** An ended task of the file store: `params` is empty, and they are in its results file. */
+  /** Ended task of the file store: `params` is empty, the results file has them. */
   paramsInResults?: true
   /** JSON of `secretParams`, sealed; removed when the task is final. */
   secretParams: Sealed | null
-  /** Of type UPGRADE only: as it is sent, so that a release that is replaced meanwhile changes nothing of it. */
+  /** UPGRADE only: the order as sent, so that a release replaced meanwhile does not change it. */
   upgrade?: UpgradeOrder
-  /** Absent where nothing follows on its script. */
+  /** Absent without gates. */
   gates?: TaskGates
-  /** Of type INSTALL only. */
+  /** INSTALL only. */
   install?: InstallOrder
-  /** Of type COPY only: as it is sent, but for names of hosts in its path. */
+  /** COPY only: the order as sent, except for host names in its path. */
   copy?: CopyOrder
-  /** Of type FETCH only. */
+  /** FETCH only. */
   fetch?: Omit<FetchOrder, 'maxSize'> & Partial<Pick<FetchOrder, 'maxSize'>>
-  /** What scripts read. */
+  /** Stdin of the scripts. */
   stdin?: FileOfTask
-  /** What the file of `copy` or `stdin` is called where it comes from; absent where nobody said. */
+  /** Source name of the file of `copy` or `stdin`; absent if unknown. */
   fileName?: string
-  /** Whether the file that it names goes with the task's end. */
+  /** Whether its file is removed when the task ends. */
   hasSecretFile?: true
-  /** Bytes a second of all its hosts together; absent where it is not bounded. */
+  /** Bytes per second of all its hosts together; absent without a limit. */
   limitRate?: number
   timeout: number
-  /** Neither the request nor the script named a timeout. Absent in records of older servers. */
+  /** Neither the request nor the script sets a timeout. Absent in records of older servers. */
   hasDefaultTimeout?: true
   workDir: string | null
   runAs: string | null
@@ -71,15 +71,15 @@ export interface TaskRecord {
   maxOutputBytes: number
   clusterId: number | null
   /**
-   * Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers until the next
-   * start.
+   * Ids of its hosts, folded like `1-300,305`, for searches by host. Absent in records of older servers until
+   * the next start.
    */
   hostSet?: string
-  /** Names of the secret params, which a retry has to be given again. Absent in records of older servers. */
+  /** Names of the secret params, which a retry must supply again. Absent in records of older servers. */
   secretParamNames?: string[]
-  /** The task whose unsuccessful hosts this one took up again. Absent in records of older servers. */
+  /** Task whose unsuccessful hosts this one retries. Absent in records of older servers. */
   retryOf?: string | null
-  /** The schedule that started it, and for which slot: null where a user said `run`. Both absent in tasks of none. */
+  /** Schedule that started it, and the slot: null for a manual run. Both absent in other tasks. */
   scheduleId?: number
   plannedAt?: string | null
   createdBy: string
@@ -97,30 +97,30 @@ export interface TaskRecord {
 export interface InstallOrder {
   sudo: boolean
   forgetCredentials: boolean
-  /** Of the server, for its agents; `--public-url` goes before it. */
+  /** URL of the server for its agents; `--public-url` takes precedence. */
   url: string
   fingerprint: string | null
 }
 
-/** A script that runs after that of the task. */
+/** Script that runs after the task's script. */
 export interface GateScript {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
-  /** As of the task. */
+  /** As in TaskRecord. */
   firstLine: string | null
   type: ScriptType
-  /** Null when the task is final, as that of the task. */
+  /** Null once the task is final, as in TaskRecord. */
   content: string | null
   timeout: number
-  /** As of the task. */
+  /** As in TaskRecord. */
   hasDefaultTimeout?: true
 }
 
-/** What follows on the script of a task on each host (contract §15). Times in seconds. */
+/** Gates of a task, on each host (contract §15). Times in seconds. */
 export interface TaskGates {
   /**
-   * The text that the task runs. `content` of the task tells older servers, which would run it without what follows, to run
+   * Text that the task runs. `content` of the task tells older servers, which would ignore the gates, to run
    * nothing.
    */
   script: string | null
@@ -128,7 +128,7 @@ export interface TaskGates {
   rollback: GateScript | null
 }
 
-/** An Idempotency-Key of a user, for 24 h; id is `userId/key`. */
+/** Idempotency-Key of a user, for 24 h; id is `userId/key`. */
 export interface IdempotencyRecord {
   id: string
   bodyHash: string
@@ -136,27 +136,30 @@ export interface IdempotencyRecord {
   createdAt: string
 }
 
-/** One host's part of a running task, key `taskId/hostId`; moves to the task's results file when the task ends. */
+/** One host's part of a running task, key `taskId/hostId`; moves to the task's results file at its end. */
 export interface ExecutionRecord {
   id: string
   taskId: string
   hostId: number
   hostname: string
-  /** Place in the order of the plan. */
+  /** Position in the plan. */
   position: number
   status: ResultStatus
-  /** When its turn came; the queue wait counts from here. */
+  /** When it became due; the queue timeout counts from here. */
   dueAt: string | null
-  /** Durable before the frame leaves: at most one start (contract §4). */
+  /** Durable before the frame is sent: at most one start (contract §4). */
   sentAt: string | null
-  /** The server itself does it over SSH, and no link takes it. */
+  /** The server runs it over SSH, so links do not take it. */
   overSsh?: true
-  /** The journal of the agent it was sent to; null for a base-protocol agent. */
+  /** Journal of the agent that it was sent to; null for a base-protocol agent. */
   agentStoreId: string | null
-  /** The process of that agent, and how far its journal went; absent in records of older servers, null for older agents. */
+  /**
+   * Process of that agent, and its journal position; absent in records of older servers, null for older
+   * agents.
+   */
   agentInstanceId?: string | null
   agentJournal?: number | null
-  /** Whether the agent has ever said that it has it: from then on it is never sent again. */
+  /** Whether the agent has confirmed that it has it: from then on it is never resent. */
   named: boolean
   cancelRequested: boolean
   exitCode: number | null
@@ -169,15 +172,15 @@ export interface ExecutionRecord {
   truncated: boolean
   outputComplete: boolean
   error: string | null
-  /** Of one with gates that has got past its script: where its agent said last that it is. */
+  /** Phase that its agent reported last, with gates and past the script. */
   phase?: GatePhase
-  /** As its agent told them; absent where these have not run. */
+  /** As its agent reports them; absent if they did not run. */
   verify?: VerifyResult
   rollback?: RollbackResult
-  /** Absent until an agent has told; so are `survivors` and `changed`. */
+  /** Absent until an agent reports it; so are `survivors` and `changed`. */
   containment?: TaskResult['containment']
   survivors?: TaskResult['survivors']
   changed?: TaskResult['changed']
-  /** What was learnt after the final state (contract §4). */
+  /** Result that arrived after the final state (contract §4). */
   lateResult: TaskResult['lateResult']
 }

@@ -8,7 +8,7 @@ export interface TerminalRecord {
   agentId: string
   user: string
   userId: number
-  /** Of the token that it hangs on: the session ends with it. */
+  /** Token that opened it: the session ends with it. */
   tokenId: number
   status: TerminalStatus
   cols: number
@@ -18,7 +18,7 @@ export interface TerminalRecord {
   term: string | null
   trueColor?: true
   command: string | null
-  /** Whether the command has nothing to read. */
+  /** Whether the command has no stdin. */
   noStdin: boolean
   startedAt: string
   endedAt: string | null
@@ -26,6 +26,6 @@ export interface TerminalRecord {
   signal: string | null
   reason: string | null
   recorded: boolean
-  /** Of an ended session. */
+  /** Set once the session has ended. */
   recordingBytes: number
 }

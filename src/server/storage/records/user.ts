@@ -10,26 +10,26 @@ export interface UserRecord {
   enabled: boolean
   /** `scrypt$N$r$p$salt$hash`. */
   passwordHash: string
-  /** Absent where the password alone is enough. */
+  /** Absent if the password alone is enough. */
   totp?: Totp
   lastLoginAt: string | null
   createdAt: string
   updatedAt: string
 }
 
-/** Codes of an authenticator app beside the password (contract §2). */
+/** Second factor: codes of an authenticator app (contract §2). */
 export interface Totp {
   /** Sealed base32. */
   secret: string
-  /** Not before a code of it was confirmed. */
+  /** False until a code was confirmed. */
   isOn: boolean
-  /** The newest step whose code was used, and none before it is taken any more (RFC 6238 §5.2). */
+  /** Newest step whose code was used; it and earlier ones are refused (RFC 6238 §5.2). */
   lastStep: number
-  /** Digests of the recovery codes that are left. */
+  /** Digests of the unused recovery codes. */
   recovery: string[]
 }
 
-/** A login session or a personal access token: opaque to its holder, a hash to us. */
+/** Login session or personal access token; the server knows only its hash. */
 export interface TokenRecord {
   id: number
   kind: 'session' | 'personal'
@@ -37,9 +37,14 @@ export interface TokenRecord {
   tokenHash: string
   userId: number
   role: Role
-  /** Of a personal one: whether it may write users, enrollment tokens and webhooks. Absent in records of older servers: it may not. */
+  /**
+   * Personal tokens: whether it may write users, enrollment tokens and webhooks. Absent in records of older
+   * servers: it may not.
+   */
   admin?: boolean
-  /** Of a session: the address that logged in, and the `User-Agent` it sent, cut to a line. Absent in records of older servers. */
+  /**
+   * Sessions: client address and `User-Agent` at login, cut to a line. Absent in records of older servers.
+   */
   address?: string
   userAgent?: string
   createdAt: string

@@ -6,7 +6,7 @@ import type {
 } from '../../../core/webhooks/webhook.ts'
 import type { Sealed } from '../ports/keys.ts'
 
-/** The record that a filter names, by its id and by the name that it had when the filter was set. */
+/** Record that a filter names, by id and by its name when the filter was set. */
 export interface FilterRecord {
   id: number
   name: string
@@ -22,14 +22,14 @@ export interface WebhookRecord {
   schedule?: FilterRecord | '*' | null
   script?: FilterRecord | null
   createdBy?: FilterRecord | null
-  /** Null where the key that sealed it is gone: then nothing is sent until a new one is set. */
+  /** Null if the key that sealed it is lost: deliveries stop until a new one is set. */
   secret: Sealed | null
   format: WebhookFormat
   enabled: boolean
   owner: string
   createdAt: string
   updatedAt: string
-  /** Hosts that it was told are offline, or that were before it was made: their ids, folded. */
+  /** Hosts reported offline to it, or offline before it was created: their ids, folded. */
   offline: string
 }
 
