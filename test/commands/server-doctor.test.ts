@@ -115,7 +115,7 @@ const damage: Record<
     (sick) =>
       alter(journal(sick), (text) => text + encodeLine(JSON.stringify({ seq: 1e6, put: { moons: [] } }))),
     'newer',
-    /was written by a newer rsm \(it has records of a kind that this one does not know: moons/,
+    /was written by a newer rsm \(it has records of an unknown kind: moons/,
   ],
   'a key taken away': [({ at }) => rm(at('keys', 'signing.key')), 'keys', /keys\/signing\.key is missing/],
   'a key of another server': [

@@ -251,10 +251,7 @@ for (const [name, harm] of Object.entries(damages)) {
     t.is(refused.code, 'unavailable')
     t.true(refused.message.includes(culprit), refused.message)
     t.regex(refused.message, /byte \d+/)
-    t.regex(
-      refused.hint ?? '',
-      /nothing was changed; look closer with `rsm server doctor`, or bring back a backup/,
-    )
+    t.regex(refused.hint ?? '', /nothing was changed; run `rsm server doctor`, or restore a backup/)
     t.deepEqual((await readdir(files.directory)).sort(), before)
   })
 }
@@ -271,11 +268,11 @@ test('F19 a store of a newer format is refused with a clear message', async (t) 
   const named = await t.throwsAsync(openJsonStore({ directory }), { instanceOf: RsmError })
   t.true(
     named.message.endsWith(
-      `newer rsm (7.2.0: format ${formatVersion + 1}; this one reads up to ${formatVersion})`,
+      `newer rsm (7.2.0: format ${formatVersion + 1}; this version reads up to ${formatVersion})`,
     ),
     named.message,
   )
-  t.regex(named.hint ?? '', /start rsm 7\.2\.0, or bring back a backup/)
+  t.regex(named.hint ?? '', /start rsm 7\.2\.0, or restore a backup/)
 })
 
 for (const where of ['journal', 'snapshot'] as const)
@@ -298,7 +295,7 @@ for (const where of ['journal', 'snapshot'] as const)
     })
     t.is(
       refused.message,
-      `${path} was written by a newer rsm (it has records of a kind that this one does not know: hovercrafts)`,
+      `${path} was written by a newer rsm (it has records of an unknown kind: hovercrafts)`,
     )
     t.notRegex(refused.message, /damaged/)
     t.regex(refused.hint ?? '', /start the newer rsm/)

@@ -35,17 +35,17 @@ interface AuditLogOptions {
   clock: Clock
   log: Log
   sha256: Sha256
-  /** The disk can't be trusted any more: nothing may be tried again. */
+  /** The disk cannot be trusted any more: nothing may be retried. */
   onFatal(error: unknown): void
-  /** Milliseconds between looks whether a full disk has room again. */
+  /** Milliseconds between checks whether a full disk has room again. */
   probeMilliseconds?: number
-  /** Freed when the disk is full. */
+  /** Released when the disk is full. */
   reserve?: Reserve | null
-  /** For tests: where faults are put in. */
+  /** For tests: injects faults. */
   disk?: Disk
 }
 
-/** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
+/** Maximum number of entries that wait for the disk; a request or a server event waits with each. */
 const longestQueue = 100_000
 const newline = Buffer.from('\n')
 
@@ -60,7 +60,7 @@ export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditL
   if (cut) {
     options.log.warn(cut, 'the end of the audit log was torn; it was cut off')
     const repair = { ...own, action: 'audit.repair', object: store, outcome: 'FAILED', detail: cut } as const
-    // A full disk refuses it; the line above has said it.
+    // A full disk refuses it; the warning above has reported it.
     await opened.append(repair).catch(() => undefined)
   }
   return opened
@@ -70,7 +70,7 @@ class FileAuditLog implements AuditLog {
   readonly #options: AuditLogOptions
   readonly #file: FileHandle
   readonly #log: AppendLog
-  /** What the next entry is chained to. */
+  /** Head that the next entry is chained to. */
   #last: AuditHead
   #durable: { readonly size: number; readonly head: AuditHead }
   #refused = 0
@@ -85,15 +85,15 @@ class FileAuditLog implements AuditLog {
       {
         name: 'the audit log',
         sync: 'batch',
-        whenFull: 'the disk of the audit log is full; what has to be audited is refused until there is room',
-        whenDeleted: 'stop the server, keep what is left of its audit directory, and start it again',
+        whenFull: 'the disk of the audit log is full; audited operations are refused until there is room',
+        whenDeleted: 'stop the server, keep the rest of its audit directory, and start it again',
         probeMilliseconds: options.probeMilliseconds,
         refused: (fault, error) => {
-          // What failed leaves no gap in the chain.
+          // A failed entry must leave no gap in the chain.
           this.#last = this.#durable.head
           if (fault === 'failed') return options.onFatal(error)
           if (fault === 'full') options.reserve?.giveUp(error)
-          options.log.warn({ err: error }, 'the audit log takes no entries')
+          options.log.warn({ err: error }, 'the audit log refuses entries')
         },
         resumed: () => {
           if (options.reserve?.isGivenUp !== true) this.#resumed()
@@ -133,7 +133,7 @@ class FileAuditLog implements AuditLog {
   #resumed(): void {
     const detail = { refused: this.#refused }
     this.#refused = 0
-    this.#options.log.info(detail, 'the audit log takes entries again')
+    this.#options.log.info(detail, 'the audit log accepts entries again')
     const own = { actor: systemActor, ip: null, object: null, outcome: 'SUCCESS' } as const
     this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
   }
@@ -167,7 +167,7 @@ class FileAuditLog implements AuditLog {
     }
   }
 
-  /** In blocks that end with a line; one that is longer than any entry is cut. */
+  /** Yields blocks that end with a line; a line longer than any entry is split. */
   async *#bytes(from: number, end: number): AsyncGenerator<Buffer> {
     for (let at = from; at < end; ) {
       const chunk = Buffer.allocUnsafe(Math.min(longestLine, end - at))
@@ -188,7 +188,7 @@ class FileAuditLog implements AuditLog {
   }
 }
 
-/** A file beside the log. */
+/** Noted head in a file beside the log. */
 export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {

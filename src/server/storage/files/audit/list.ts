@@ -7,8 +7,8 @@ import type { ListQuery } from '../../ports/audit-log.ts'
 import { type Line, offsetAfter, readBackward } from './log-file.ts'
 
 /**
- * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no
- * further than it takes to know whether there is more, so that all pages together read the log once.
+ * Page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it
+ * stops reading once it knows whether there is more, so that all pages together read the log once.
  */
 export async function listEntries(
   file: FileHandle,
@@ -52,11 +52,10 @@ async function lastEntries(file: FileHandle, end: number, count: number): Promis
   return entries
 }
 
-/** Gives unreadable lines the id 0: theirs is unknown. */
+/** Unreadable lines get the id 0, because theirs is unknown. */
 const entryOf = ({ bytes, offset }: Line): AuditEntry =>
   parseEntry(bytes) ?? unreadableEntry(0, { offset, bytes: bytes.length })
 
-/** Returns whether an entry matches the filter. */
 export function matcherOf({ action, actor, objectType, objectId, outcome, from, to }: AuditFilter) {
   const [since, until] = [from, to].map((time) => (time === undefined ? null : Date.parse(time)))
   return (entry: AuditEntry): boolean => {
@@ -73,7 +72,7 @@ export function matcherOf({ action, actor, objectType, objectId, outcome, from, 
   }
 }
 
-/** Texts that stand in every line that matches: most lines need not be parsed. */
+/** Texts in every matching line, so that most lines need not be parsed. */
 export function needlesOf({ action, actor, outcome }: AuditFilter): Buffer[] {
   const needle = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
   const found: Buffer[] = []

@@ -8,24 +8,27 @@ import { parseEntry } from '../../audit/entry.ts'
 
 export const auditFileName = 'audit.log'
 
-/** Bytes of one read: few enough lines that parsing them holds the event loop for a few milliseconds only. */
+/** Bytes per read: few enough lines to block the event loop for a few milliseconds only. */
 const chunkBytes = 64 * 1024
-/** Bytes of the longest line that the log writes; a longer one is cut into pieces of this size, none of them an entry. */
+/**
+ * Bytes of the longest line that the log writes; a longer one is read in pieces of this size, none of them an
+ * entry.
+ */
 export const longestLine = 256 * 1024
 
 /** The log as a start finds it. */
 export interface OpenedLog {
   file: FileHandle
-  /** All before it is whole lines. */
+  /** Everything before it is whole lines. */
   size: number
   head: AuditHead
-  /** What a crash in mid-write left at the end, now in a file beside the log. */
+  /** End torn by a crash during a write, now in a file beside the log. */
   cut: { bytes: number; file: string | null } | null
 }
 
 /**
- * Opens the log, reading no more than its end. A torn end (no newline, or no entry at the very end) is cut off and kept
- * beside it; what stands before that is left alone, however damaged: `rsm audit verify` has to find it.
+ * Opens the log, reading only its end. A torn end (no newline, or no entry at the very end) moves to a file
+ * beside it. Everything before stays, however damaged, so that `rsm audit verify` finds it.
  */
 export async function openLogFile(directory: string): Promise<OpenedLog> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -42,7 +45,7 @@ export async function openLogFile(directory: string): Promise<OpenedLog> {
   }
 }
 
-/** Where the last entry of a file of `size` bytes ends, and what it is. */
+/** End and head of the last entry in a file of `size` bytes. */
 export async function lastEntry(file: FileHandle, size: number): Promise<{ size: number; head: AuditHead }> {
   for await (const lines of readBackward(file, size))
     for (const { bytes, offset, whole } of lines) {
@@ -60,7 +63,7 @@ async function keepAside(
 ): Promise<{ bytes: number; file: string | null }> {
   const name = `${auditFileName}.broken-${new Date().toISOString().replaceAll(':', '-')}`
   const kept = await copyTo(join(directory, name), file, from, to).catch((error: unknown) => {
-    // What was torn was never acknowledged: a full disk must not keep the server from starting for its sake.
+    // Torn bytes were never acknowledged, so a full disk must not prevent the start because of them.
     if (!isDiskFull(error)) throw error
     return false
   })
@@ -87,24 +90,24 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
   }
 }
 
-/** A line as it stands in the file, without its newline. */
+/** Line as it is in the file, without its newline. */
 export interface Line {
   bytes: Buffer
   offset: number
-  /** False when no newline ends it. */
+  /** False without a newline. */
   whole: boolean
 }
 
-/** The lines before `end`, last first, in batches between which the event loop is free. */
+/** Lines before `end`, last first, in batches between which the event loop is free. */
 export async function* readBackward(file: FileHandle, end: number): AsyncGenerator<Line[]> {
-  /** The beginning of a line whose start has not been read yet. */
+  /** End of a line whose start is not read yet. */
   let rest: Buffer = Buffer.alloc(0)
   let whole = false
   for (let at = end; at > 0; ) {
     const from = Math.max(0, at - chunkBytes)
     const chunk = Buffer.allocUnsafe(at - from)
     const { bytesRead } = await file.read(chunk, 0, chunk.length, from)
-    // Shorter than it was: someone cut it from outside. What is left is still read.
+    // Shorter than before: the file was truncated from outside. Read the rest anyway.
     const text = Buffer.concat([chunk.subarray(0, bytesRead), rest])
     const lines: Line[] = []
     let last = text.length
@@ -125,12 +128,15 @@ export async function* readBackward(file: FileHandle, end: number): AsyncGenerat
   }
 }
 
-/** `lastIndexOf` from -1 would begin at the end again. */
+/** `lastIndexOf` from -1 would start at the end again. */
 function before(text: Buffer, at: number): number {
   return at === 0 ? -1 : text.lastIndexOf(10, at - 1)
 }
 
-/** The whole lines from `from` to `end`, in batches between which the event loop is free; longer ones than the log writes are left out. */
+/**
+ * Whole lines from `from` to `end`, in batches between which the event loop is free; lines longer than the
+ * log writes are omitted.
+ */
 export async function* readForward(file: FileHandle, from: number, end: number): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
   for (let at = from; at < end; ) {
@@ -145,13 +151,13 @@ export async function* readForward(file: FileHandle, from: number, end: number):
       lines.push(text.subarray(start, newline))
       start = newline + 1
     }
-    // Of a line that is too long to be an entry the end is none either.
+    // Drop a line that is too long for an entry; its end does not parse as one either.
     rest = text.length - start > longestLine ? Buffer.alloc(0) : text.subarray(start)
     yield lines
   }
 }
 
-/** Where the entry after `id` begins (or the end), by bisection: ids ascend through the file. */
+/** Offset of the first entry after `id` (or the end), by bisection: ids ascend through the file. */
 export async function offsetAfter(file: FileHandle, size: number, id: number): Promise<number> {
   let low = 0
   let high = size
@@ -164,14 +170,14 @@ export async function offsetAfter(file: FileHandle, size: number, id: number): P
   return low
 }
 
-/** The first entry whose line begins at or after `from` and before `limit`. */
+/** First entry whose line begins at or after `from` and before `limit`. */
 async function entryFrom(
   file: FileHandle,
   from: number,
   limit: number,
 ): Promise<{ id: number; end: number } | null> {
   let text: Buffer = Buffer.alloc(0)
-  // One byte before, so that a line that begins exactly at `from` is seen to begin there.
+  // Start one byte earlier to detect a line that begins exactly at `from`.
   const start = Math.max(0, from - 1)
   for (let at = start; at < limit + longestLine; ) {
     const chunk = Buffer.allocUnsafe(4096)

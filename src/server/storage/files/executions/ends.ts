@@ -9,7 +9,9 @@ import type { ExecutionsDependencies } from './steps.ts'
 
 type LateResult = Parameters<Executions['late']>[2]
 
-/** The end of a task: its results move to a file, its executions leave the store. What is learnt later goes to either. */
+/**
+ * Ends tasks: results move to a file, executions leave the store. Late results go to whichever holds them.
+ */
 export function createEnds(
   { store, outputs, results, hints, ownership, clock }: ExecutionsDependencies,
   tasks: RunningTasks,
@@ -29,11 +31,11 @@ export function createEnds(
     faultPoint('server.archived.after')
     faultPoint('server.final.before')
     const final = await store.transact(async (tx) => {
-      // A cancel may have come, or another step have ended it, while the results were written.
+      // The task may have been cancelled, or ended by another step, while the results were written.
       const current = await tx.get('tasks', taskId)
       const ended = current && ownership.holdsNow(by, taskId) ? endedTask(current, running.counts, now) : null
       if (!ended) return null
-      // Params stay in the results file: all records are held in memory.
+      // Keep params in the results file, because all records are held in memory.
       tx.put('tasks', hasParams ? { ...ended, params: {}, paramsInResults: true } : ended)
       also?.(tx, ended)
       for (const { id } of running.executions) tx.remove('executions', id)
@@ -47,7 +49,7 @@ export function createEnds(
     return final
   }
 
-  /** True when the task has ended, and its executions with it. */
+  /** True if the task has ended, and its executions with it. */
   async function putLate(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
     const running = tasks.get(taskId)
     const execution = running?.ofHost(hostId)
@@ -64,7 +66,7 @@ export function createEnds(
     faultPoint('server.late.after')
     if (!kept) return true
     tasks.apply([kept])
-    // Where the task ends in this very moment, its results may have been written without this one.
+    // A task that is ending right now may have written its results without this one.
     return !running.isOpen
   }
 
@@ -75,7 +77,7 @@ export function createEnds(
     const amended = remains.results.map((other) => (other === result ? { ...other, lateResult } : other))
     faultPoint('server.late.before')
     await results.write(taskId, { ...remains, results: amended })
-    // Retention may have removed the task since it was read: nothing would ever look for this again.
+    // Retention may have removed the task since it was read; nothing would clean this file up later.
     if (!(await store.get('tasks', taskId))) await results.forget(taskId)
     faultPoint('server.late.after')
   }
@@ -91,7 +93,7 @@ export function createEnds(
       const running = tasks.get(taskId)
       if (!(await putLate(taskId, hostId, lateResult))) return
       await running?.ending
-      // One after the other: each reads what the one before has written.
+      // One at a time: each reads what the previous one wrote.
       await amends.run(() => amend(taskId, hostId, lateResult))
     },
   }

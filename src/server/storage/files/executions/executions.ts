@@ -10,7 +10,7 @@ import { createSending } from './sending.ts'
 import { type ExecutionsDependencies, Steps } from './steps.ts'
 import { createTaskSteps } from './task-steps.ts'
 
-/** Executions on the file store: records there, and what follows from those of running tasks in memory. */
+/** Executions in the file store: durable records, and the state of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {
   const { store, outputs } = deps
   const steps = new Steps(deps)
@@ -21,7 +21,10 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
   return {
     ...createTaskSteps(steps),
-    /** Writes the record before speaking to the host over SSH: an execution that a crash cuts is LOST, and not begun again. */
+    /**
+     * Writes the record before contacting the host over SSH: an execution that a crash cuts is LOST, not
+     * started again.
+     */
     begin: (by, ids) => steps.changeOwned(by, 'sent', ids, steps.unlessHeld(asBegun(steps.now()))),
     end: (by, id, end) => steps.changeOwned(by, 'settled', [id], asOwnEnd(end, steps.now())),
     ...createSending(steps),
@@ -88,7 +91,7 @@ function createQueries({
     waitingOn: async (hostId) => tasks.openOn(hostId)?.waiting.filter(isWaiting).length ?? 0,
     counts: async (taskId) => tasks.get(taskId)?.counts ?? null,
     changes: async (taskId, after) => tasks.get(taskId)?.changes(after) ?? { executions: [], cursor: after },
-    // To look at each costs nothing here.
+    // Checking each of them costs nothing here.
     changedTasks: async (taskIds, after) => ({ taskIds: [...taskIds], cursor: after }),
     running: async () => tasks.ids(),
     async load() {

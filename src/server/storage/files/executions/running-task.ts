@@ -5,19 +5,19 @@ import type { Execution, OutputSoFar, RunningExecution } from '../../ports/execu
 import type { Progress } from '../../ports/outputs.ts'
 import type { TaskRecord } from '../../records/task.ts'
 
-/** What is known of an execution beyond its record: volatile, made again after a restart. */
+/** Volatile state of an execution beyond its record; rebuilt after a restart. */
 interface Live {
   readonly output: LiveOutput
-  /** The agent has said that it has it. */
+  /** The agent has confirmed that it has it. */
   isReceived: boolean
-  /** Of the claim of the link that it was marked for, or that has taken it over since; null after a restart. */
+  /** Claim epoch of the link that it was marked for, or that took it over since; null after a restart. */
   epoch: number | null
 }
 
-/** A running task: its executions in the order of the plan, as they are on disk. */
+/** Running task: its executions in plan order, as they are on disk. */
 export class RunningTask {
   readonly id: string
-  /** Of each host. */
+  /** Limit for each host. */
   readonly maxOutputBytes: number
   readonly phases: readonly Phase[]
   readonly counts = emptyCounts()
@@ -26,9 +26,9 @@ export class RunningTask {
   readonly #executions: Execution[]
   readonly #positions = new Map<number, number>()
   readonly #live = new Map<number, Live>()
-  /** Of the newest change: a cursor is one of these. */
+  /** Revision of the newest change; cursors are revisions. */
   #revision = 0
-  /** Changes in their order, of each execution the newest at least. */
+  /** Changes in order, including at least the newest of each execution. */
   #changed: { readonly revision: number; readonly position: number }[] = []
 
   constructor(task: TaskRecord, executions: readonly Execution[], stored: ReadonlyMap<number, Progress>) {
@@ -74,7 +74,7 @@ export class RunningTask {
     return { execution, output: this.output(execution) }
   }
 
-  /** Takes a record that has become durable; answers it as it is known. */
+  /** Applies a durable record; returns it with its volatile state. */
   apply(next: Execution): Execution {
     const before = this.#executions[next.position]
     if (before) this.counts[before.status]--
@@ -85,7 +85,7 @@ export class RunningTask {
     return known
   }
 
-  /** The agent has it, which is not on disk yet. */
+  /** Notes that the agent has it, before that is on disk. */
   receive(execution: Execution): void {
     this.live(execution.position).isReceived = true
     this.#executions[execution.position] = { ...execution, named: true }
@@ -98,7 +98,7 @@ export class RunningTask {
     return { executions, cursor: this.#revision }
   }
 
-  /** However often they change, no more is kept than twice as many changes as there are executions. */
+  /** Keeps at most twice as many changes as there are executions. */
   #noteChange(position: number): void {
     this.#revision++
     this.#changed.push({ revision: this.#revision, position })

@@ -5,7 +5,7 @@ import type { Progress } from '../../ports/outputs.ts'
 import type { TaskRecord } from '../../records/task.ts'
 import { RunningTask } from './running-task.ts'
 
-/** All running tasks in memory, as they are on disk, and which of their executions are open on which host, for its link. */
+/** All running tasks in memory, as they are on disk, with their open executions by host. */
 export class RunningTasks {
   readonly #hints: Hints
   readonly #tasks = new Map<string, RunningTask>()
@@ -32,20 +32,20 @@ export class RunningTasks {
     return [...this.#tasks.keys()]
   }
 
-  /** The task of an execution; throws where that does not run. */
+  /** Throws if the task is not running. */
   of({ taskId }: Execution): RunningTask {
     const task = this.#tasks.get(taskId)
     if (!task) throw new Error(`task ${taskId} does not run`)
     return task
   }
 
-  /** By its id, `taskId/hostId`. */
+  /** Finds an execution by its id, `taskId/hostId`. */
   execution(id: string): Execution | undefined {
     const slash = id.lastIndexOf('/')
     return this.#tasks.get(id.slice(0, slash))?.ofHost(Number(id.slice(slash + 1)))
   }
 
-  /** Undefined: there is nothing to run on this host. */
+  /** Undefined if the host has no open executions. */
   openOn(hostId: number): OpenOnHost | undefined {
     return this.#open.get(hostId)
   }
@@ -54,7 +54,9 @@ export class RunningTasks {
     return [...this.#open.values()].flatMap((ofHost) => ofHost.all())
   }
 
-  /** These are on their way to the disk; answers what to call when they are there, or never will be. */
+  /**
+   * Marks executions as in flight to the disk; returns a function to call once they are written or refused.
+   */
   staged(changed: readonly Execution[]): () => void {
     const forLinks = changed.filter(({ overSsh }) => !overSsh)
     for (const { id, hostId } of forLinks) this.#at(hostId).stage(id)
@@ -66,7 +68,7 @@ export class RunningTasks {
     }
   }
 
-  /** Takes what has become durable, and hints at it; answers it as it is known. */
+  /** Applies durable records and publishes hints; returns them with their volatile state. */
   apply(changed: readonly Execution[], hintsQueues = true): Execution[] {
     const applied = changed.map((next) => this.of(next).apply(next))
     for (const execution of applied) {
@@ -80,7 +82,7 @@ export class RunningTasks {
     return applied
   }
 
-  /** Tells the server with the link of each host where there is something to take or to cancel now. */
+  /** Notifies the server with the link of each host that has executions to take or to cancel. */
   hintQueues(changed: readonly Execution[]): void {
     const hosts = new Set<number>()
     for (const { status, dueAt, cancelRequested, hostId } of changed) {
@@ -109,26 +111,26 @@ export class RunningTasks {
 }
 
 /**
- * The executions of one host that are RUNNING, or due and PENDING, as they are on disk. Thousands may wait for a host that
- * runs a few at a time: what is next is found without a look at the others.
+ * Executions of one host that are RUNNING, or due and PENDING, as they are on disk. Thousands may wait for a
+ * host that runs a few at a time, so the next ones are found without scanning the others.
  */
 class OpenOnHost {
   readonly #running = new Map<string, Execution>()
-  /** In the order of their turns; `dueAt` never changes once it is set. */
+  /** Sorted by `dueAt`, which never changes once it is set. */
   readonly #waiting: Execution[] = []
-  /** How many changes of an execution are on their way to the disk. */
+  /** Number of changes in flight to the disk, by execution. */
   readonly #staged = new Map<string, number>()
 
   get isEmpty(): boolean {
     return this.#running.size + this.#waiting.length + this.#staged.size === 0
   }
 
-  /** What is due, in the order of its turns. */
+  /** Due executions, longest due first. */
   get waiting(): readonly Execution[] {
     return this.#waiting
   }
 
-  /** First what is RUNNING, then the others in the order of their turns. */
+  /** RUNNING executions, then the due ones, longest due first. */
   all(): Execution[] {
     return [...this.#running.values(), ...this.#waiting]
   }
@@ -154,8 +156,8 @@ class OpenOnHost {
   }
 
   /**
-   * What to run next, as far as `capacity` goes. `read` answers records with what is on its way to the disk. To be called
-   * in a transaction: no other one changes anything meanwhile.
+   * Executions to run next, up to `capacity`. `read` returns records with changes in flight to the disk. Call
+   * it in a transaction, so that no other one interferes.
    */
   async next(
     capacity: number,
@@ -169,7 +171,7 @@ class OpenOnHost {
     let left = room
     for (const one of this.#waiting) {
       if (left <= 0) break
-      // All others are on disk as they are.
+      // All others have no change in flight.
       if (ids.has(one.id) || !mayRun(one)) continue
       next.push(one)
       left--
@@ -177,7 +179,7 @@ class OpenOnHost {
     return next.sort(byDueAt).slice(0, Math.max(0, room))
   }
 
-  /** Where it is in `#waiting`, or would be. */
+  /** Index in `#waiting`, or where to insert it. */
   #placeOf(execution: Execution): number {
     let low = 0
     let high = this.#waiting.length

@@ -12,7 +12,7 @@ import type { Execution, Executions } from '../../ports/executions.ts'
 import type { Transaction } from '../../ports/store.ts'
 import type { Point, Steps } from './steps.ts'
 
-/** What leaves for hosts over their links, and what becomes of that until its agent has it. */
+/** Sends executions to hosts over their links, and tracks them until the agent has them. */
 export function createSending(
   steps: Steps,
 ): Pick<Executions, 'take' | 'returnUnsent' | 'takeOver' | 'named' | 'received' | 'refuse' | 'lose'> {
@@ -24,12 +24,12 @@ export function createSending(
     return execution !== undefined && tasks.of(execution).live(execution.position).epoch === claim.epoch
   }
 
-  /** Of what was marked for this link, or has been taken over by it. */
+  /** Changes executions that were marked for this link, or taken over by it. */
   const changeOf = (claim: LinkClaim, point: Point, ids: readonly string[], decide: Decide) =>
     steps.change(point, ids, (current, output) => (isOf(claim, current) ? decide(current, output) : null))
 
   return {
-    /** The record is written before the frame leaves: at most one start for each host and task (contract §4). */
+    /** Writes the record before the frame is sent: at most one start for each host and task (contract §4). */
     async take(offers) {
       const byHost = new Map(offers.map((offer) => [offer.claim.hostId, offer]))
       const choose = async (tx: Transaction) => {
@@ -47,7 +47,7 @@ export function createSending(
         const agent = byHost.get(current.hostId)?.agent
         return agent && steps.isWaiting(current) ? { ...current, ...sentPart(at, agent) } : null
       }
-      // Before a newer link can take them over.
+      // Set the epoch before a newer link can take them over.
       const staged = (changed: Execution[]) => {
         for (const execution of changed) {
           const live = tasks.of(execution).live(execution.position)
@@ -69,7 +69,7 @@ export function createSending(
         for (const execution of sent) tasks.of(execution).live(execution.position).epoch = claim.epoch
         return sent
       }
-      // In a transaction, for it comes after what is still on its way to the disk. Where that is full, nothing is.
+      // In a transaction, which runs after the writes in flight to the disk. On a full disk there are none.
       const isFull = store.readOnlyReason !== null
       const sent = isFull ? await own(store) : await store.transact(own).catch(() => own(store))
       return sent.map((execution) =>

@@ -37,7 +37,7 @@ export interface ExecutionsDependencies {
   log: Log
 }
 
-/** The durable steps of executions, and what follows from their records in memory. */
+/** Durable steps of executions, and the in-memory state that follows from their records. */
 export class Steps {
   readonly deps: ExecutionsDependencies
   readonly tasks: RunningTasks
@@ -52,7 +52,7 @@ export class Steps {
       const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
       if (open.length === 0 || store.readOnlyReason !== null) return
       await this.change('named', open, asNamed).catch((error: unknown) => {
-        log.warn({ err: error }, 'could not write down that agents have what they were sent')
+        log.warn({ err: error }, 'cannot record that agents received their executions')
       })
     })
   }
@@ -62,7 +62,7 @@ export class Steps {
   }
 
   outputOf(execution: Execution): OutputSoFar {
-    // A new task is known only once it is on disk.
+    // A new task is in memory only once it is on disk.
     return this.tasks.get(execution.taskId)?.output(execution) ?? noOutput
   }
 
@@ -70,8 +70,9 @@ export class Steps {
     status === 'PENDING' && !this.held.has(taskId)
 
   /**
-   * Changes executions as one durable step. `decide` sees the newest record of each that has not ended, and answers the
-   * next one, or null to leave it. `staged` hears what changes once later steps see it, before it is durable.
+   * Changes executions in one durable step. `decide` gets the newest record of each that has not ended, and
+   * returns the next one, or null to leave it. `staged` is called once later steps see the changes, before
+   * they are durable.
    */
   async change(
     point: Point | null,
@@ -106,20 +107,20 @@ export class Steps {
     try {
       changed = await changing
     } finally {
-      // In one turn with `apply`: nobody sees them as they were before.
+      // In the same turn as `apply`, so that no reader sees the old state.
       arrived()
     }
     if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
-    // Whoever takes them has been told when their turn was staged.
+    // Links were notified when the turn was staged.
     return this.tasks.apply(changed, point !== 'turn')
   }
 
-  /** The decision, where no restore holds the task. */
+  /** Applies the decision unless a restore holds the task. */
   unlessHeld(decide: Decide): Decide {
     return (current, output) => (this.held.has(current.taskId) ? null : decide(current, output))
   }
 
-  /** As `change`, of those whose task this server still owns. */
+  /** Like `change`, for executions whose task this server still owns. */
   changeOwned(by: Member, point: Point, ids: readonly string[], decide: Decide): Promise<Execution[]> {
     const { ownership } = this.deps
     return this.change(point, ids, (current, output) =>

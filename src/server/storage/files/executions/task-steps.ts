@@ -13,7 +13,7 @@ import type { Progress } from '../../ports/outputs.ts'
 import type { Transaction } from '../../ports/store.ts'
 import type { Steps } from './steps.ts'
 
-/** Tasks that begin, whose executions become due, and which users end. */
+/** Steps of tasks: creation, due executions, and ends without a start. */
 export function createTaskSteps(
   steps: Steps,
 ): Pick<Executions, 'create' | 'due' | 'skip' | 'unreachable' | 'pause' | 'cancel' | 'abandon'> {
@@ -33,7 +33,7 @@ export function createTaskSteps(
       if (other === null) {
         tasks.add(task, executions, new Map<number, Progress>())
         hints.publish('task', { id: task.id, hostId: null, change: 'created' })
-        // After the answer to whoever has asked for it.
+        // After the response to the request.
         setImmediate(() => tasks.hintQueues(executions))
       }
       return other
@@ -43,7 +43,7 @@ export function createTaskSteps(
       const toDue = steps.unlessHeld(asDue(steps.now()))
       const decide: Decide = (current, output) =>
         ownership.holdsNow(by, current.taskId) ? toDue(current, output) : null
-      // Who takes them sees them from here on, so that both steps share an fsync.
+      // Links see them from here on, so that both steps share an fsync.
       const staged = (changed: Execution[]) => queueMicrotask(() => tasks.hintQueues(changed))
       return steps.change('turn', ids, decide, { staged })
     },
@@ -72,7 +72,7 @@ export function createTaskSteps(
     async cancel(taskId, how) {
       const finished = new RsmError('conflict', `Task ${taskId} has already ended`)
       const at = steps.now()
-      // One step: were the request durable and not the rest, hosts would still start after a crash.
+      // One step: if only the request were durable, hosts would still start after a crash.
       const first = async (tx: Transaction) => {
         const task = await tx.get('tasks', taskId)
         if (task?.status !== 'RUNNING') throw finished

@@ -7,19 +7,25 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Outputs } from '../../ports/outputs.ts'
 import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
 
-/** Logs of finished tasks that stay open after a read, so that paging through one does not open it again each time. */
+/**
+ * Logs of finished tasks that stay open after a read, so that paging through one does not reopen it each
+ * time.
+ */
 const openReaders = 64
 const closeGrace = 5000
 const none: ReadonlyMap<number, string> = new Map()
-/** Libuv has four threads for all files: with an fsync in each, nothing could be read or written while the disk works. */
+/** Libuv has four threads for all files; an fsync in each would block all reads and writes. */
 const syncsAtOnce = 2
 
-/** Closes a log after a grace period, because reads under way hold its handle for some milliseconds. */
+/** Closes a log after a grace period, because reads in flight hold its handle for some milliseconds. */
 function closeSoon(_taskId: string, log: Promise<TaskLog | null>): void {
   setTimeout(() => void log.then((found) => found?.close()).catch(() => undefined), closeGrace).unref()
 }
 
-/** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
+/**
+ * Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` gets the seconds of every fsync, and its bytes
+ * of output.
+ */
 export function createFileOutputs(
   directory: string,
   hints: Hints,

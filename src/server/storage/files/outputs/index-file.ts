@@ -3,26 +3,32 @@ import { RsmError } from '../../../../core/errors.ts'
 import type { Stream } from '../../../../core/tasks/task.ts'
 import type { ReadBackQuery, ReadQuery } from '../../ports/outputs.ts'
 
-/** Where one entry stands in the log: it ends before byte `end`, which is its id. */
+/** Position of one entry in the log: it ends before byte `end`, which is its id. */
 export interface IndexRecord {
   end: number
   length: number
-  /** 0: whose it is can't be read any more. */
+  /** 0: the host is unreadable. */
   hostId: number
   sequence: number
   stream: Stream
-  /** Bytes of output in it, as UTF-8. */
+  /** Bytes of its output, as UTF-8. */
   bytes: number
 }
 
-/** Fixed size, so that a cursor is found by bisection and a host's entries without reading the others' output. */
+/** Fixed size, so that cursors are found by bisection, and a host's entries without reading other output. */
 export const recordBytes = 32
 const recordsPerRead = 2048
-/** A sequence goes up to 2^53 (a base-protocol agent may count in microseconds): what is past 48 bits has a byte of its own. */
+/**
+ * Sequences go up to 2^53 (a base-protocol agent may count in microseconds); bits past 48 have a byte of
+ * their own.
+ */
 const sequenceLow = 2 ** 48
 const checkAt = 26
 
-/** Entries that one read backwards looks at, so that one host's few among a million do not block a request for long. */
+/**
+ * Entries that one backward read examines, so that rare matches among a million do not block a request for
+ * long.
+ */
 const recordsPerReadBack = 65_536
 const recordsPerStep = 2048
 
@@ -39,7 +45,7 @@ export function encodeRecord(record: IndexRecord): Buffer {
   return buffer
 }
 
-/** Null where it is not what was written. */
+/** Null if the record is damaged. */
 function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
   const check = buffer.readUInt16BE(offset + checkAt)
   if (check !== 0 && check !== checkOf(buffer, offset)) return null
@@ -53,7 +59,10 @@ function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
   }
 }
 
-/** Checksum of the rest of a record; any one bit changes it. Never 0: that stands in records of 0.1.0, which have none. */
+/**
+ * Checksum of the rest of a record; any one bit changes it. Never 0, which marks records of 0.1.0, without
+ * one.
+ */
 function checkOf(buffer: Buffer, offset: number): number {
   let check = 1
   for (let at = 0; at < recordBytes; at += 2)
@@ -61,7 +70,7 @@ function checkOf(buffer: Buffer, offset: number): number {
   return check || 0xffff
 }
 
-/** Up to 2,048 records from number `from`; fewer than asked for at the end, null for those that are damaged. */
+/** Up to 2,048 records from number `from`; fewer at the end, null for damaged ones. */
 export async function readAsFound(
   file: FileHandle,
   from: number,
@@ -75,7 +84,7 @@ export async function readAsFound(
   return records
 }
 
-/** As `readAsFound`. Errors: `unavailable` for one that was damaged since the index was opened. */
+/** Like `readAsFound`. Errors: `unavailable` for a record that was damaged since the index was opened. */
 export async function readRecords(file: FileHandle, from: number, count?: number): Promise<IndexRecord[]> {
   const records = await readAsFound(file, from, count)
   return records.map((record, at) => {
@@ -86,7 +95,7 @@ export async function readRecords(file: FileHandle, from: number, count?: number
   })
 }
 
-/** The number of the first of `count` records whose id is past `after`. */
+/** Number of the first of `count` records whose id is past `after`. */
 export async function firstAfter(file: FileHandle, count: number, after: number): Promise<number> {
   let low = 0
   let high = count
@@ -99,12 +108,12 @@ export async function firstAfter(file: FileHandle, count: number, after: number)
   return low
 }
 
-/** Where an entry begins in the log; -1 without one. */
+/** Start of an entry in the log; -1 without one. */
 export function startOf(record: IndexRecord | undefined): number {
   return record ? record.end - record.length : -1
 }
 
-/** Whether an entry is of the host and stream that are asked for. */
+/** Whether an entry matches host and stream of a query; one of an unreadable host always does. */
 export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
   return (
     (query.hostId === undefined || record.hostId === query.hostId || record.hostId === 0) &&
@@ -112,14 +121,14 @@ export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | '
   )
 }
 
-/** Where entries stand that are the last before a cursor, and the cursors beside them. */
+/** Positions of the last entries before a cursor, and the cursors beside them. */
 interface RecordsBefore {
   readonly wanted: IndexRecord[]
   readonly next: number
   readonly previous: number
 }
 
-/** Of the first `count` records those that are wanted before a cursor, up to about `budget` bytes of log. */
+/** Matching entries among the first `count` records before a cursor, up to about `budget` bytes of log. */
 export async function recordsBefore(
   index: FileHandle,
   count: number,
@@ -144,7 +153,7 @@ export async function recordsBefore(
   return { wanted: wanted.reverse(), next: last?.end ?? 0, previous: first === 0 ? 0 : previous }
 }
 
-/** The cursor after which the last `tail` wanted entries of the first `count` follow; `size` is where the log ends. */
+/** Cursor that the last `tail` matching entries of the first `count` follow; `size` is the end of the log. */
 export async function cursorBeforeLast(
   index: FileHandle,
   { count, size }: { readonly count: number; readonly size: number },
@@ -162,7 +171,7 @@ export async function cursorBeforeLast(
   return 0
 }
 
-/** The records below number `end` in pieces, the last one first. */
+/** Records below number `end` in chunks, last one first. */
 async function* backwards(index: FileHandle, end: number, lowest = 0): AsyncGenerator<IndexRecord[]> {
   for (let at = end; at > lowest; ) {
     const from = Math.max(lowest, at - recordsPerStep)

@@ -7,15 +7,15 @@ import { encodeRecord, type IndexRecord, readAsFound, recordBytes, startOf } fro
 const recoveryChunk = 1024 * 1024
 const newline = 10
 
-/** How far the log reaches, in bytes, and how many records index it. */
+/** Size of the log in bytes, and number of its index records. */
 interface Recovered {
   size: number
   records: number
 }
 
 /**
- * Takes what the index says as far as the log bears it out, reads the rest anew, cuts a torn tail. A line that is damaged
- * stays, so that its reader is told.
+ * Uses the index as far as the log confirms it, indexes the rest again, and truncates a torn tail. Damaged
+ * lines stay, so that their readers get an error.
  */
 export async function recoverLog(log: FileHandle, index: FileHandle): Promise<Recovered> {
   const { size: logSize } = await log.stat()
@@ -30,8 +30,8 @@ export async function recoverLog(log: FileHandle, index: FileHandle): Promise<Re
 }
 
 /**
- * Counts the records that follow each other without a gap; answers the last. The index is not fsynced, so that a loss
- * of power may leave zeros in its middle though its end is there.
+ * Counts the records that follow each other without a gap; returns the last. The index is not fsynced, so
+ * that a power loss may leave zeros in its middle even if its end is intact.
  */
 async function followIndex(
   index: FileHandle,
@@ -56,7 +56,7 @@ async function followIndex(
   }
 }
 
-/** Whether a line stands there, be it damaged. */
+/** Whether there is a line at this position, even a damaged one. */
 async function isLine(log: FileHandle, record: IndexRecord): Promise<boolean> {
   const from = Math.max(0, startOf(record) - 1)
   const buffer = Buffer.alloc(record.end - from)
@@ -66,12 +66,12 @@ async function isLine(log: FileHandle, record: IndexRecord): Promise<boolean> {
   return (isInPlace && !isTorn(line)) || parseEntry(line.subarray(0, -1)) !== null
 }
 
-/** A write that was cut off has no end, or runs of zeros where the file grew first. */
+/** An interrupted write has no newline, or runs of zeros where the file grew first. */
 function isTorn(line: Buffer): boolean {
   return line.at(-1) !== newline || line.includes('\0\0')
 }
 
-/** Indexes what the log holds past `known`, up to where it is torn. */
+/** Indexes the log after `known`, up to a torn line. */
 async function indexFrom(
   log: FileHandle,
   index: FileHandle,
@@ -97,7 +97,7 @@ async function indexFrom(
       rest = rest.subarray(end + 1)
     }
     if (!torn && at >= logSize && rest.length > 0 && isLastLine(rest)) {
-      // Its end alone is damaged: without one the next line would run into it.
+      // Only its newline is damaged: restore it, or the next line would run into this one.
       size += rest.length
       await log.write(Buffer.of(newline), 0, 1, size - 1)
       records.push(recordOf(rest, size))

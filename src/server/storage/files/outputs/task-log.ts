@@ -29,46 +29,46 @@ import {
 } from './index-file.ts'
 import { recoverLog } from './recovery.ts'
 
-/** Files of one task, in its folder: the log and its index. */
+/** Files in the folder of a task: the log and its index. */
 export const logFiles = ['output.log', 'output.idx'] as const
 
-/** A read stops at about so many bytes, so that no reader makes the server hold more. */
+/** Approximate bytes at which a read stops, to bound the server's memory for each reader. */
 const readBudget = 256 * 1024
 
-/** Readers of one log whose place is cached; others find it by bisection. */
+/** Readers of one log whose position is cached; others find theirs by bisection. */
 const keptPlaces = 256
 
-/** An entry on its way to the log, and how many bytes of output are in it. */
+/** Entry in flight to the log, with its bytes of output. */
 interface Piece {
   readonly entry: NewEntry
   readonly bytes: number
 }
 
 export interface TaskLogEvents {
-  /** New entries can be read. */
+  /** New entries are readable. */
   written(): void
-  /** Settles when this log may be synced; what it gives is called when that is done. */
+  /** Resolves when this log may be synced; call the result when done. */
   acquireSyncSlot(): Promise<() => void>
-  /** An fsync took so many seconds; so many bytes of output are durable by it. */
+  /** Reports an fsync: its duration, and the bytes of output that it made durable. */
   synced(seconds: number, bytes: number): void
-  /** A read found a piece of a host (0: of whichever) that is not what was written. */
+  /** A read found a damaged piece of a host (0: unknown host). */
   damaged(hostId: number, sentence: string): void
   readonly disk?: Disk | undefined
-  /** The disk can't be trusted any more: the caller ends the process. */
+  /** The disk cannot be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
 
 /**
- * The output of one task: an append-only log of JSON lines, and an index of fixed records beside it. An entry's id is
- * the offset at which it ends, so a cursor costs nothing to keep. The log is the truth; an index that disagrees with it
- * after a crash is made again.
+ * Output of one task: an append-only log of JSON lines, and an index of fixed-size records. An entry's id is
+ * the offset at which it ends, so cursors cost nothing to keep. The log is authoritative; an index that
+ * disagrees with it after a crash is rebuilt.
  */
 export class TaskLog {
   readonly #file: FileHandle
   readonly #index: FileHandle
   readonly #log: AppendLog<Piece>
   #records: number
-  /** Number of the record after a cursor, of recent reads, so that followers of a log need no search. */
+  /** Number of the record after a cursor, for recent reads, so that followers of a log need no search. */
   readonly #places = new BoundedMap<number, number>(keptPlaces)
   readonly #events: TaskLogEvents
   readonly #path: string
@@ -106,7 +106,7 @@ export class TaskLog {
     )
   }
 
-  /** Null when there is no log and `create` is false. */
+  /** Null if there is no log and `create` is false. */
   static async open(directory: string, create: boolean, events: TaskLogEvents): Promise<TaskLog | null> {
     if (create) await mkdir(directory, { recursive: true, mode: 0o700 })
     let files: [FileHandle, FileHandle]
@@ -124,7 +124,7 @@ export class TaskLog {
     return opened
   }
 
-  /** Resolves when the entry is durable; readers see it as soon as it is written. */
+  /** Resolves once the entry is durable; readers see it as soon as it is written. */
   async append(entry: NewEntry): Promise<void> {
     await this.#log.append(lineOf(entry), { entry, bytes: Buffer.byteLength(entry.data) })
   }
@@ -237,7 +237,7 @@ export class TaskLog {
     return { id, hostId, damage, json: Buffer.from(JSON.stringify(entry)) }
   }
 
-  /** Entries that stand side by side come in one read. */
+  /** Loads adjacent entries in one read. */
   async #load(records: IndexRecord[]): Promise<StoredLine[]> {
     const lines: StoredLine[] = []
     for (let first = 0; first < records.length; ) {
@@ -259,10 +259,10 @@ export class TaskLog {
   }
 }
 
-/** Errors: `gone`, with where to go on. */
+/** Errors: `gone`, with the cursor to continue from. */
 function refuse(line: StoredLine | undefined): never {
   throw new RsmError('gone', line?.damage ?? '', {
-    hint: `what follows can be read: after=${line?.id}`,
+    hint: `later output is readable: after=${line?.id}`,
   })
 }
 
@@ -270,7 +270,7 @@ function decoded({ id, json }: StoredLine): StoredEntry {
   return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
 }
 
-/** Opens without creating, unless told to. */
+/** Creates the log only if `create` is true. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
   const log = await open(join(directory, logFiles[0]), flags, 0o600)

@@ -21,7 +21,7 @@ export interface CompactionOptions {
   compactAfterBytes: number
 }
 
-/** Replaces a long journal by a snapshot, in the background. */
+/** Replaces a long journal with a snapshot, in the background. */
 export class Compaction {
   private readonly model: Low<Tables>
   private readonly snapshot: Recovered['snapshot']
@@ -29,7 +29,7 @@ export class Compaction {
   private readonly options: CompactionOptions
   private manifest: Manifest
   private isRaised: boolean
-  /** Bytes of the journals since the snapshot, the open one not counted. */
+  /** Bytes of the journals since the snapshot, without the open one. */
   private closedBytes: number
   private notBefore = 0
   private readonly mutex = new Mutex()
@@ -44,7 +44,7 @@ export class Compaction {
     this.closedBytes = recovered.journalBytes - recovered.journal.size
   }
 
-  /** Of snapshot and journals. */
+  /** Bytes of snapshot and journals. */
   get bytes(): number {
     return this.snapshot.bytes + this.closedBytes + this.journal.size
   }
@@ -63,12 +63,12 @@ export class Compaction {
     )
   }
 
-  /** Before each write: an older version must refuse the store before there is anything in it that it does not know. */
+  /** Called before each write: an older version must refuse the store before it contains anything new. */
   async raiseFormat(): Promise<void> {
     if (!this.isRaised) await this.name(this.manifest)
   }
 
-  /** Compacts whatever the size of the journal. Rejects where it fails; the store then stays as it was. */
+  /** Compacts regardless of the journal's size. If it rejects, the store is unchanged. */
   async now(): Promise<void> {
     await this.mutex.run(() => {
       this.options.signal.throwIfAborted()
@@ -76,7 +76,9 @@ export class Compaction {
     })
   }
 
-  /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
+  /**
+   * Opens the store's files as of a moment between two batches, so that they end with a whole transaction.
+   */
   async pin(): Promise<PinnedFiles> {
     let pinned: Promise<PinnedFiles> | undefined
     await this.journal.exclusive(async () => {
@@ -86,7 +88,7 @@ export class Compaction {
     return pinned as Promise<PinnedFiles>
   }
 
-  /** Resolves when none is running. */
+  /** Resolves when no compaction is running. */
   async idle(): Promise<void> {
     await this.mutex.idle()
   }
@@ -97,7 +99,7 @@ export class Compaction {
     await this.journal.exclusive(async () => {
       await this.rotate()
       sequence = this.model.data.sequence
-      // The view is taken before the first write, so what is committed from here on goes to the new journal only.
+      // The view is taken before the first write, so later commits go to the new journal only.
       written = this.model.write()
       written.catch(() => undefined)
     })
@@ -114,7 +116,7 @@ export class Compaction {
     await removeLeftovers(this.options.directory, this.manifest)
   }
 
-  /** Lets later writes go to a new journal; the old one is durable to its end by now. */
+  /** Directs later writes to a new journal; the old one is durable to its end by now. */
   private async rotate(): Promise<void> {
     const { directory } = this.options
     const { storeId, journals } = this.manifest
@@ -131,7 +133,7 @@ export class Compaction {
     await this.journal.moveTo(next)
   }
 
-  /** A full disk leaves the old manifest; after any other fault nobody knows which one is on disk. */
+  /** A full disk leaves the old manifest; after any other fault, which one is on disk is unknown. */
   private async name(manifest: Manifest): Promise<void> {
     try {
       await writeManifest(this.options.directory, manifest)

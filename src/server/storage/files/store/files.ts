@@ -11,28 +11,28 @@ import { readFirst, watchLines } from '../read-file.ts'
 import { encodeLine, isAsWritten } from './line.ts'
 
 /**
- * Version of everything in the store's directory; a newer one is refused (reliability F19). It goes up with each new kind
- * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys. 3: webhooks, deliveries, schedules, slots.
- * 4: files.
+ * Version of everything in the store's directory; a newer one is refused (reliability F19). Each new kind of
+ * records raises it, because a skipped record may be the one that forbids something. 2: tombstones, runs,
+ * keys. 3: webhooks, deliveries, schedules, slots. 4: files.
  */
 export const formatVersion = 4
 
 export const manifestName = 'store.json'
 
-/** A snapshot, named by the last transaction in it, and the journals that lead on from it, by their first. */
+/** Snapshot, named by its last transaction, and the journals that follow it, by their first. */
 export interface Generation {
   readonly snapshot: number
   readonly journals: readonly number[]
 }
 
 /**
- * Says which files are the store. It is written last when a store is made and before any file is removed, so a file
- * that it names and that is not there was taken away: that is never mistaken for an empty store.
+ * Lists the files of the store. It is written last when a store is created, and before any file is removed.
+ * So a listed file that is missing was taken away; the store is never mistaken for an empty one.
  */
 export interface Manifest extends Generation {
   readonly format: number
   readonly storeId: string
-  /** Of the rsm that wrote the store last; absent where that was 0.1.0. */
+  /** Version of rsm that wrote the store last; absent for 0.1.0. */
   readonly version?: string
   readonly previous: Generation | null
 }
@@ -52,20 +52,20 @@ export function parseName(name: string): { kind: 'snapshot' | 'journal'; number:
     : { kind: found[1] === 'journal' ? 'journal' : 'snapshot', number: Number(found[2]) }
 }
 
-/** The refusal to start on data that does not prove itself: which file, which byte, what to do. */
+/** Refuses to start on damaged data: which file, which byte, what to do. */
 export function damaged(path: string, offset: number, problem: string): RsmError {
   return new RsmError('unavailable', `the store is damaged: ${path}, byte ${offset}: ${problem}`, {
-    hint: 'nothing was changed; look closer with `rsm server doctor`, or bring back a backup with `rsm server restore` and keep this directory',
+    hint: 'nothing was changed; run `rsm server doctor`, or restore a backup with `rsm server restore` and keep this directory',
   })
 }
 
 export function checkFormat(path: string, format: unknown, version?: unknown): void {
   if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
   if (format <= formatVersion) return
-  throw new NewerStore(path, `format ${format}; this one reads up to ${formatVersion}`).by(version)
+  throw new NewerStore(path, `format ${format}; this version reads up to ${formatVersion}`).by(version)
 }
 
-/** The refusal to start on data that is whole, and of a version that this one does not know. */
+/** Refuses to start on intact data of a newer version. */
 export class NewerStore extends RsmError {
   readonly #path: string
   readonly #what: string
@@ -73,20 +73,20 @@ export class NewerStore extends RsmError {
   constructor(path: string, what: string, version?: string) {
     const which = version === undefined ? 'the newer rsm' : `rsm ${version}`
     super('unavailable', `${path} was written by a newer rsm (${version ? `${version}: ` : ''}${what})`, {
-      hint: `nothing was changed; start ${which}, or bring back a backup of the data directory that was made before the upgrade`,
+      hint: `nothing was changed; start ${which}, or restore a backup of the data directory from before the upgrade`,
     })
     this.#path = path
     this.#what = what
   }
 
-  /** The same with the version that the manifest names, where that is a newer one. */
+  /** Adds the version in the manifest, if that is newer. */
   by(version: unknown): NewerStore {
     const isNewer = typeof version === 'string' && compareVersions(version, serverVersion())?.isNewer === true
     return isNewer ? new NewerStore(this.#path, this.#what, version) : this
   }
 }
 
-/** A file that has to be there; its absence is damage, never an empty store. */
+/** Reads a required file; its absence is damage, never an empty store. */
 export async function readRequired(path: string): Promise<Buffer> {
   try {
     return await readFile(path)
@@ -96,7 +96,7 @@ export async function readRequired(path: string): Promise<Buffer> {
   }
 }
 
-/** The manifest, or null where there is none. */
+/** Null if there is no manifest. */
 export async function readManifest(directory: string): Promise<Manifest | null> {
   const path = join(directory, manifestName)
   let text: string
@@ -131,8 +131,8 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
 }
 
 /**
- * Makes a journal whose first transaction will be `first`; its header is durable at once, so it is never torn. Returns its
- * size in bytes.
+ * Creates a journal whose first transaction will be `first`; its header is durable at once, so it is never
+ * torn. Returns its size in bytes.
  */
 export async function createJournal(directory: string, storeId: string, first: number): Promise<number> {
   const header = encodeLine(JSON.stringify({ format: formatVersion, storeId, first }))
@@ -146,16 +146,19 @@ export async function openJournal(directory: string, first: number, size: number
   return { path, size, handle: await open(path, 'r+') }
 }
 
-/** A store at one transaction, and the files that hold it. Its holder releases it. */
+/** Store at one transaction, with its files open. The caller releases it. */
 export interface PinnedFiles {
   readonly storeId: string
   readonly tables: TablesView
-  /** Reads the files. Errors: `unavailable` where a line is not as it was written. */
+  /** Reads the files. Errors: `unavailable` if a line does not match its checksum. */
   check(): Promise<void>
   release(): Promise<void>
 }
 
-/** Opens the files of a manifest. `tables` is their content, `journalSize` the bytes of the last journal that count. */
+/**
+ * Opens the files of a manifest. `tables` is their content, `journalSize` the valid bytes of the last
+ * journal.
+ */
 export async function pinFiles(
   directory: string,
   manifest: Manifest,

@@ -3,7 +3,7 @@ import { orderOf } from '../../tables/ordered-records.ts'
 import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from '../../tables/query.ts'
 import type { Change } from '../../tables/tables.ts'
 
-/** What a layer lies upon: the durable tables, or another layer. */
+/** Base of a layer: the durable tables, or another layer. */
 export interface Base {
   get(noun: Noun, id: Id): AnyRecord | undefined
   find(noun: Noun, index: string, key: Key): AnyRecord[]
@@ -12,11 +12,11 @@ export interface Base {
 
 type Buckets = Map<string, Map<Key, Map<Id, AnyRecord>>>
 
-/** Changes that lie over a base without touching it: those of one transaction, or all that are not yet durable. */
+/** Changes on top of an untouched base: those of one transaction, or all that are not durable yet. */
 export class Layer implements Base {
   private readonly base: Base
   private readonly changes = new Map<Noun, Map<Id, Change>>()
-  /** By noun, once someone looks: most transactions never ask for an index. */
+  /** By noun, built on first use: most transactions use no index. */
   private readonly buckets = new Map<Noun, Buckets>()
 
   constructor(base: Base) {
@@ -62,7 +62,7 @@ export class Layer implements Base {
     changes.set(id, change)
   }
 
-  /** Forgets a change that the base has by now, unless a later one has taken its place. */
+  /** Drops a change that the base has by now, unless a later one replaced it. */
   settle(change: Change): void {
     const { noun, id, record } = change
     const changes = this.changes.get(noun)

@@ -4,22 +4,27 @@ import { type Change, freeze, type Tables } from '../../tables/tables.ts'
 
 const prefix = '{"check":"'
 const checkLength = 16
-/** Where the checked text begins: after the checksum, its closing quote and the comma. */
+/** Start of the checked text: after the checksum, its closing quote and the comma. */
 const bodyStart = prefix.length + checkLength + 2
 const newline = 10
 
-/** One line of journal or snapshot, from the JSON text of an object: its first field is the checksum of the rest. */
+/**
+ * Line of a journal or snapshot, from the JSON text of an object: its first field is the checksum of the
+ * rest.
+ */
 export function encodeLine(json: string): string {
   const body = json.slice(1)
   return `${prefix}${checksum(body)}",${body}\n`
 }
 
-/** The first 64 bits of SHA-256: as fast as others here with the processor's help, and no accident passes it. */
+/** First 64 bits of SHA-256: fast with hardware support, and long enough to detect any accident. */
 function checksum(body: string | Uint8Array): string {
   return hash('sha256', body, 'hex').slice(0, checkLength)
 }
 
-/** What stands in a file at one place: a line that proves itself, or bytes up to the next newline that do not. */
+/**
+ * Content of a file at one offset: a line with a valid checksum, or bytes up to the next newline without one.
+ */
 export interface Line {
   /** Bytes from the start of the file. */
   offset: number
@@ -38,7 +43,7 @@ export function* readLines(file: Buffer, from = 0): Generator<Line> {
   }
 }
 
-/** Whether a line, without its newline, is what was written. */
+/** Whether a line, without its newline, matches its checksum. */
 export function isAsWritten(line: Buffer): boolean {
   if (line.length < bodyStart || line.toString('latin1', 0, prefix.length) !== prefix) return false
   const check = line.toString('latin1', prefix.length, prefix.length + checkLength)
@@ -50,10 +55,10 @@ function decode(line: Buffer): Record<string, unknown> | null {
   return JSON.parse(`{${line.toString('utf8', bodyStart)}`) as Record<string, unknown>
 }
 
-/** One transaction as the journal holds it. */
+/** Transaction as the journal holds it. */
 interface TransactionBody {
   seq: number
-  /** The last id given out, for nouns of which it gave one. */
+  /** Last id given out, for nouns of which it gave one. */
   ids?: Partial<Record<Noun, number>>
   put?: Partial<Record<Noun, AnyRecord[]>>
   remove?: Partial<Record<Noun, Id[]>>
@@ -73,17 +78,19 @@ export function encodeTransaction(
   return encodeLine(JSON.stringify(body))
 }
 
-export const unknownKind = (noun: string): string =>
-  `it has records of a kind that this one does not know: ${noun}`
+export const unknownKind = (noun: string): string => `it has records of an unknown kind: ${noun}`
 
-/** The first kind of records in a line that this version does not know, or null: the line is whole, so a newer one wrote it. */
+/**
+ * First kind of records in a line that is unknown here, or null; the line is intact, so a newer version wrote
+ * it.
+ */
 export function unknownNoun(value: Record<string, unknown>): string | null {
   const { ids = {}, put = {}, remove = {} } = value as unknown as TransactionBody
   const named = [...Object.keys(put), ...Object.keys(remove), ...Object.keys(ids)]
   return named.find((noun) => !nouns.includes(noun as Noun)) ?? null
 }
 
-/** Applies a journal line to the tables; answers what is wrong with it, or null. */
+/** Applies a journal line to the tables; returns an error text, or null. */
 export function replay(value: Record<string, unknown>, tables: Tables): string | null {
   const { seq, ids = {}, put = {}, remove = {} } = value as unknown as TransactionBody
   if (seq !== tables.sequence + 1) return `transaction ${seq} follows ${tables.sequence}: there is a gap`

@@ -27,30 +27,30 @@ import { SnapshotAdapter } from './snapshot.ts'
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
 
-/** A store as it stands on disk, loaded and open for writing at its end. */
+/** Store loaded from disk, open for appending. */
 export interface Recovered {
   manifest: Manifest
-  /** Whether the manifest on disk names this version and its format; nothing may be written before it has. */
+  /** Whether the manifest on disk names this version and its format; nothing may be written before. */
   isRaised: boolean
   model: Low<Tables>
   snapshot: SnapshotAdapter
   journal: LogFile
-  /** Bytes of all journals that lead on from the snapshot. */
+  /** Bytes of all journals since the snapshot. */
   journalBytes: number
 }
 
-/** What the files of a store hold. */
+/** Content of a store's files. */
 export interface Loaded {
   model: Low<Tables>
   snapshot: SnapshotAdapter
-  /** Bytes of all journals that lead on from the snapshot, and of the last one: of what is whole in them. */
+  /** Valid bytes of all journals since the snapshot, and of the last one. */
   journalBytes: number
   size: number
-  /** Bytes behind them: a write that was cut off, which nobody was told of. */
+  /** Bytes after them: an interrupted write that was never acknowledged. */
   tornBytes: number
 }
 
-/** Reads the files that a manifest names and changes nothing. Refuses data that is not whole. */
+/** Reads the files that a manifest lists, without changing them. Refuses damaged data. */
 export async function load(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
   try {
     return await read(directory, manifest, signal)
@@ -73,7 +73,7 @@ async function read(directory: string, manifest: Manifest, signal: AbortSignal):
   return { model, snapshot, journalBytes, ...journal }
 }
 
-/** Loads the store in a directory, or makes one where there has never been one. Refuses data that is not whole. */
+/** Loads the store in a directory, or creates one if there never was any. Refuses damaged data. */
 export async function recover(directory: string, log: Log, signal: AbortSignal): Promise<Recovered> {
   await removeTemporaries(directory)
   const found = (await readManifest(directory)) ?? (await create(directory, signal))
@@ -89,8 +89,8 @@ export async function recover(directory: string, log: Log, signal: AbortSignal):
 }
 
 /**
- * Before anything of this version is written: an older one, which does not know it, refuses the store then. A full disk
- * keeps nobody from starting: there is nothing new in the store until it has room, and the first write does it then.
+ * Raises the format before this version writes anything, so that an older one refuses the store. A full disk
+ * does not prevent the start: the first write raises the format then.
  */
 async function raiseFormat(directory: string, manifest: Manifest, log: Log): Promise<boolean> {
   try {
@@ -108,7 +108,7 @@ async function create(directory: string, signal: AbortSignal): Promise<Manifest>
   return makeStore(directory, randomBytes(16).toString('base64url'), new Tables(), signal)
 }
 
-/** Makes the files of a store with these records. */
+/** Creates the files of a store with these records. */
 export async function makeStore(
   directory: string,
   storeId: string,
@@ -130,7 +130,7 @@ export async function makeStore(
   return manifest
 }
 
-/** Files without a manifest are a first start that was cut off, or a store whose manifest was taken away. */
+/** Files without a manifest: an interrupted first start, or a store whose manifest was removed. */
 async function checkNeverUsed(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     const file = parseName(name)
@@ -145,7 +145,7 @@ async function isUnused(directory: string, journal: string): Promise<boolean> {
   return [...readLines(file)].length <= 1
 }
 
-/** Answers the size of what is good. Only the last journal can have a torn tail. */
+/** Returns the valid size. Only the last journal can have a torn tail. */
 async function replayJournal(
   directory: string,
   storeId: string,
@@ -176,7 +176,7 @@ function checkHeader(path: string, line: Line, storeId: string, first: number, t
   if (line.value === null) throw damaged(path, 0, 'the header does not match its checksum')
   checkFormat(path, line.value['format'])
   if (line.value['storeId'] !== storeId) throw damaged(path, 0, 'it belongs to another store')
-  if (line.value['first'] !== first) throw damaged(path, 0, 'it is not the journal that its name says')
+  if (line.value['first'] !== first) throw damaged(path, 0, 'its header does not match its file name')
   if (first !== tables.sequence + 1) {
     throw damaged(
       path,
@@ -186,7 +186,9 @@ function checkHeader(path: string, line: Line, storeId: string, first: number, t
   }
 }
 
-/** A write that was cut off is short, or ends in zeros where the file grew first; a whole bad line is something else. */
+/**
+ * An interrupted write is short, or ends in zeros where the file grew first; any other bad line is damage.
+ */
 function isTornTail(file: Buffer, offset: number): boolean {
   const lines = [...readLines(file, offset)]
   if (lines.some((line) => line.value !== null)) return false
@@ -220,8 +222,9 @@ async function removeTemporaries(directory: string): Promise<void> {
 }
 
 /**
- * Removes what an unfinished compaction left, and generations older than the previous one. A later journal that holds
- * transactions and is not in the manifest means that the manifest is an old copy: nothing is touched then.
+ * Removes leftovers of an unfinished compaction, and generations older than the previous one. A later journal
+ * that holds transactions but is not in the manifest means that the manifest is an old copy: throws and
+ * removes nothing.
  */
 export async function removeLeftovers(directory: string, manifest: Manifest): Promise<void> {
   const kept = new Set(

@@ -7,12 +7,14 @@ import { freeze, Tables } from '../../tables/tables.ts'
 import { checkFormat, damaged, formatVersion, NewerStore, readRequired, snapshotName } from './files.ts'
 import { encodeLine, type Line, readLines, unknownKind } from './line.ts'
 
-/** About how many characters of records one line holds: a few milliseconds of work between two turns of the loop. */
+/**
+ * Approximate characters of records per line: a few milliseconds of work between two turns of the event loop.
+ */
 const sliceLength = 128 * 1024
 
 /**
- * lowdb's adapter to a snapshot file: a header, lines of records, and a last line that says how many there were; each
- * line with its checksum. Read loads the snapshot called `sequence`; write makes the one called after its tables.
+ * lowdb adapter for a snapshot file: a header, lines of records, and a last line with their counts, each with
+ * its checksum. `read` loads the snapshot `sequence`; `write` creates the one named after its tables.
  */
 export class SnapshotAdapter implements Adapter<Tables> {
   /** Size in bytes of the snapshot last read or written. */
@@ -47,7 +49,7 @@ export class SnapshotAdapter implements Adapter<Tables> {
     return tables
   }
 
-  /** Writes the tables as they are now, while the event loop and later writes go on. */
+  /** Writes the tables as they are now, without blocking the event loop or later writes. */
   async write(tables: Tables): Promise<void> {
     const { sequence } = tables
     const lastIds = { ...tables.lastIds }
@@ -78,7 +80,7 @@ export class SnapshotAdapter implements Adapter<Tables> {
     checkFormat(path, header['format'])
     if (header['storeId'] !== this.storeId) throw damaged(path, 0, 'it belongs to another store')
     if (header['sequence'] !== this.sequence)
-      throw damaged(path, 0, 'it is not the snapshot that its name says')
+      throw damaged(path, 0, 'its header does not match its file name')
     tables.sequence = this.sequence
     Object.assign(tables.lastIds, header['lastIds'])
   }

@@ -13,43 +13,46 @@ import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
 export interface JsonStoreOptions {
-  /** A directory of the store's own: created with mode 0700, and locked until `close`. */
+  /** Directory of the store alone: created with mode 0700, and locked until `close`. */
   directory: string
   log?: Log
   /**
-   * Called once when the disk can't be trusted any more (EIO on fsync): the caller ends the process. Without it the
-   * error is thrown where nothing catches it.
+   * Called once when the disk cannot be trusted any more (EIO on fsync): the caller ends the process. By
+   * default the error is thrown uncaught.
    */
   onFatal?: (error: unknown) => void
-  /** Least size of the journal, in bytes, at which it is compacted; 32 MiB by default: replaying that takes about half a second. */
+  /**
+   * Minimum size of a journal to compact, in bytes; 32 MiB by default, which takes about half a second to
+   * replay.
+   */
   compactAfterBytes?: number
-  /** How often a full disk is looked at again; 1000 ms by default. */
+  /** Milliseconds between checks of a full disk; 1000 by default. */
   probeMilliseconds?: number
-  /** Hears how many seconds each fsync of the journal took. */
+  /** Called with the duration of each fsync of the journal. */
   onSync?: (seconds: number) => void
-  /** Freed when the disk is full. */
+  /** Released when the disk is full. */
   reserve?: Reserve | null
-  /** For tests: where faults are put in. */
+  /** For tests: injects faults. */
   disk?: Disk
 }
 
-/** The file store, and what is particular to its files. */
+/** File store, with operations on its files. */
 export interface JsonStore extends Store {
-  /** The number of the last commit that is durable; it never goes back but by a restore. */
+  /** Sequence of the last durable commit; only a restore lowers it. */
   readonly sequence: number
-  /** Writes that wait for the journal. */
+  /** Number of writes that wait for the journal. */
   readonly queueLength: number
-  /** Writes a new snapshot, so that the journal begins anew; answers the bytes of all before and after. */
+  /** Writes a new snapshot and starts a new journal; returns the bytes of all files before and after. */
   compact(): Promise<{ before: number; after: number }>
-  /** Its files as they stand on disk just now. */
+  /** Opens its files as they are on disk now. */
   pin(): Promise<PinnedFiles>
 }
 
 /**
- * Opens the file store: everything in memory, every write in a journal that is fsynced before it is acknowledged, and
- * now and then a snapshot.
- * @throws RsmError `conflict` when another process has it open; `unavailable` when its files are damaged, missing or
- * from a newer rsm, naming file and byte offset.
+ * Opens the file store: everything in memory, every write in a journal that is fsynced before it is
+ * acknowledged, and an occasional snapshot.
+ * @throws RsmError `conflict` if another process has it open; `unavailable` if its files are damaged, missing
+ * or from a newer rsm, naming file and byte offset.
  */
 export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStore> {
   const { directory, log = () => undefined, onFatal = crash, reserve = null } = options
@@ -68,7 +71,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     name: 'the journal',
     sync: 'batch',
     whenFull: 'the disk of the data directory is full; writes are refused until there is room',
-    whenDeleted: 'stop the server, bring back its store from a backup, and start it again',
+    whenDeleted: 'stop the server, restore its store from a backup, and start it again',
     probeMilliseconds: options.probeMilliseconds,
     before: () => compaction.raiseFormat(),
     synced: (seconds) => options.onSync?.(seconds),
@@ -143,7 +146,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
   }
 }
 
-/** By record: records are immutable, and long ones are many. */
+/** Cached by record, because records are immutable and there are many long ones. */
 const bytesOf = new WeakMap<object, number>()
 
 function textBytes(tables: Tables, noun: keyof typeof authors): Map<string, number> {

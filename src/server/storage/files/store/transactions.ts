@@ -7,10 +7,10 @@ import { type Change, freeze, type Tables } from '../../tables/tables.ts'
 import { Layer } from './layer.ts'
 import { encodeTransaction } from './line.ts'
 
-/** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
+/** More writes wait only if the disk hangs; then refusing is better than queueing. */
 const maxUnanswered = 20_000
 
-/** A transaction on its way to the disk; one without changes has no line, and only waits for those before it. */
+/** Transaction in flight to the disk; one without changes has no line, and only waits for earlier ones. */
 interface Commit {
   readonly sequence: number
   readonly line: readonly Uint8Array[]
@@ -24,11 +24,13 @@ interface Queued {
   refuse: (error: unknown) => void
 }
 
-/** Runs transactions one after the other over what earlier ones have staged, and hands their changes to the disk. */
+/**
+ * Runs transactions one at a time on top of what earlier ones staged, and passes their changes to the disk.
+ */
 export class Transactions {
   private readonly tables: Tables
   private readonly journal: AppendLog
-  /** Hears of each transaction that is durable, before who made it. */
+  /** Called for each durable transaction, before its caller resumes. */
   private readonly durable: (changes: readonly Change[]) => void
   private staged: Layer
   private sequence: number
@@ -67,18 +69,18 @@ export class Transactions {
     })
   }
 
-  /** Resolves when no transaction waits for its turn. */
+  /** Resolves when no transaction is queued. */
   async idle(): Promise<void> {
     while (this.busy) await this.running
   }
 
-  /** Forgets everything that is not durable; a transaction still running over it can't commit. */
+  /** Drops everything that is not durable; a transaction still running on it cannot commit. */
   drop(): void {
     this.staged = new Layer(this.tables)
     this.sequence = this.tables.sequence
   }
 
-  /** Everybody reads it from now on. */
+  /** Makes a durable commit visible to all readers. */
   private settle({ sequence, changes, lastIds }: Commit): void {
     for (const change of changes) this.tables.apply(change)
     for (const [noun, id] of lastIds) this.tables.raiseId(noun, id)
@@ -92,7 +94,7 @@ export class Transactions {
     while (this.queue.length > 0) {
       for (const queued of this.queue.splice(0)) {
         try {
-          // Most work is done without waiting: then a whole queue is staged in one turn, and shares one fsync.
+          // Most work never waits: then a whole queue is staged in one turn, and shares one fsync.
           const staging = this.stage(queued)
           if (staging !== null) await staging
         } catch (error) {
@@ -100,11 +102,11 @@ export class Transactions {
         }
       }
     }
-    // In the same turn as the last look at the queue: whoever comes now starts anew.
+    // In the same turn as the last check of the queue, so that a later arrival starts a new drain.
     this.busy = false
   }
 
-  /** Null when all was done at once. */
+  /** Null if it completed synchronously. */
   private stage({ work, answer, refuse }: Queued): Promise<void> | null {
     if (this.journal.refusal !== null) throw this.journal.refusal
     const { staged } = this
@@ -112,7 +114,10 @@ export class Transactions {
     const given = new Map<Noun, number>()
     const finish = (value: unknown) => {
       if (this.staged !== staged) {
-        throw this.journal.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
+        throw (
+          this.journal.refusal ??
+          new RsmError('unavailable', 'an earlier write that this one depends on failed')
+        )
       }
       const commit = this.commit(changed, [...given])
       this.journal.append(commit.line).then(() => {
@@ -128,7 +133,7 @@ export class Transactions {
 
   private commit(changed: Layer, lastIds: Commit['lastIds']): Commit {
     const changes = changed.list()
-    // A value may rest on writes that are not durable yet, so an answer without changes waits for them too.
+    // A value may depend on writes that are not durable yet, so an answer without changes waits for them too.
     if (changes.length === 0 && lastIds.length === 0) {
       return { sequence: this.sequence, line: [], changes, lastIds }
     }
@@ -159,7 +164,7 @@ export class Transactions {
         return id
       },
       lastId: async (noun) => this.lastIds[noun] ?? 0,
-      // Transactions run one after the other as it is.
+      // Transactions already run one at a time.
       lock: async () => undefined,
       put: (noun, record) => {
         if (typeof record.id === 'number') raise(noun, record.id)
