@@ -4,13 +4,13 @@ import type { Caller } from '../ports/caller.ts'
 import type { Store } from '../ports/store.ts'
 import { commandFields } from './task-facts.ts'
 
-/** Bounds of one entry, so that no request writes more than some KiB into the log. */
+/** Limits of one entry, so that no request writes more than some KiB to the log. */
 const longestText = 1024
 const mostFields = 64
 const mostItems = 64
 const longestDetail = 32 * 1024
 
-/** The event with every text and list cut to its bound. */
+/** Event with every text and list cut to its limit. */
 export function bounded({ at = '', actor, ip, action, object, outcome, detail }: AuditEvent): AuditFacts {
   return {
     at,
@@ -42,14 +42,14 @@ const short = (text: string) => (text.length <= longestText ? text : `${text.sli
 const shortOrNull = <T extends string | number | null>(value: T) =>
   typeof value === 'string' ? (short(value) as T) : value
 
-/** The event without commands and first lines of scripts (`--no-audit-commands`). */
+/** Event without commands and first lines of scripts (`--no-audit-commands`). */
 export function withoutCommands(event: AuditEvent): AuditEvent {
   const detail = { ...event.detail }
   for (const field of commandFields) delete detail[field]
   return { ...event, detail }
 }
 
-/** The entry of a stored line, or null for an invalid one. */
+/** Entry of a stored line, or null for an invalid one. */
 export function parseEntry(line: Buffer | string): AuditEntry | null {
   try {
     const value = JSON.parse(line.toString()) as AuditEntry | null
@@ -70,7 +70,7 @@ export function parseEntry(line: Buffer | string): AuditEntry | null {
 
 export const unreadableAction = 'audit.unreadable'
 
-/** Stands for an unreadable line, so that no list fails because someone damaged the log. `place` says where it is. */
+/** Replaces an unreadable line, so that lists work even if the log is damaged. `place` is its location. */
 export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
   return {
     id,
@@ -85,11 +85,10 @@ export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
   }
 }
 
-/** Actor of what the server does on its own. */
+/** Actor of the server's own actions. */
 export const systemActor: AuditActor = { type: 'system', id: null, name: null, tokenId: null }
 const anonymous: AuditActor = { type: 'anonymous', id: null, name: null, tokenId: null }
 
-/** The caller as an actor of the audit log. */
 export async function actorOf(caller: Caller | undefined, store: Store): Promise<AuditActor> {
   switch (caller?.type) {
     case undefined:
@@ -105,7 +104,7 @@ export async function actorOf(caller: Caller | undefined, store: Store): Promise
   }
 }
 
-/** Records a command on the server's own machine as the system's. */
+/** Records a command on the server's machine, with the system as its actor. */
 export const recordForSystem = (
   audit: Pick<AuditLog, 'append'>,
   action: string,

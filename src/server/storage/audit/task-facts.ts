@@ -14,7 +14,7 @@ type Copy = Pick<
 /** Characters of a script's first line in an entry. */
 const longestLine = 200
 
-/** First lines of what runs, by the name that the fields of an entry begin with. */
+/** Fields of an entry that hold first lines of scripts, or commands. */
 export const commandFields = ['firstLine', 'verifyFirstLine', 'rollbackFirstLine', 'command'] as const
 
 /** First line of a script or command, bounded; no field if there is none. */
@@ -23,7 +23,10 @@ export function lineFacts(field: (typeof commandFields)[number], text: string): 
   return line === null ? {} : { [field]: line }
 }
 
-/** Facts of a task: the script, or the file and its paths, and the user. A text has its first line only, and no param has its value. */
+/**
+ * Facts of a task: its script, or its file and paths, and the user. Texts are cut to their first line, and
+ * params have no values.
+ */
 export function taskFacts(task: TaskRecord): AuditDetail {
   const { id: taskId, hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   const { script = task.content, verify, rollback } = task.gates ?? {}
@@ -59,7 +62,7 @@ export function gateFacts(
   }
 }
 
-/** A file of the server; its sha256 where all of it has come. */
+/** Facts of a file on the server; its sha256 once it is complete. */
 export function fileFacts({
   id: fileId,
   name,
@@ -74,7 +77,6 @@ export function fileFacts({
   }
 }
 
-/** Where a file goes, and what becomes of it there. */
 function copyFacts({ path, kind, mode, owner, group, backup, check }: Copy): AuditDetail {
   return {
     path,

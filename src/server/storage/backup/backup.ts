@@ -23,10 +23,10 @@ import { encodedParts } from './stream.ts'
 
 const keyFiles = ['seal.key', 'signing.key', 'tls.key', 'tls.crt']
 
-/** A store at one transaction. Its holder releases it. */
+/** Store at one transaction. The caller releases it. */
 export interface StoreSnapshot {
   readonly storeId: string
-  /** The last transaction in it. */
+  /** Sequence of its last transaction. */
   readonly sequence: number
   readonly reader: Reader
   release(): Promise<void>
@@ -34,12 +34,12 @@ export interface StoreSnapshot {
 
 interface Source {
   readonly store: StoreKind
-  /** The data directory. */
+  /** Data directory. */
   readonly directory: string
   readonly keysDirectory: string
-  /** The rsm that makes it. */
+  /** Version of the rsm that makes it. */
   readonly version: string
-  /** Now, as records hold it. */
+  /** Current time, in the format of records. */
   readonly createdAt: string
   openSnapshot(damaged: OnDamage): Promise<StoreSnapshot>
 }
@@ -50,7 +50,7 @@ async function readKeys(directory: string): Promise<KeyFiles> {
     const found = await readFile(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' && name.startsWith('tls.')) return null
       throw new RsmError('unavailable', `${join(directory, name)} cannot be read: ${error.message}`, {
-        hint: 'leave --with-keys out, and keep the keys apart',
+        hint: 'omit --with-keys, and keep the keys separately',
         cause: error,
       })
     })
@@ -59,7 +59,7 @@ async function readKeys(directory: string): Promise<KeyFiles> {
   return keys
 }
 
-/** Passes records on. Errors: `conflict` for keys of another store. */
+/** Passes records through. Errors: `conflict` for keys of another store. */
 async function* withOwnKeys(
   records: AsyncIterable<Items['records']>,
   keys: KeyFiles,
@@ -71,7 +71,7 @@ async function* withOwnKeys(
     const fault = name === undefined ? null : keyFault(name, keys[name] ?? null, keyId, true)
     if (fault !== null)
       throw new RsmError('conflict', `${join(directory, id)} ${fault}`, {
-        hint: 'name the keys of this store with --keys, or leave --with-keys out',
+        hint: 'name the keys of this store with --keys, or omit --with-keys',
       })
     yield item
   }
@@ -94,14 +94,14 @@ async function* partsOf(
   }
 }
 
-/** Begins a backup of a store; see storage/ports/maintenance.ts. */
+/** Starts a backup of a store; see storage/ports/maintenance.ts. */
 export async function makeBackup(source: Source, options: BackupOptions): Promise<Backup> {
   const { store, keysDirectory, version, createdAt } = source
   const { withOutput, passphrase } = options
   const keys = passphrase === undefined ? null : await readKeys(keysDirectory)
   const damage: string[] = []
   const snapshot = await source.openSnapshot(({ of, fault, isLeftOut }: Damage) => {
-    const kept = isLeftOut ? 'the backup is without it' : 'the backup has it as it is'
+    const kept = isLeftOut ? 'the backup omits it' : 'the backup has it as found'
     if (damage.length < maxDamaged) damage.push(`${of}: ${fault}; ${kept}`)
   })
   const { storeId, sequence } = snapshot

@@ -11,7 +11,7 @@ import {
 import { whyUnwritable } from '../../../disk/named-files.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 
-/** Checks a backup while `write` takes its bytes. Errors: as of `unpackBackup`. */
+/** Checks a backup while `write` gets its bytes. Errors: those of `unpackBackup`. */
 export async function checkBackup(
   backup: AsyncIterable<Uint8Array>,
   write: (chunk: Uint8Array) => Promise<unknown>,
@@ -28,13 +28,15 @@ export async function checkBackup(
 function unwritable(path: string, error: unknown): RsmError {
   const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
   const why = missing ? 'there is no such directory' : whyUnwritable(error)
-  // Of a full disk whoever typed the name is not to blame.
+  // A full disk is not the fault of the user who typed the name.
   return new RsmError(isDiskFull(error) ? 'unavailable' : 'usage', `can't write ${path}: ${why}`, {
     cause: error,
   })
 }
 
-/** Writes a backup into a file of mode 0600, checking it on the way: the file takes its name when all of it is there and good. */
+/**
+ * Writes a backup to a file of mode 0600, and renames it into place once all of it is written and checked.
+ */
 export async function writeCheckedFile(
   path: string,
   backup: AsyncIterable<Uint8Array>,

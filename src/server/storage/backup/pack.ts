@@ -6,13 +6,13 @@ import { RsmError } from '../../../core/errors.ts'
 import { type BackupEnd, type BackupHeader, endName, filesPerSums, headerName } from './format.ts'
 import { Sums } from './sums.ts'
 
-/** Milliseconds without a read until a backup breaks off: while it is made nothing is removed for its age. */
+/** Milliseconds without a read until a backup is aborted, because nothing expires while it is made. */
 const longestPause = 10 * 60_000
 
-/** One value for all entries, so that the same content is the same entry. */
+/** One value for all entries, so that equal content gives equal entries. */
 const entry = { mode: 0o600, uid: 0, gid: 0, type: 'file' } as const
 
-/** One entry of a backup. */
+/** Entry of a backup. */
 export interface Part {
   readonly name: string
   readonly bytes: Uint8Array
@@ -23,16 +23,16 @@ export interface Packing {
   readonly parts: AsyncIterable<Part>
   /** Damage found by the end. */
   readonly damaged: () => readonly string[]
-  /** Called at the end, or with the error that broke it off. */
+  /** Called at the end, or with the error that aborted the backup. */
   readonly ended: (result: BackupEnd | Error) => void
 }
 
-/** Breaks a backup off that stands still; returns how to stop that. */
+/** Aborts a stalled backup; returns the function that stops the timer. */
 function breakOffAfter(pause: number, gzip: Gzip): () => void {
   let before = -1
   const timer = setInterval(() => {
     if (gzip.bytesWritten === before)
-      gzip.destroy(new RsmError('unavailable', 'the backup broke off: its reader stopped for too long'))
+      gzip.destroy(new RsmError('unavailable', 'the backup was aborted: its reader stalled'))
     before = gzip.bytesWritten
   }, pause)
   timer.unref()
@@ -48,7 +48,7 @@ async function write(pack: Pack, { name, bytes }: Part, mtime: Date): Promise<vo
 
 const jsonOf = (value: object): Buffer => Buffer.from(`${JSON.stringify(value)}\n`)
 
-/** A backup as it goes out: a tar that gzip has compressed. Destroying it ends the work. */
+/** Backup as a gzipped tar. Destroying it aborts the work. */
 export function packBackup(
   { header, parts, damaged, ended }: Packing,
   pause: number = longestPause,

@@ -13,7 +13,7 @@ import type { WebhookRecord } from '../records/webhook.ts'
 import type { BackupHeader, BackupKind } from './format.ts'
 import { broken } from './unpack.ts'
 
-/** Hosts with an agent were heard before, though the backup does not say when. */
+/** State of hosts with an agent, which were heard before; the backup does not say when. */
 const unheard = ({ id }: HostRecord): LastKnown => ({
   hostId: id,
   status: 'OFFLINE',
@@ -27,7 +27,7 @@ const unheard = ({ id }: HostRecord): LastKnown => ({
   revoked: false,
 })
 
-/** The last of the lines in `text`, whose end is a newline. */
+/** Last of the lines in `text`, which ends with a newline. */
 function lastLine(text: Buffer): Buffer {
   const before = text.length < 2 ? -1 : text.lastIndexOf(newline, text.length - 2)
   return text.subarray(before + 1)
@@ -36,8 +36,9 @@ function lastLine(text: Buffer): Buffer {
 async function* nothing(): AsyncGenerator<never> {}
 
 /**
- * The streams of a backup with the note that they were brought back (contract §11): the next start holds work that may have run
- * since. Agents know of later work of the runs that went on after the backup; that proves nothing more. Read once, in the order of `kinds`.
+ * Streams of a backup, with a note of the restore (contract §11): the next start holds work that may have run
+ * since. Runs that were open at the backup continued after it, so marks of their later work do not prove
+ * another restore. Read once, in the order of `kinds`.
  */
 export function asRestored(backup: Pick<Reader, BackupKind>, header: BackupHeader, now: number): Reader {
   const at = isoTime(now)
@@ -49,10 +50,10 @@ export function asRestored(backup: Pick<Reader, BackupKind>, header: BackupHeade
     let isKnown = false
     for await (const item of backup.identity()) {
       isKnown = item.storeId === storeId
-      if (!isKnown) throw broken('is damaged: its store is another one')
+      if (!isKnown) throw broken('is damaged: it holds another store')
       yield item
     }
-    if (!isKnown) throw broken('is damaged: it does not say which store it holds')
+    if (!isKnown) throw broken('is damaged: it does not name its store')
   }
 
   async function* records(): AsyncGenerator<Items['records']> {

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 import { RsmError } from '../../../core/errors.ts'
 
-/** 64 MiB and about a fifth of a second for each guess at a passphrase (RFC 7914 §2). */
+/** 64 MiB and about 0.2 s for each guess of a passphrase (RFC 7914 §2). */
 const cost = { N: 65_536, r: 8, p: 1 }
 const memory = 256 * 1024 * 1024
 
@@ -18,7 +18,7 @@ interface Sealed {
   readonly data: string
 }
 
-/** The files of `keys/` by their names. */
+/** Files of `keys/` by name. */
 export type KeyFiles = Record<string, Buffer>
 
 function derive(
@@ -33,7 +33,7 @@ function derive(
   })
 }
 
-/** Keys as a backup holds them; `storeId` binds them to their store. */
+/** Seals keys for a backup; `storeId` binds them to their store. */
 export async function sealKeys(keys: KeyFiles, passphrase: string, storeId: string): Promise<string> {
   const salt = randomBytes(16)
   const nonce = randomBytes(12)
@@ -56,7 +56,7 @@ export async function sealKeys(keys: KeyFiles, passphrase: string, storeId: stri
   return `${JSON.stringify(sealed)}\n`
 }
 
-/** Errors: `invalid` for a wrong passphrase, and for what was changed. */
+/** Errors: `invalid` for a wrong passphrase, and for altered bytes. */
 export async function openKeys(bytes: Uint8Array, passphrase: string, storeId: string): Promise<KeyFiles> {
   const sealed = JSON.parse(Buffer.from(bytes).toString('utf8')) as Sealed
   if (sealed.format !== 1 || sealed.kdf !== 'scrypt' || sealed.cipher !== 'aes-256-gcm')
@@ -75,7 +75,7 @@ export async function openKeys(bytes: Uint8Array, passphrase: string, storeId: s
     return Object.fromEntries(Object.entries(files).map(([name, text]) => [name, decode(text)]))
   } catch (cause) {
     throw new RsmError('invalid', 'the passphrase does not open the keys of the backup', {
-      hint: 'name the file of the passphrase that the backup was made with, or leave --passphrase-file out and put keys/ there yourself',
+      hint: 'use the passphrase that the backup was made with, or omit --passphrase-file and copy keys/ yourself',
       cause,
     })
   }

@@ -3,18 +3,18 @@ import { newline } from '../migrate/bytes.ts'
 import type { Items, Kind } from '../migrate/kinds.ts'
 import { longestPart } from './format.ts'
 
-/** Bytes of one entry of the tar, about. */
+/** Approximate bytes of one entry of the tar. */
 const partBytes = 1024 * 1024
 
-/** An item as JSON has it. */
+/** Item as parsed from JSON. */
 type Parsed = Readonly<Record<string, unknown>>
 
-/** Ids of tasks, sessions and files, which become names of files. */
+/** Ids of tasks, sessions and files, which become file names. */
 const isName = (value: unknown): boolean => typeof value === 'string' && /^[\w-]{1,64}$/.test(value)
 const isNumber = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0
 const isDigest = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 
-/** Fields that become parts of paths, and how to recognise one that stays in its directory. */
+/** Fields that become parts of paths, and the checks that they stay in their directory. */
 const pathFields: Partial<Record<Kind, Readonly<Record<string, (value: unknown) => boolean>>>> = {
   results: { taskId: isName },
   versions: { id: isNumber, version: isNumber },
@@ -42,13 +42,16 @@ function checkItem(kind: Kind, item: Parsed): void {
 
 const bytesIn = (item: object): number => ('bytes' in item && typeof item.bytes === 'number' ? item.bytes : 0)
 
-/** A stream of items as bytes: a line of JSON each, and the bytes of a blob behind its line. Errors: `unavailable` where a blob is cut off. */
+/**
+ * Encodes items as bytes: a line of JSON each, followed by the bytes of a blob. Errors: `unavailable` if a
+ * blob is cut off.
+ */
 async function* encoded<K extends Kind>(kind: K, items: AsyncIterable<Items[K]>): AsyncGenerator<Uint8Array> {
   let left = 0
   const end = () => {
     if (left === 0 || kind === 'audit') return
-    throw new RsmError('unavailable', `${kind} of the store do not have the size that was read before`, {
-      hint: 'make the backup again; if that does not help, look closer with `rsm server doctor`',
+    throw new RsmError('unavailable', `${kind} of the store changed size during the backup`, {
+      hint: 'make the backup again; if that fails too, run `rsm server doctor`',
     })
   }
   for await (const item of items)
@@ -63,7 +66,7 @@ async function* encoded<K extends Kind>(kind: K, items: AsyncIterable<Items[K]>)
   end()
 }
 
-/** The same in pieces of one size, about. */
+/** Like `encoded`, in pieces of about equal size. */
 export async function* encodedParts<K extends Kind>(
   kind: K,
   items: AsyncIterable<Items[K]>,
@@ -81,7 +84,10 @@ export async function* encodedParts<K extends Kind>(
   if (length > 0) yield Buffer.concat(pieces)
 }
 
-/** The items of a stream of bytes. Errors: `invalid` for a stream that is cut off, and for a name that leads out of a directory. */
+/**
+ * Decodes the items of a byte stream. Errors: `invalid` if it is cut off, or has a name that leads out of a
+ * directory.
+ */
 export async function* decoded<K extends Kind>(
   kind: K,
   parts: AsyncIterable<Uint8Array>,
@@ -115,5 +121,5 @@ export async function* decoded<K extends Kind>(
       yield item
     }
   if ((left > 0 && !isBytes) || begun.length > 0)
-    throw new RsmError('invalid', `the backup is damaged: ${kind} is not whole`)
+    throw new RsmError('invalid', `the backup is damaged: ${kind} is incomplete`)
 }

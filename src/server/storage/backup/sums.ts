@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type BackupEnd, sumsName } from './format.ts'
 
-/** Sums of the entries of a backup, as they are written and as they are compared. */
+/** Checksums of the entries of a backup, to write or to compare. */
 export class Sums {
   #text = ''
   #segments = 0
   readonly #all = createHash('sha256')
   #files = 0
   #bytes = 0
-  /** Entries since the last sums entry. */
+  /** Entries since the last checksum entry. */
   pending = 0
 
   add(name: string, bytes: Uint8Array): void {
@@ -18,7 +18,7 @@ export class Sums {
     this.pending++
   }
 
-  /** Name and text of the next sums entry. */
+  /** Name and text of the next checksum entry. */
   next(): [name: string, text: string] {
     const text = this.#text
     this.#all.update(text)

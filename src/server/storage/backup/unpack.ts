@@ -25,13 +25,13 @@ export interface Unpacked {
   readonly end: BackupEnd
 }
 
-const again = 'nothing was changed; take another backup, or copy this one again from where it came'
+const again = 'nothing was changed; use another backup, or copy this one again'
 
 export function broken(problem: string, cause?: unknown): RsmError {
   return new RsmError('invalid', `the backup ${problem}`, { hint: again, cause })
 }
 
-/** An error of gzip or tar about altered bytes, in plain words. */
+/** Explains an error of gzip or tar about altered bytes in plain words. */
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof RsmError) return error
   const code = 'code' in error ? String(error.code) : ''
@@ -55,15 +55,14 @@ const newer = ({ version }: BackupHeader, what: string) =>
 
 function checkNouns(header: BackupHeader): void {
   const unknown = header.nouns.find((noun) => !knownNouns.includes(noun))
-  if (unknown !== undefined)
-    throw newer(header, `it has records of a kind that this one does not know: ${unknown}`)
+  if (unknown !== undefined) throw newer(header, `it has records of an unknown kind: ${unknown}`)
 }
 
 function readHeader(bytes: Buffer): BackupHeader {
   const header = parse(headerName, bytes) as BackupHeader
   const { format, version, storeId } = header
   if (!Number.isSafeInteger(format) || typeof storeId !== 'string')
-    throw broken(`is damaged: ${headerName} does not say what it is`)
+    throw broken(`is damaged: ${headerName} is not a header of rsm`)
   if (format < backupFormat)
     throw new RsmError(
       'unavailable',
@@ -73,17 +72,17 @@ function readHeader(bytes: Buffer): BackupHeader {
       },
     )
   if (format > backupFormat)
-    throw newer(header, `backup format ${format}; this one reads up to ${backupFormat}`)
+    throw newer(header, `backup format ${format}; this version reads up to ${backupFormat}`)
   return header
 }
 
 function compare(sums: Sums, name: string, found: string): void {
   const [expected, text] = sums.next()
-  if (name !== expected) throw broken(`is damaged: ${name} is out of its place`)
+  if (name !== expected) throw broken(`is damaged: ${name} is out of order`)
   if (found === text) return
   const lines = new Set(found.split('\n'))
   const wrong = text.split('\n').find((line) => !lines.has(line))
-  throw broken(`is damaged: ${wrong?.slice(66) || name} is not what was written`)
+  throw broken(`is damaged: ${wrong?.slice(66) || name} does not match its checksum`)
 }
 
 async function readEntry(entry: Entry): Promise<Buffer> {
@@ -92,7 +91,7 @@ async function readEntry(entry: Entry): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** The parts of a backup from its header on, in their order; all of them are checked by the end. */
+/** Parts of a backup from its header on, in order; all are verified by the end. */
 async function* partsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part, Unpacked> {
   const entries = extract()
   let failure: unknown
@@ -118,12 +117,12 @@ async function* partsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part,
         end = parse(name, bytes) as BackupEnd
         const found = sums.end()
         const isWhole = sums.pending === 0 && end.files === found.files && end.bytes === found.bytes
-        if (!isWhole || end.sums !== found.sums) throw broken('is damaged: its end does not fit')
+        if (!isWhole || end.sums !== found.sums) throw broken('is damaged: its end does not match')
       } else if (isSums(name)) compare(sums, name, bytes.toString('utf8'))
       else {
         if (!isPartName(name)) throw broken(`holds ${JSON.stringify(name)}, which is not a file of a server`)
         sums.add(name, bytes)
-        if (sums.pending > filesPerSums) throw broken('is damaged: it lacks sums')
+        if (sums.pending > filesPerSums) throw broken('is damaged: checksums are missing')
         yield { name, bytes }
       }
     }
@@ -131,17 +130,18 @@ async function* partsOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Part,
     throw explain(failure ?? error)
   }
   if (failure) throw explain(failure)
-  if (header === null) throw broken('is empty, or none of rsm')
+  if (header === null) throw broken('is empty, or not a backup of rsm')
   if (end === null) throw broken('is cut off')
   return { header, end }
 }
 
-/** Reads the parts of a backup in their order; null after the last one. */
+/** Reads the next part of a backup, in order; null after the last one. */
 export type NextPart = () => Promise<Part | null>
 
 /**
- * Reads a backup from its first byte to its last, in bounded memory, and checks all of it, though `use` fails or leaves parts unread.
- * @throws RsmError `invalid` for one that is cut off or altered, `unavailable` for one of another version
+ * Reads a backup completely, in bounded memory, and verifies all of it, even if `use` fails or leaves parts
+ * unread.
+ * @throws RsmError `invalid` if it is cut off or altered, `unavailable` if it has another version
  */
 export async function unpackBackup<T>(
   source: AsyncIterable<Uint8Array>,
@@ -169,7 +169,7 @@ export async function unpackBackup<T>(
       await parts.return(undefined as never)
       throw error
     }
-    // Altered bytes may have caused it: then the sums say so.
+    // Altered bytes may be the cause; then the checksums show it.
     await rest()
     throw error instanceof RsmError ? error : broken('is damaged', error)
   }

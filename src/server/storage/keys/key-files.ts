@@ -13,19 +13,19 @@ type Name = KeyRecord['id']
 
 interface KeyOptions {
   store: Store
-  /** Whether keys that are missing or damaged are replaced; else they are refused. */
+  /** Whether missing or damaged keys are replaced; otherwise they are an error. */
   newKeys: boolean
-  /** Now, as records hold it. */
+  /** Current time, in the format of records. */
   at: string
-  /** Names of other servers that run on this store, and so have its keys. */
+  /** Names of other servers that run on this store, and therefore have its keys. */
   others?: readonly string[]
 }
 
 interface Kind {
   make(): Buffer
-  /** Null where the bytes are no key. */
+  /** Null if the bytes are not a key. */
   idOf(bytes: Buffer): string | null
-  /** What goes with it. */
+  /** Loss that a new key causes, for people. */
   loses: string
 }
 
@@ -34,19 +34,19 @@ const kinds: Record<Name, Kind> = {
     make: () => randomBytes(sealKeyBytes),
     idOf: sealKeyId,
     loses:
-      'sealed secrets (credentials of hosts, secret parameters and files of tasks that run, secrets of webhooks) are dropped then',
+      'sealed secrets (credentials of hosts, secret parameters and files of tasks that run, secrets of webhooks) are lost',
   },
   'signing.key': {
     make: newSigningKey,
     idOf: signingKeyId,
-    loses: 'every agent must be enrolled again then',
+    loses: 'every agent must enroll again',
   },
 }
 
-/** The keys that a server can't do without. */
+/** Keys that a server requires. */
 export const keyNames = ['seal.key', 'signing.key'] as const satisfies readonly Name[]
 
-/** What is wrong with a key file beside this store, or null. `noted` is the id that the store knows. */
+/** Fault of a key file beside this store, or null. `noted` is the id that the store knows. */
 export function keyFault(
   name: Name,
   bytes: Buffer | null,
@@ -60,8 +60,9 @@ export function keyFault(
 }
 
 /**
- * The keys below `directory`, made at the first start. A store knows the ids of its keys: those that are missing or others
- * are refused (contract §11 "Data"), or with `newKeys` replaced, and what was made with them is taken from the store.
+ * Loads the keys below `directory`, created at the first start. A store knows the ids of its keys: missing or
+ * other ones are refused (contract §11 "Data"). With `newKeys` they are replaced, and everything that depends
+ * on the old ones is removed from the store.
  * @throws RsmError `unavailable`, naming the file and the way out
  */
 export async function loadKeys(
@@ -98,7 +99,7 @@ export async function loadKeys(
   const replaced =
     toNote.length > 0
       ? await note(directory, { store, newKeys, at }, toNote, bad).catch((error: unknown) => {
-          // The next start notes them.
+          // The next start records them.
           if (bad.length > 0 || !isRefusedByFullDisk(error)) throw error
           return null
         })
@@ -109,7 +110,7 @@ export async function loadKeys(
 function refusal(path: string, fault: string, loses: string, [other]: readonly string[]): RsmError {
   const todo =
     other === undefined
-      ? `put it back from a backup or from another server of the store, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`
+      ? `restore it from a backup or from another server of the store, or start with a new one: \`rsm server start --new-keys\`; ${loses}`
       : `copy keys/ from ${other}, which runs on this store`
   return new RsmError('unavailable', `${path} ${fault}, and the store was used with it`, {
     hint: `nothing was changed; ${todo}`,
@@ -117,12 +118,12 @@ function refusal(path: string, fault: string, loses: string, [other]: readonly s
 }
 
 function notTheFirst(path: string): RsmError {
-  return new RsmError('unavailable', `${path} is not the key that another server has begun this store with`, {
+  return new RsmError('unavailable', `${path} is not the key that another server created this store with`, {
     hint: 'all servers of a store have the same keys: copy signing.key and seal.key from that server, and start again',
   })
 }
 
-/** Notes the ids; what rests on the replaced keys goes in the same transaction. */
+/** Records the ids, and removes whatever depends on replaced keys in the same transaction. */
 function note(
   directory: string,
   { store, at }: KeyOptions,
@@ -132,7 +133,7 @@ function note(
   return store.transact(async (tx) => {
     for (const record of ids) {
       const other = (await tx.get('keys', record.id))?.keyId
-      // Two servers of one store that start for the first time make a key each.
+      // Two servers that start on a new store at the same time create a key each.
       if (other !== undefined && other !== record.keyId && !bad.includes(record.id))
         throw notTheFirst(join(directory, record.id))
       tx.put('keys', record)
@@ -146,7 +147,7 @@ function note(
   })
 }
 
-/** Agents believe the former key only: their tokens are void, and a new enrollment brings them the new key. */
+/** Revokes all agents, because they trust only the old key; enrolling again gives them the new one. */
 async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
   const hosts = (await tx.query('hosts')).items.filter(({ agent }) => agent?.tokenHash != null)
   for (const host of hosts) {
@@ -157,7 +158,7 @@ async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
   return hosts.map(({ hostname }) => hostname)
 }
 
-/** The secret parameters of tasks stay as they are: those that can't be opened let nothing start without them. */
+/** Keeps the secret parameters of tasks: as they cannot be opened, nothing starts without them. */
 async function dropSealed(
   tx: Transaction,
 ): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks' | 'webhooks'>> {

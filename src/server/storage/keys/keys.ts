@@ -15,7 +15,7 @@ import { open, seal } from '../../../core/sealing.ts'
 import { signedBytes } from '../../../core/signing.ts'
 import type { Keys } from '../ports/keys.ts'
 
-/** How long a signature holds, in milliseconds of the server's clock (contract §6). */
+/** Lifetime of a signature, in milliseconds of the server's clock (contract §6). */
 export const signatureLife = 5 * 60_000
 
 export const sealKeyBytes = 32
@@ -24,7 +24,7 @@ function idOf(bytes: Buffer | string): string {
   return createHash('sha256').update(bytes).digest('hex').slice(0, 16)
 }
 
-/** Tells one sealing key from another, and nothing of it; null for what is none. */
+/** Identifies a sealing key without revealing it; null if the bytes are not one. */
 export function sealKeyId(bytes: Buffer): string | null {
   return bytes.length === sealKeyBytes ? idOf(Buffer.concat([Buffer.from('rsm sealing key\0'), bytes])) : null
 }
@@ -37,12 +37,12 @@ function publicBytes(privateKey: KeyObject): Buffer {
   return createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
 }
 
-/** The 32 secret bytes of an Ed25519 key. */
+/** Secret 32 bytes of an Ed25519 key. */
 function seedOf(privateKey: KeyObject): Buffer {
   return privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32)
 }
 
-/** The id by which agents know a signing key; null for what is none. */
+/** Id by which agents know a signing key; null if the bytes are not one. */
 export function signingKeyId(pem: Buffer): string | null {
   try {
     const key = createPrivateKey(pem)
@@ -52,7 +52,7 @@ export function signingKeyId(pem: Buffer): string | null {
   }
 }
 
-/** From the bytes of their files, which have ids. */
+/** Keys from the contents of valid key files. */
 export function createKeys(sealKey: Buffer, signingKey: Buffer): Keys {
   const privateKey = createPrivateKey(signingKey)
   const publicKey = publicBytes(privateKey)

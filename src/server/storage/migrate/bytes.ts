@@ -1,6 +1,6 @@
 export const newline = 10
 
-/** The lines of a stream, without their ends; what follows the last newline is left out. */
+/** Lines of a stream, without newlines; the rest after the last newline is omitted. */
 export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let begun: Uint8Array[] = []
   for await (const block of bytes) {
@@ -14,7 +14,7 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** Each blob of a stream with its bytes, which the caller reads to their end before the next blob. */
+/** Each blob of a stream with its bytes, which the caller must read to their end before the next blob. */
 export async function* blobsOf<B extends object>(
   items: AsyncIterable<B | Uint8Array>,
 ): AsyncGenerator<{ blob: B; bytes: AsyncIterable<Uint8Array> }> {
@@ -26,7 +26,7 @@ export async function* blobsOf<B extends object>(
       else return
   }
   while (!next.done) {
-    if (next.value instanceof Uint8Array) throw new Error('bytes come behind the beginning of their blob')
+    if (next.value instanceof Uint8Array) throw new Error('bytes without a blob before them')
     yield { blob: next.value, bytes: bytes() }
   }
 }

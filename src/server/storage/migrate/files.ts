@@ -4,7 +4,7 @@ import type { FileRecord } from '../records/file.ts'
 import { blobsOf } from './bytes.ts'
 import type { Items, OnDamage } from './kinds.ts'
 
-/** The bytes of files, each behind its beginning; files that a backup has left out are skipped. */
+/** Bytes of files, each after its blob item; skips files that a backup omitted. */
 export async function* readFiles(
   files: Files,
   records: AsyncIterable<FileRecord> | Iterable<FileRecord>,
@@ -22,7 +22,7 @@ export async function* readFiles(
       yield piece
     }
     if (content !== null && hash.digest('hex') !== content)
-      damaged({ code: 'file', of: `file ${id}`, fault: 'its bytes are not what was uploaded', path: id })
+      damaged({ code: 'file', of: `file ${id}`, fault: 'its bytes differ from the upload', path: id })
   }
 }
 

@@ -8,21 +8,21 @@ import type { AnyRecord, Noun } from '../records/records.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import type { ExecutionRecord } from '../records/task.ts'
 
-/** The beginning of the bytes of a task's log, of a recording or of a file. */
+/** Item before the bytes of a task's log, a recording or a file. */
 export interface Blob {
   readonly id: string
   readonly bytes: number
 }
 
-/** A finding of a reader: data that is not what was written, or that cannot be read. */
+/** Finding of a reader: damaged or unreadable data. */
 export interface Damage {
   readonly code: Extract<FindingCode, 'output' | 'results' | 'recording' | 'script-version' | 'file'>
-  /** As in `task 7`. */
+  /** Owner of the data, as in `task 7`. */
   readonly of: string
-  /** A sentence with the place. */
+  /** Sentence with the location. */
   readonly fault: string
   readonly path: string
-  /** True where the items lack the data; otherwise they have it as it was found. */
+  /** True if the items lack the data; otherwise they have it as found. */
   readonly isLeftOut?: boolean
 }
 
@@ -38,42 +38,44 @@ export interface LastKnown {
   readonly agentStatus: AgentStatus | null
   readonly greeting: Greeting | null
   readonly says: Partial<BeatFacts>
-  /** Null where it was linked. */
+  /** Null if it was linked. */
   readonly linkLostAt: string | null
-  /** The measures that warn. */
+  /** Measures that warn. */
   readonly warns: readonly string[]
-  /** Whether its agent's token is. */
+  /** Whether its agent's token is revoked. */
   readonly revoked: boolean
 }
 
 /**
- * Contents of a store, in the order in which they are read and written. Both engines yield the same items for the same store; only
- * the cuts between the bytes of a blob and of the audit log differ.
+ * Contents of a store, in the order in which they are read and written. Both stores yield equal items for
+ * equal contents; only the chunks of a blob and of the audit log differ.
  */
 export interface Items {
-  /** The highest ids that were given out, by noun. */
+  /** Highest ids given out, by noun. */
   identity: { readonly storeId: string; readonly lastIds: Readonly<Partial<Record<Noun, number>>> }
-  /** All but executions, by noun and id. Each start of a server says how far it came; `isOpen`: it had not ended. */
+  /**
+   * All records except executions, by noun and id. A run says how far it came; `isOpen`: it had not ended.
+   */
   records: { readonly noun: Noun; readonly record: AnyRecord; readonly isOpen?: boolean }
-  /** Of running tasks, by task and host; `progress` is null for what goes over SSH. */
+  /** Executions of running tasks, by task and host; `progress` is null for those over SSH. */
   executions: { readonly execution: ExecutionRecord; readonly progress: Progress | null }
-  /** `damaged`: the bytes as they were found, as Latin-1. */
+  /** `damaged`: the bytes as found, as Latin-1. */
   results: (TaskRemains & { readonly taskId: string }) | { readonly taskId: string; readonly damaged: string }
-  /** Former versions, by script and version. */
+  /** Previous versions, by script and version. */
   versions: ScriptRecord
   /** Lines of a log, by task. */
   output: Blob | Uint8Array
-  /** By session; `sums`: the checks of a damaged recording. */
+  /** By session; `sums`: checksums of a damaged recording. */
   recordings: (Blob & { readonly sums?: string }) | Uint8Array
-  /** By id; `content`: what it shares its room by. */
+  /** By id; `content`: digest by which files share disk space. */
   files: (Blob & { readonly isComplete: boolean; readonly content: string | null }) | Uint8Array
   /** The lines of the log. */
   audit: Uint8Array
-  /** The end of the log, and the one that a server noted. */
+  /** Head of the log, and the head that a server noted. */
   heads: { readonly head: AuditHead; readonly noted: AuditHead | null }
   /** By host. */
   presence: LastKnown
-  /** Samples of a host and a UTC day (`YYYY-MM-DD`), as lines in the order of their text. */
+  /** Samples of a host and a UTC day (`YYYY-MM-DD`), as sorted lines. */
   metrics: { readonly hostId: number; readonly day: string; readonly lines: readonly string[] }
 }
 
@@ -94,8 +96,8 @@ export const kinds = [
   'metrics',
 ] as const satisfies readonly Kind[]
 
-/** A store at one moment, read from the beginning with each call. */
+/** Store at one moment; each call reads from the beginning. */
 export type Reader = { readonly [K in Kind]: () => AsyncIterable<Items[K]> }
 
-/** A new store, written once in the order of `kinds`. */
+/** New store, written once in the order of `kinds`. */
 export type Writer = { readonly [K in Kind]: (items: AsyncIterable<Items[K]>) => Promise<void> }

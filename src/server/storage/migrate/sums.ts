@@ -7,7 +7,7 @@ import { type Items, type Kind, kinds, type Reader, type Writer } from './kinds.
 export interface Sum {
   readonly counts: Readonly<Record<string, number>>
   readonly bytes: number
-  /** Digest of all items in their order, hex. */
+  /** Digest of all items in order, hex. */
   readonly sha256: string
 }
 
@@ -20,7 +20,7 @@ interface SumInput {
   readonly parts: readonly (string | Uint8Array)[]
 }
 
-/** Fields in one order: PostgreSQL keeps some records as `jsonb`, which has an order of its own. */
+/** Sorts fields, because PostgreSQL keeps some records as `jsonb`, which has its own order. */
 const inOrder = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -38,7 +38,7 @@ const json = (counted: string, value: unknown, count = 1): SumInput => ({
   parts: [JSON.stringify(value, inOrder), '\n'],
 })
 
-/** JSON without the characters that `jsonb` does not keep. */
+/** JSON without the characters that `jsonb` rejects. */
 const safeJson = (counted: string, value: unknown, count = 1): SumInput => ({
   counted,
   count,
@@ -68,7 +68,7 @@ const sumInput: { readonly [K in Kind]: (item: Items[K]) => SumInput } = {
   metrics: (item) => json('samples', item, item.lines.length),
 }
 
-/** Passes the items on; returns their sum. */
+/** Passes the items through; returns their sum. */
 async function* summed<K extends Kind>(
   kind: K,
   items: AsyncIterable<Items[K]>,

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../../core/hosts/host.ts'
 import { isoTime } from '../../../disk/clock.ts'
 
-/** What a host did at a time, in milliseconds since the epoch. */
+/** Metrics of a host at a time, in milliseconds since the epoch. */
 export interface Sample {
   readonly at: number
   readonly metrics: Metrics
@@ -9,14 +9,14 @@ export interface Sample {
 
 export type DiskRow = [mountPoint: string, totalGB: number, usedGB: number, usagePercent: number]
 
-/** What stands in a line: numbers, of which the first is the time, and disks. */
+/** Contents of a line: numbers, the first of which is the time, and disks. */
 export interface SampleRow {
   readonly numbers: number[]
   readonly disks: DiskRow[]
 }
 
 const disksAt = 12
-/** Characters that the disks of one sample may take: 256 of them with usual names. */
+/** Maximum characters for the disks of one sample: 256 of them with usual names. */
 const mostOfDisks = 16 * 1024
 
 /**
@@ -42,7 +42,7 @@ export function encodeSample(at: number, { cpu, memory, disk, network }: Metrics
   ])
 }
 
-/** The first disks, as far as there is room for them. */
+/** The first disks, as far as they fit. */
 function rowsOf(disk: Metrics['disk']) {
   const rows = disk.map(
     ({ mountPoint, totalGB, usedGB, usagePercent }): DiskRow => [mountPoint, totalGB, usedGB, usagePercent],
@@ -54,13 +54,13 @@ function rowsOf(disk: Metrics['disk']) {
   })
 }
 
-/** Null for a line that is no sample: torn by a crash, or by a disk that was full. */
+/** Null for an invalid line, torn by a crash or a full disk. */
 export function decodeSample(line: string): Sample | null {
   const row = parseSample(line)
   return row && sampleOf(row)
 }
 
-/** The same, as it stands in the line. */
+/** Like `decodeSample`, but as in the line. */
 export function parseSample(line: string): SampleRow | null {
   const row = parse(line)
   if (!Array.isArray(row) || row.length !== disksAt + 1) return null

@@ -10,19 +10,19 @@ export interface WaitingSample {
   readonly line: string
 }
 
-/** A clock that runs ahead by less than this is taken at its word. */
+/** Milliseconds by which an agent's clock may be ahead and still count. */
 const tolerance = 60_000
 
-/** Samples that are not written yet, oldest first; the oldest are dropped beyond a bound. */
+/** Samples that are not written yet, oldest first; beyond a limit the oldest are dropped. */
 export class WaitingSamples {
-  /** Since this was last set to 0. */
+  /** Count since this was last set to 0. */
   dropped = 0
   #characters = 0
   readonly #waiting = new Set<WaitingSample>()
   readonly #clock: Clock
   readonly #most: number
 
-  /** `most`: characters of all that wait. */
+  /** `most`: maximum characters of all pending samples. */
   constructor(clock: Clock, most: number) {
     this.#clock = clock
     this.#most = most
@@ -36,7 +36,7 @@ export class WaitingSamples {
     return this.#waiting.values()
   }
 
-  /** At the time that its agent says, or now where that can't be believed (contract §3). */
+  /** Adds a sample at the time that its agent reports, or now if that is implausible (contract §3). */
   add(hostId: number, metrics: Metrics): void {
     const now = this.#clock.now()
     const reported = Date.parse(metrics.timestamp)
@@ -51,7 +51,7 @@ export class WaitingSamples {
     }
   }
 
-  /** The oldest, so many at most. */
+  /** The oldest ones, up to `most`. */
   first(most: number): WaitingSample[] {
     const found: WaitingSample[] = []
     for (const entry of this.#waiting) {
@@ -69,7 +69,7 @@ export class WaitingSamples {
     for (const entry of this.#waiting) if (entry.hostId === hostId) this.remove(entry)
   }
 
-  /** Those of a host from `from` to `to`, both included. */
+  /** Samples of a host from `from` to `to`, both inclusive. */
   of(hostId: number, from: number, to: number): WaitingSample[] {
     return [...this.#waiting].filter((entry) => entry.hostId === hostId && entry.at >= from && entry.at <= to)
   }

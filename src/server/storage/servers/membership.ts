@@ -5,19 +5,22 @@ import type { Log } from '../../../disk/log.ts'
 import { lease, type Member, type Ownership, renewEvery, type Shared } from '../ports/cluster.ts'
 import type { Data } from '../ports/data.ts'
 
-/** This server among those of its store, from its start to its stop. */
+/** Membership of this server in its store, from start to stop. */
 export interface Membership {
   readonly member: Member
-  /** Milliseconds since its lease was last renewed, by its own monotonic clock. */
+  /** Milliseconds since its lease was last renewed, by its monotonic clock. */
   sinceRenewed(): number
-  /** Whether the lease holds, so that nobody has taken over what this server owns. */
+  /** Whether the lease holds, so that no other server has taken over its tasks. */
   holds(): boolean
-  /** Resolves with why this process must stop: another one has joined under its name, or the store is a newer rsm's. */
+  /**
+   * Resolves with the reason why this process must stop: another one joined under its name, or a newer rsm
+   * changed the store.
+   */
   readonly fenced: Promise<RsmError>
   leave(): Promise<void>
 }
 
-/** Joins the servers of a store as `name` and stays one until `leave`. */
+/** Joins the servers of a store as `name`, until `leave`. */
 export async function joinServers(
   ownership: Ownership,
   name: string,
@@ -32,7 +35,7 @@ export async function joinServers(
   })
   function fence(why: RsmError): void {
     void renewing.stop()
-    log.error({ name }, `${why.message}: this server ends`)
+    log.error({ name }, `${why.message}: this server stops`)
     markFenced(why)
   }
   async function renew(): Promise<void> {
@@ -51,7 +54,7 @@ export async function joinServers(
     isFailing = true
   })
   function sinceRenewed(): number {
-    // A connection to the store that is made again renews the lease at once, before the next turn of the timer.
+    // A connection to the store that is restored renews the lease at once, before the timer does.
     renewedAt = ownership.renewedAt(member) ?? renewedAt
     return clock.monotonic() - renewedAt
   }
@@ -72,7 +75,7 @@ export interface Readiness {
   readonly reasons: readonly string[]
   /** Whether open connections stay: true unless the server is starting or stopping. */
   readonly keepsConnections: boolean
-  /** Null where the store is this server's alone. */
+  /** Null if this server has the store to itself. */
   readonly server: Standing | null
 }
 
@@ -82,7 +85,9 @@ interface ReadinessParts {
   readonly isAccepting: boolean
 }
 
-/** Names no paths and addresses, because anybody may ask; `rsm server status` shows them on the machine. */
+/**
+ * Contains no paths or addresses, because it needs no login; `rsm server status` shows them on the machine.
+ */
 export function readinessOf({
   data: { store, audit, shared },
   membership,
@@ -92,10 +97,10 @@ export function readinessOf({
   const against = {
     'it is starting or stopping': !isAccepting,
     'PostgreSQL cannot be reached': isAway,
-    // Neither can they without PostgreSQL, which says it all.
-    'its store takes no writes': !isAway && store.readOnlyReason !== null,
-    'its audit log takes no entries': !isAway && audit.refusal !== null,
-    'its lease is over: others may take over its tasks and links': shared !== null && !membership.holds(),
+    // Without PostgreSQL both refuse writes, and its reason is enough.
+    'its store refuses writes': !isAway && store.readOnlyReason !== null,
+    'its audit log refuses entries': !isAway && audit.refusal !== null,
+    'its lease expired: others may take over its tasks and links': shared !== null && !membership.holds(),
   }
   return {
     reasons: Object.entries(against).flatMap(([reason, holds]) => (holds ? [reason] : [])),
@@ -104,7 +109,6 @@ export function readinessOf({
   }
 }
 
-/** The standing of this server among those of its store. */
 export function standingOf(
   shared: Shared,
   { member, sinceRenewed }: Pick<Membership, 'member' | 'sinceRenewed'>,

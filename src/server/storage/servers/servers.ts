@@ -6,21 +6,21 @@ import type { Data } from '../ports/data.ts'
 interface Parts {
   data: Pick<Data, 'shared' | 'serverRuns' | 'clock' | 'store' | 'audit'>
   member: Member
-  /** How this one is reached; null before it listens. */
+  /** Address of this server; null before it listens. */
   address: () => string | null
-  /** Why this one could not reach another for its terminals; null if it could, or did not try. */
+  /** Why this server could not reach another for its terminals; null if it could, or did not try. */
   unreached: (name: string) => string | null
   load: () => { links: number; tasks: Promise<number> }
 }
 
-/** What is wrong with this very server. */
+/** Faults of this server itself. */
 function ownFaults({ shared, store, audit }: Parts['data']): string[] {
   const away = shared?.fault ?? null
   // Any user may list the servers; `rsm server status` on the machine shows the address of PostgreSQL too.
   if (away !== null) return [store.readOnlyReason ?? away]
   const reasons = {
-    'it takes no writes': store.readOnlyReason,
-    'its audit log takes no entries': audit.refusal,
+    'it refuses writes': store.readOnlyReason,
+    'its audit log refuses entries': audit.refusal,
   }
   return Object.entries(reasons).flatMap(([what, why]) => (why === null ? [] : [`${what}: ${why}`]))
 }
@@ -28,12 +28,10 @@ function ownFaults({ shared, store, audit }: Parts['data']): string[] {
 function lapsed({ isLiving, leaseUntil }: ServerSeen, now: number): string[] {
   if (isLiving) return []
   const seconds = Math.max(0, Math.round((now - Date.parse(leaseUntil)) / 1000))
-  return [
-    `it has not been heard of since its lease ended ${seconds} s ago: others take over its tasks and links`,
-  ]
+  return [`its lease expired ${seconds} s ago: others take over its tasks and links`]
 }
 
-/** The servers of the store, this one among them, in the order of their names (contract §12). */
+/** Servers of the store, including this one, by name (contract §12). */
 export async function listServers(parts: Parts): Promise<Server[]> {
   const { data, member, address, unreached, load } = parts
   const { shared, clock } = data

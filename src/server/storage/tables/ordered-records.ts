@@ -5,18 +5,21 @@ export type Compare<R> = (a: R, b: R) => number
 
 export const byId: Compare<{ id: Id }> = (a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** Records that are late or gone are merged in at the next read, and at the latest when they are this many. */
+/**
+ * Late and gone records are merged at the next read, or once there are more than this, and half as many as
+ * sorted ones.
+ */
 const maxUnsettled = 1024
 
-/** Records that wait to be merged in. Most lists, as those of a unique index, never have any. */
+/** Records that wait to be merged. Most lists, such as those of a unique index, never have any. */
 interface Unsettled<R> {
   late: Map<Id, R>
   gone: Set<Id>
 }
 
 /**
- * Records in ascending order: of id, unless another one is given, in which no two are equal. Those that come in order, as
- * ids do, are appended at once; the others wait for the next read, so that churn costs no search through an array.
+ * Records in ascending order of id, or in another order without equal records. Records that come in order, as
+ * new ids do, are appended at once; others wait for the next read, so that churn never shifts the array.
  */
 export class OrderedRecords<R extends { id: Id }> {
   private sorted: R[] = []
@@ -27,7 +30,7 @@ export class OrderedRecords<R extends { id: Id }> {
     this.compare = compare
   }
 
-  /** Where the order is not that by id: a record that takes another place has to be removed from its former one. */
+  /** If the order is not by id, remove a record before it changes its position. */
   put(record: R): void {
     const { id } = record
     const last = this.sorted.at(-1)
@@ -57,13 +60,13 @@ export class OrderedRecords<R extends { id: Id }> {
     return this.sorted.length - (gone?.size ?? 0) + (late?.size ?? 0)
   }
 
-  /** The records from place `start` up to `end`, as an array of the caller's own. */
+  /** Records from index `start` up to `end`, in a new array. */
   slice(start = 0, end?: number): R[] {
     this.settle()
     return this.sorted.slice(start, end)
   }
 
-  /** First place whose record is not below this one. */
+  /** First index whose record is not below this one. */
   private search(record: R): number {
     let low = 0
     let high = this.sorted.length
@@ -95,7 +98,7 @@ export class OrderedRecords<R extends { id: Id }> {
   }
 }
 
-/** How the records of a noun are compared in this order; by id unless it is one of records.ts. */
+/** Comparison for an order of a noun: by id unless records.ts defines it. */
 export function orderOf(noun: Noun, order: string): Compare<AnyRecord> {
   const named: Partial<Record<string, Record<string, { compare: unknown }>>> = orders
   return (named[noun]?.[order]?.compare as Compare<AnyRecord> | undefined) ?? byId

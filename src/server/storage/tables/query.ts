@@ -2,14 +2,14 @@ import { hasId } from '../../../core/tasks/id-set.ts'
 import type { Found, Query, Where } from '../ports/store.ts'
 import { type AnyRecord, type Id, type Index, indexList, type Noun } from '../records/records.ts'
 
-/** A query and its answer, seen without the type of the noun. */
+/** Query and its result, without the type of the noun. */
 export type AnyQuery = Omit<Query<Noun>, 'where' | 'order'> & { where?: Where<never>; order?: string }
 export type AnyFound = Found<Noun>
 
 type Value = string | number | boolean | null
 type Member = string | number | readonly [string, string]
 
-/** One thing that a `where` asks for; `index`: the one of the field's name. */
+/** One condition of a `where`; `index`: the one with the field's name. */
 type Test = (record: AnyRecord) => boolean
 export type Condition =
   | { kind: 'ids'; test: Test; ids: ReadonlySet<Id> }
@@ -63,7 +63,7 @@ export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
   return conditions
 }
 
-/** The part of all that a query shows. */
+/** Part of all records that a query shows. */
 export function windowOf(all: AnyRecord[], { order, offset = 0, limit = all.length }: AnyQuery): AnyFound {
   const items = order === 'desc' ? all.toReversed() : all
   return { items: items.slice(offset, offset + limit), total: all.length }

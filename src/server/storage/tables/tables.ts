@@ -17,11 +17,11 @@ export interface Change {
   readonly record: AnyRecord | null
 }
 
-/** All records in memory: the model that lowdb holds, and exactly what the disk holds up to `sequence`. */
+/** All records in memory: the model that lowdb holds, equal to the disk up to `sequence`. */
 export class Tables {
-  /** The last transaction that is in here. */
+  /** Sequence of the last transaction in it. */
   sequence = 0
-  /** The highest id ever given out, by noun. */
+  /** Highest id ever given out, by noun. */
   readonly lastIds: Partial<Record<Noun, number>> = {}
   private readonly tables = Object.fromEntries(nouns.map((noun) => [noun, new Table(noun)])) as Record<
     Noun,
@@ -33,7 +33,7 @@ export class Tables {
     if (typeof id === 'number') this.raiseId(noun, id)
   }
 
-  /** No id at or below this one is given out again. */
+  /** Ensures that ids up to this one are not given out again. */
   raiseId(noun: Noun, id: number): void {
     this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
   }
@@ -66,9 +66,12 @@ export type TablesView = Pick<Tables, 'slice' | 'lastIds' | 'sequence'>
 class Table {
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()
-  /** By index and key: the record of a unique index itself, as a bucket for each would take more room than the record. */
+  /**
+   * By index and key. Unique indexes hold the record itself, because a bucket for each would take more
+   * memory.
+   */
   readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord> | AnyRecord>>
-  /** The records in another order than that by id, from when it is first asked for. */
+  /** Records in orders other than by id, each built on first use. */
   private readonly orders = new Map<string, OrderedRecords<AnyRecord>>()
   private readonly noun: Noun
   private readonly indexes: readonly Index[]
@@ -102,7 +105,7 @@ class Table {
     const whole = [this.inOrder(order)]
     let sets = whole
     let rest = conditions
-    // The index that leaves least is read; what it does not answer is asked of each record.
+    // Read the smallest index, and test its records for all other conditions.
     for (const condition of conditions) {
       const found = this.indexed(condition)
       if (found === null || sizeOf(found) > sizeOf(sets)) continue
@@ -130,7 +133,7 @@ class Table {
     return ordered
   }
 
-  /** What fulfils a condition, in sets ordered by id; null where no index knows. */
+  /** Records that meet a condition, in sets ordered by id; null without a matching index. */
   private indexed(condition: Condition): OrderedRecords<AnyRecord>[] | null {
     if (condition.kind === 'ids') {
       const found = new OrderedRecords<AnyRecord>()
@@ -189,7 +192,7 @@ function removeFrom(
 
 const sizeOf = (sets: readonly OrderedRecords<AnyRecord>[]) => sets.reduce((sum, { size }) => sum + size, 0)
 
-/** The part of sets ordered by the order of the query that it shows: of each only what may be in there is read. */
+/** Part that a query shows of sets in its order; reads of each only as much as it may need. */
 function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): AnyFound {
   const { order, offset = 0, limit = Number.POSITIVE_INFINITY } = query
   const skipped = sets.length === 1 ? offset : 0
@@ -204,8 +207,9 @@ function firstOf(sets: readonly OrderedRecords<AnyRecord>[], query: AnyQuery): A
 }
 
 /**
- * Freezes a record with all that it holds: readers share it with the store, so a change in place would be seen by
- * others and never reach the disk. Recursion is safe: bodies nest at most 32 deep (reliability "Facts that bite").
+ * Freezes a record and everything in it: readers share it with the store, so a change in place would be
+ * visible to others but never reach the disk. Recursion is safe: bodies nest at most 32 deep (reliability
+ * "Facts that bite").
  */
 export function freeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
