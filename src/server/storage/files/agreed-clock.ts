@@ -14,13 +14,13 @@ interface Parts {
   audit: Pick<AuditLog, 'append'>
   clock: Clock
   log: Log
-  /** What `lastWritten` answered before this start wrote anything. */
+  /** Result of `lastWritten` before this start wrote anything. */
   written: number | null
 }
 
 /**
- * When a server last wrote in the data directory at `path`, in milliseconds since 1970; null for a new one. Records tell of
- * changes only: a server that nobody used for hours has written what its agents' heartbeats brought.
+ * When a server last wrote to the data directory at `path`, in milliseconds since 1970; null for a new one.
+ * Uses the times of files, because heartbeats update those even if no record changes for hours.
  */
 export async function lastWritten(path: string): Promise<number | null> {
   const names = await readdir(join(path, 'store')).catch(nothingWhereMissing)
@@ -46,7 +46,7 @@ function newestTime(times: (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** The newest time that the store tells of; null for one that was never used. */
+/** Newest time in the records of the store; null for an unused one. */
 async function newestOf(store: Store): Promise<number | null> {
   let newest: string | null = null
   const note = (time: string | null | undefined) => {
@@ -60,7 +60,7 @@ async function newestOf(store: Store): Promise<number | null> {
   return newest === null ? null : Date.parse(newest)
 }
 
-/** What is kept of the server's clock in its data directory; log and audit log hear when it begins or ends to be doubted. */
+/** Opens the saved state of the server's clock; reports to log and audit log when doubt begins or ends. */
 export function openAgreedClock(
   path: string,
   { store, audit, clock, log, written }: Parts,

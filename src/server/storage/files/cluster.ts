@@ -11,17 +11,17 @@ import {
 /** Milliseconds. */
 const replacementWindow = 60_000
 const refusalTime = 5 * 60_000
-/** Replacements within the window that stand for two agents with one identity. */
+/** Replacements within the window that indicate two agents with one identity. */
 const tooMany = 3
 
 interface MemoryOwnership extends Ownership {
   isLiving(member: Member): boolean
-  /** `holds` at once, for a transaction of the store. */
+  /** Synchronous `holds`, for a transaction of the store. */
   holdsNow(member: Member, taskId: string): boolean
 }
 
 interface MemoryLinks extends Links {
-  /** Whether no newer claim holds the host; at once, for a transaction of the store. */
+  /** Whether no newer claim holds the host; synchronous, for a transaction of the store. */
   isCurrentNow(claim: LinkClaim): boolean
 }
 
@@ -30,7 +30,7 @@ export interface MemoryCluster extends Cluster {
   links: MemoryLinks
 }
 
-/** A cluster in memory: its servers are those of this process. */
+/** Cluster in memory: its servers are those of this process. */
 export function createCluster(clock: Clock): MemoryCluster {
   const ownership = createOwnership(clock)
   return {
@@ -42,21 +42,23 @@ export function createCluster(clock: Clock): MemoryCluster {
   }
 }
 
-/** Runs `work` at once: the lock of the data directory keeps others out. */
+/** Runs `work` at once, because the lock of the data directory excludes other processes. */
 export async function tryExclusive(work: () => Promise<void>): Promise<boolean> {
   await work()
   return true
 }
 
-/** Owners in memory: a process that starts finds no members, so that all running tasks are free. */
+/** Owners in memory: a new process finds no members, so that all running tasks are free. */
 function createOwnership(clock: Clock): MemoryOwnership {
   const members = new Map<string, { member: Member; renewedAt: number }>()
   const owners = new Map<string, Member>()
   let epochs = 0
-  /** Of all members; a lease counts up to here, so that a process that stood still lets nobody lapse. */
+  /**
+   * Newest renewal of all members; leases count up to here, so that none lapses because the process stalled.
+   */
   let newestRenewal = 0
 
-  /** Its current life; undefined when the member is fenced or has left. */
+  /** Current incarnation; undefined if the member is fenced or has left. */
   const lifeOf = ({ name, epoch }: Member) => {
     const life = members.get(name)
     return life?.member.epoch === epoch ? life : undefined
@@ -105,10 +107,10 @@ function createOwnership(clock: Clock): MemoryOwnership {
   }
 }
 
-/** Claims in memory: the links of a process end with it, and so do its epochs. */
+/** Claims in memory: links and epochs end with the process. */
 function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
   const claimed = new Map<number, { claim: LinkClaim; superseded: () => void; isReady: boolean }>()
-  /** Monotonic milliseconds of the newest replacements. */
+  /** Monotonic milliseconds of recent replacements. */
   const replaced = new Map<number, number[]>()
   const refusedUntil = new Map<number, number>()
   let epochs = 0
@@ -121,7 +123,7 @@ function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
     clock.monotonic() < (refusedUntil.get(hostId) ?? 0) && holderNow(hostId) !== null
   const isCurrentNow = ({ hostId, epoch }: LinkClaim) => claimed.get(hostId)?.claim.epoch === epoch
 
-  /** Answers whether it was one too many. */
+  /** Returns whether the limit is reached. */
   function countReplacement(hostId: number): boolean {
     const now = clock.monotonic()
     const times = [...(replaced.get(hostId) ?? []), now].filter((time) => now - time < replacementWindow)
@@ -137,7 +139,7 @@ function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
     async claim(hostId, by, superseded) {
       if (refuses(hostId)) return null
       const previous = claimed.get(hostId)
-      // Agents of a server that died come to others all at once: that is no fight for a link.
+      // Agents of a dead server reconnect all at once, which does not indicate a shared identity.
       const isReplacement = holderNow(hostId) !== null
       const claim = { hostId, ...by, epoch: ++epochs, since: isoTime(clock.now()) }
       claimed.set(hostId, { claim, superseded, isReady: false })

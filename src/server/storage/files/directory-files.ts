@@ -9,10 +9,10 @@ import { isDiskFull, syncDirectory, temporaryName, temporarySuffix } from '../..
 import { piecesOf } from '../../../disk/files/reading.ts'
 import { type Files, WrongOffset } from '../ports/files.ts'
 
-/** Finished bytes by what they are: each a further name of the files that have them. */
+/** Folder of finished contents by digest, each a hard link to the files that have them. */
 const contentName = 'content'
 
-/** Bytes of one read: fewer where there are many readers, as each has two buffers. */
+/** Bytes per read: fewer with many readers, because each has two buffers. */
 const mostBytes = 256 * 1024
 const leastBytes = 64 * 1024
 const readersBytes = 4 * 1024 * 1024
@@ -22,11 +22,11 @@ const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).
 const gone = (id: string, cause?: unknown) =>
   new RsmError('gone', `the bytes of file ${id} are not on the server's disk`, { cause })
 
-/** A file each in `directory`; equal finished ones are one file of several names. */
+/** One file per id in `directory`; equal finished ones are hard links to one file. */
 export async function openDirectoryFiles(directory: string): Promise<Files> {
   const contents = join(directory, contentName)
   await mkdir(contents, { recursive: true, mode: 0o700 })
-  /** Bytes that were durable when the writer of a file began: what it adds is so at its end. */
+  /** Durable bytes when the writer of a file began; those that it adds are durable at its end. */
   const writers = new Map<string, number>()
   let readers = 0
   const pathOf = (id: string) => join(directory, id)
@@ -42,12 +42,13 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
           end += piece.length
         }
       } finally {
-        // What came before a cut stays.
+        // Keep the bytes that came before a failure.
         await text.end()
       }
     } catch (error) {
       if (!isDiskFull(error)) throw error
-      // The server's own store is on this disk, and could not even note that the file goes.
+      // Free the room: the server's own store is on this disk, and could not even record that the file is
+      // removed.
       await text.settled()
       await handle.truncate(offset)
       throw new RsmError('unavailable', "the server's disk is full", { cause: error, retryAfter: 60 })
@@ -64,7 +65,7 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
     })
     if (handle === null) return 0
     try {
-      // What a former process has written may not be on disk yet.
+      // Bytes that an earlier process wrote may not be on disk yet.
       await handle.datasync()
       return (await handle.stat()).size
     } finally {
@@ -72,7 +73,7 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
     }
   }
 
-  /** As the one writer of a file that has `end` bytes. Errors: `WrongOffset`. */
+  /** Runs `work` as the only writer of a file of `end` bytes. Errors: `WrongOffset`. */
   async function writing<T>(id: string, end: number, work: (handle: FileHandle) => Promise<T>): Promise<T> {
     const other = writers.get(id)
     if (other !== undefined) throw new WrongOffset(other)
@@ -142,12 +143,12 @@ export async function openDirectoryFiles(directory: string): Promise<Files> {
   }
 }
 
-/** The further names of finished files, by what is in them. */
+/** Hard links to finished files, by content. */
 function createShared(contents: string) {
   let names: Promise<Map<number, string>> | null = null
   const mutex = new Mutex()
 
-  /** Names by inode; what no file has any more is removed. */
+  /** Names by inode; removes links that no file uses any more. */
   async function readNames(): Promise<Map<number, string>> {
     const found = new Map<number, string>()
     for (const name of await readdir(contents)) {
@@ -158,7 +159,7 @@ function createShared(contents: string) {
     return found
   }
 
-  /** One after the other: a name that is looked at stays until the step on it is over. */
+  /** One at a time, so that a link exists until the step that uses it is done. */
   function locked<T>(work: (names: Map<number, string>) => Promise<T>): Promise<T> {
     return mutex.run(async () => {
       names ??= readNames()
@@ -167,7 +168,7 @@ function createShared(contents: string) {
   }
 
   return {
-    /** While nothing is joined: a temporary name that is there is of a process that was killed. */
+    /** Runs `work` while no file is joined, so that any temporary name is of a killed process. */
     alone: <T>(work: () => Promise<T>): Promise<T> => locked(work),
     join: (path: string, content: string) =>
       locked(async (names) => {
@@ -188,7 +189,7 @@ function createShared(contents: string) {
           try {
             await rename(temporary, path)
           } finally {
-            // The bytes of a large file take their time to go: nobody waits for that.
+            // Freeing the bytes of a large file takes time; do not wait for it.
             replaced.close().catch(() => undefined)
           }
         }

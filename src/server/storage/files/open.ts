@@ -26,7 +26,10 @@ import { createShortLived } from './short-lived.ts'
 import { openJsonStore } from './store/store.ts'
 import { markUsed, refuseWithoutStore } from './used.ts'
 
-/** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md has the table of the files. */
+/**
+ * Opens the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md lists its
+ * files.
+ */
 export async function openFileStore(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)

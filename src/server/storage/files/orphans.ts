@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { isoTime } from '../../../disk/clock.ts'
 import type { Orphans } from '../ports/outputs.ts'
 
-/** Where in a directory of the data directory the orphans are; no id of ours is called so. */
+/** Folder of the orphans in their directory; no id has this name. */
 export const orphansName = 'orphaned'
 const day = 24 * 3600_000
 
 const nameOf = (time: number) => isoTime(time).replaceAll(':', '-')
 const timeOf = (name: string) => Date.parse(name.replace(/T(\d\d)-(\d\d)-/, 'T$1:$2:'))
 
-/** Of one directory, on its own file system: moving is renaming. */
+/** Orphans of one directory, in the same file system, so that moving is renaming. */
 export function createOrphans(directory: string): Orphans {
   const place = join(directory, orphansName)
   return {

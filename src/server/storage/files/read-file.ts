@@ -1,13 +1,13 @@
 import type { FileHandle } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
 
-/** Few enough bytes that looking through them holds the event loop for a millisecond at most. */
+/** Few enough bytes to scan within a millisecond. */
 const chunkBytes = 64 * 1024
-/** How far back the end of the last whole line is looked for; the longest line of output is a frame of 1 MiB. */
+/** Bytes searched backwards for the last newline; the longest line of output is a frame of 1 MiB. */
 const longestTail = 2 * 1024 * 1024
 const newline = 10
 
-/** The first `size` bytes of a file. Errors: `unavailable` where it has fewer. */
+/** The first `size` bytes of a file. Errors: `unavailable` if it has fewer. */
 export async function* readFirst(handle: FileHandle, size: number, name: string): AsyncGenerator<Buffer> {
   for (let at = 0; at < size; ) {
     const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, size - at))
@@ -21,7 +21,7 @@ export async function* readFirst(handle: FileHandle, size: number, name: string)
   }
 }
 
-/** How many bytes of a file are whole lines: what is behind them is being written, or was cut off. */
+/** Bytes of a file that are whole lines; later bytes are being written, or were cut off. */
 export async function wholeLines(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat()
   const from = Math.max(0, size - longestTail)
@@ -36,7 +36,7 @@ export async function wholeLines(handle: FileHandle): Promise<number> {
   return from
 }
 
-/** Lets bytes pass, and tells of the first line that is not as it was written: the byte at which it begins. */
+/** Passes bytes through, and reports the offset of the first damaged line. */
 export async function* watchLines(
   bytes: AsyncIterable<Buffer>,
   isAsWritten: (line: Buffer) => boolean,

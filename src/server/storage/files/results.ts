@@ -7,10 +7,9 @@ import { writeFileDurably } from '../../../disk/durable.ts'
 import type { Part, Results, TaskRemains } from '../ports/outputs.ts'
 import { createOrphans, orphansName } from './orphans.ts'
 
-/** Finished tasks that stay in memory, for those who ask right after the end. */
+/** Finished tasks cached for reads right after their end. */
 const kept = 64
 
-/** Entries of a part of a task. */
 export function partOf<T extends { hostId: number }>(all: readonly T[], part?: Part): readonly T[] {
   if (part === undefined) return all
   if ('offset' in part) return all.slice(part.offset, part.offset + part.limit)
@@ -18,10 +17,10 @@ export function partOf<T extends { hostId: number }>(all: readonly T[], part?: P
   return all.filter(({ hostId }) => hostIds.has(hostId))
 }
 
-/** A file a task, so that the store does not grow with history. */
+/** One file per task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
   const recent = new BoundedMap<string, TaskRemains>(kept)
-  /** Reads under way; concurrent readers share them. */
+  /** Reads in flight; concurrent readers share them. */
   const reading = new Map<string, Promise<TaskRemains | null>>()
   const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
@@ -34,7 +33,7 @@ export function createFileResults(directory: string): Results {
   async function readFrom(taskId: string): Promise<TaskRemains | null> {
     try {
       const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
-      // Older files lack what was added since.
+      // Older files lack newer fields.
       const none = { containment: null, changed: null, phase: null, verify: null, rollback: null }
       const added = { ...none, survivors: [] }
       return { ...rest, results: results.map((result) => ({ ...added, ...result })) }
@@ -93,15 +92,15 @@ export function createFileResults(directory: string): Results {
   }
 }
 
-/** Files of 0.1.0 have no check. */
+/** Files of 0.1.0 have no checksum. */
 function parse(path: string, file: Buffer): TaskRemains {
   try {
     const json = withoutCheck(file)
     if (json) return JSON.parse(json.toString('utf8')) as TaskRemains
   } catch {
-    // As below.
+    // Reported below.
   }
   throw new RsmError('gone', `the results of the task are damaged: ${path}`, {
-    hint: 'put the file back from a backup; the output beside it can be read',
+    hint: 'restore the file from a backup; the output beside it is readable',
   })
 }

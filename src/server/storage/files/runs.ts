@@ -5,13 +5,16 @@ import type { Runs } from '../ports/cluster.ts'
 import type { RunRecord } from '../records/run.ts'
 import type { JsonStore } from './store/store.ts'
 
-/** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */
+/**
+ * Starts that a store remembers. An agent that was offline longer looks like evidence of a restore, and a person
+ * decides.
+ */
 const remembered = 10_000
 
-/** Milliseconds until a start that a full disk kept from being noted is tried again. */
+/** Milliseconds until a start that a full disk kept from being recorded is retried. */
 const notedAgainAfter = 1000
 
-/** Notes a new start of a server, later where the disk is full; to be called before anything else is written. */
+/** Records a new start of a server, later if the disk is full; call it before any other write. */
 export async function beginRun(
   store: Pick<JsonStore, 'sequence' | 'query' | 'transact'>,
   clock: Clock,
@@ -25,14 +28,14 @@ export async function beginRun(
   async function note(): Promise<void> {
     await store.transact(async (tx) => {
       const open = previous.filter(({ last }) => last === null).map(({ id }) => id)
-      // As they are by now: a restore may have been confirmed in one since the start.
+      // Read again, because a restore may have been confirmed in one since the start.
       for (const run of await tx.getMany('runs', open)) if (run) tx.put('runs', { ...run, last: before })
       for (const run of forgotten(previous)) tx.remove('runs', run.id)
       tx.put('runs', { id, startedAt, first: before, last: null })
     })
     isNoted = true
   }
-  /** Any other fault than a full disk has stopped the store, which tells of it. */
+  /** Any fault other than a full disk has stopped the store, which reports it. */
   function noteLater(refusal: unknown): void {
     if (isRefusedByFullDisk(refusal)) setTimeout(() => void note().catch(noteLater), notedAgainAfter).unref()
   }
@@ -56,7 +59,10 @@ export async function beginRun(
   }
 }
 
-/** One with a restore is kept: work may be held by it. Failed starts, which wrote their own begin only, go first. */
+/**
+ * Runs to remove. Those with a restore stay, because they may hold work. Failed starts, which recorded only
+ * themselves, go first.
+ */
 function forgotten(previous: readonly RunRecord[]): RunRecord[] {
   const isIdle = ({ first, last }: RunRecord) => last !== null && last - first <= 1
   const rest = previous.filter(({ restore }) => !restore)

@@ -6,7 +6,7 @@ import { maxVersions, type ScriptVersions } from '../ports/store.ts'
 import type { ScriptRecord } from '../records/script.ts'
 import { createOrphans } from './orphans.ts'
 
-/** Seconds: by then whoever clears a disk may have. */
+/** Seconds in which someone may have freed disk space. */
 const retryAfter = 5
 
 /** `DIRECTORY/<id>/<version>.json`. */
@@ -27,7 +27,7 @@ export function createScriptVersions(directory: string, most: number = maxVersio
           'the disk of the data directory is full; no version of a script can be kept until there is room'
         throw new RsmError('unavailable', reason, { cause: error, retryAfter })
       }
-      // Versions are counted without a gap: each that comes pushes out one.
+      // Versions are numbered without gaps, so each new one replaces one.
       await rm(file(id, version - most), { force: true })
     },
     async list(id) {
@@ -45,7 +45,7 @@ export function createScriptVersions(directory: string, most: number = maxVersio
     forget,
     async sweep(exists, days, age, now) {
       const gone: string[] = []
-      // Ids are never used again: what is not there by now, after its folder was seen, will not come.
+      // Ids are never reused: a script that is missing after its folder was listed cannot appear later.
       for (const name of (await readdir(directory).catch(absent)) ?? [])
         if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) gone.push(name)
       const folder = gone.length > 0 ? await orphans.moveAside(gone, now) : null

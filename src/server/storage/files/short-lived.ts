@@ -4,14 +4,14 @@ import type { Rate, ShortLived, ShortLivedKind } from '../ports/short-lived.ts'
 
 interface Kept {
   value?: object
-  /** Monotonic milliseconds, ascending: when the value goes, or what counts counts no more. */
+  /** Monotonic milliseconds, ascending: when the value or each count expires. */
   ends: number[]
 }
 
-/** Keys of one kind: what guesses can make the server remember. */
+/** Limit of keys of one kind, because guesses create keys. */
 const maxKeys = 10_000
 
-/** In memory: none of it outlives this process, or need to. */
+/** In memory, because none of it has to survive a restart. */
 export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
   const kinds = new Map<ShortLivedKind, BoundedMap<string, Kept>>()
 
@@ -30,7 +30,7 @@ export function createShortLived(clock: Pick<Clock, 'monotonic'>): ShortLived {
       else break
   }
 
-  /** When those end that count now. */
+  /** Expiry times of the counts that are still valid. */
   function endsOf(kind: ShortLivedKind, key: string): number[] {
     const now = clock.monotonic()
     return (

@@ -6,11 +6,11 @@ import type { Log } from '../../../disk/log.ts'
 import { auditFileName } from './audit/log-file.ts'
 import { manifestName } from './store/files.ts'
 
-/** In the data directory, beside the store: who loses the store keeps what says that there was one. */
+/** Marker in the data directory, beside the store, so that it remains if the store is lost. */
 export const markerName = 'used'
-/** What only a server that was used has filled. */
+/** Folders that only a used server has filled. */
 const filledByUse = ['tasks', 'terminals', 'scripts', 'metrics']
-/** The first user is in the first entries of the audit log. */
+/** The first user is in the first entries of the audit log; bytes. */
 const auditStart = 64 * 1024
 
 async function isThere(path: string): Promise<boolean> {
@@ -44,7 +44,7 @@ async function hasFirstUser(auditLog: string): Promise<boolean> {
   }
 }
 
-/** What in a data directory says that it was used, or null; older servers left no mark. */
+/** Evidence in a data directory that it was used, or null; older servers left no marker. */
 async function signOfUse(path: string): Promise<string | null> {
   if (await isThere(join(path, markerName))) return markerName
   for (const name of filledByUse) if (await isFilled(join(path, name))) return `${name}/`
@@ -53,8 +53,8 @@ async function signOfUse(path: string): Promise<string | null> {
 }
 
 /**
- * A data directory that was used never starts with an empty store in place of its own (contract §11 "Data"). It was
- * used once its first user is on disk; what a first start left that was cut before that is no sign.
+ * Keeps a used data directory from starting with an empty store in place of its own (contract §11 "Data"). It
+ * counts as used once its first user is on disk; leftovers of an interrupted first start do not count.
  * @throws RsmError `unavailable`
  */
 export async function refuseWithoutStore(path: string): Promise<void> {
@@ -63,19 +63,19 @@ export async function refuseWithoutStore(path: string): Promise<void> {
   if (sign === null) return
   throw new RsmError(
     'unavailable',
-    `the store is missing: there is no ${join(path, 'store', manifestName)}, but ${sign} in ${path} says that this data directory was used`,
+    `the store is missing: there is no ${join(path, 'store', manifestName)}, but ${sign} in ${path} shows that this data directory was used`,
     {
-      hint: `nothing was changed; mount or bring back ${join(path, 'store')}, best with all of its data directory, or start in another directory with --data-dir`,
+      hint: `nothing was changed; mount or restore ${join(path, 'store')}, preferably with its whole data directory, or name another one with --data-dir`,
     },
   )
 }
 
-/** Notes that the first user is on disk. A full disk must not keep a server from starting: the next start notes it. */
+/** Notes that the first user is on disk. A full disk must not prevent the start: the next one notes it. */
 export async function markUsed(path: string, storeId: string, log: Log): Promise<void> {
   const marker = join(path, markerName)
   if (await isThere(marker)) return
   await writeFileDurably(marker, `${storeId}\n`).catch((error: unknown) => {
     if (!isDiskFull(error)) throw error
-    log.warn({ file: marker }, 'the disk is full: that this data directory is used could not be noted')
+    log.warn({ file: marker }, 'the disk is full: cannot mark the data directory as used')
   })
 }

@@ -7,26 +7,26 @@ import { RsmError } from '../../../../core/errors.ts'
 import { removeOnSignal, removeStale, syncDirectory, temporaryName } from '../../../../disk/durable.ts'
 import { whyUnwritable } from '../../../../disk/named-files.ts'
 
-const inUse = 'nothing was changed; name an empty directory or one that is not there yet'
+const inUse = 'nothing was changed; name an empty or a new directory'
 
 interface Filling<T> {
-  /** What happens to the directory, as in "cannot be restored". */
+  /** Action on the directory, as in "cannot be restored". */
   readonly what: string
-  /** Makes all of it in `temporary`; `directory` is the name that this takes. */
+  /** Creates the content in `temporary`, which is then renamed to `directory`. */
   readonly fill: (temporary: string, directory: string) => Promise<T>
-  /** Runs just before it takes its name. */
+  /** Called just before the rename. */
   readonly placed?: (directory: string) => Promise<void>
 }
 
 /**
- * Makes a data directory beside `path`, and lets it take that name when it is whole: until then nothing is there that was not
- * there before. Errors: `conflict` where the directory is in use.
+ * Creates a data directory beside `path`, and renames it to `path` once it is complete, so that a failure
+ * leaves nothing new there. Errors: `conflict` if the directory is in use.
  */
 export async function fillDirectory<T>(
   path: string,
   { what, fill, placed }: Filling<T>,
 ): Promise<{ directory: string; value: T }> {
-  // A link stays one: the directory that it leads to takes the name.
+  // Keep a symbolic link, and replace the directory that it points to.
   const directory = await realpath(path).catch(() => resolve(path))
   const isThere = await isThereAndEmpty(directory)
   const hidden = join(dirname(directory), `.${basename(directory)}`)
@@ -50,13 +50,13 @@ export async function fillDirectory<T>(
   }
 }
 
-/** Syncs all files of a file system at once: one after the other would take minutes. */
+/** Syncs the whole file system at once, because syncing file by file would take minutes. */
 export async function syncFiles(path: string): Promise<void> {
   const [code] = await once(spawn('sync', ['-f', path], { stdio: 'ignore' }), 'exit')
-  if (code !== 0) throw new RsmError('unavailable', `${path} could not be brought to the disk`)
+  if (code !== 0) throw new RsmError('unavailable', `cannot sync ${path} to disk`)
 }
 
-/** Whether the directory is there; it is empty then. @throws RsmError `conflict` */
+/** Whether the directory exists; it is empty then. @throws RsmError `conflict` */
 async function isThereAndEmpty(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
@@ -70,14 +70,14 @@ async function isThereAndEmpty(directory: string): Promise<boolean> {
   throw new RsmError('conflict', `${directory} ${what}`, { hint: inUse })
 }
 
-/** Keeps the directory's owner, where root restores for the user of a service. */
+/** Keeps the directory's owner if root restores for the user of a service. */
 async function chownTree(owner: { uid: number; gid: number }, path: string): Promise<void> {
   await lchown(path, owner.uid, owner.gid)
   if ((await lstat(path)).isDirectory())
     for (const name of await readdir(path)) await chownTree(owner, join(path, name))
 }
 
-/** An error of the file system in plain words. */
+/** Explains a file system error in plain words. */
 export function explain(error: unknown, directory: string, what: string): unknown {
   if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
   const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'

@@ -9,19 +9,19 @@ import { damaged, type Manifest, manifestName, readManifest } from '../store/fil
 import { load } from '../store/recovery.ts'
 import { type JsonStore, openJsonStore } from '../store/store.ts'
 
-/** What works on files can't help where the store is elsewhere. */
+/** Hint for a store that is elsewhere, because commands on files cannot reach it. */
 const elsewhereHint = 'start the server for this, or for a backup name its store with --store'
 
 /**
- * The directory of a server that does not run, locked; `option` names it.
- * Errors: `not_found` where there is no store, `conflict` where it is in use.
+ * Opens and locks the data directory of a stopped server; `option` names it in errors.
+ * Errors: `not_found` if it has no store, `conflict` if it is in use.
  */
 export async function openOffline(
   path: string,
   { hint = elsewhereHint, option = '--data-dir (RSM_DATA_DIR)' } = {},
 ): Promise<DataDirectory> {
   await refuseElsewhere(path, hint)
-  // The lock would make the directory where there is none.
+  // The lock would create a missing directory.
   await access(join(path, 'store')).catch((error: NodeJS.ErrnoException) => {
     const why =
       error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is not that of a server' : error.message
@@ -33,7 +33,7 @@ export async function openOffline(
   return openDataDirectory(path, { rootMayRead: true })
 }
 
-/** What root writes there has to be the server's: this process is its user from here on. */
+/** Switches from root to the directory's owner, so that the server can use the files written from here on. */
 export async function becomeOwner(path: string): Promise<void> {
   const { uid, gid } = await stat(path)
   if (process.getuid?.() !== 0 || uid === 0) return
@@ -42,7 +42,7 @@ export async function becomeOwner(path: string): Promise<void> {
   process.setuid?.(uid)
 }
 
-/** Does `work` on the store of a server that does not run, as the user of the directory. */
+/** Runs `work` on the store of a stopped server, as the owner of the directory. */
 export async function withOfflineStore<T>(
   path: string,
   log: Log,
@@ -74,7 +74,9 @@ async function requiredManifest(directory: string): Promise<Manifest> {
   return manifest
 }
 
-/** The records of a locked data directory, which is left as it is: an older version's store stays one of that version. */
+/**
+ * Reads the records of a locked data directory without changing it, so that an older store keeps its format.
+ */
 export async function readOffline(path: string): Promise<{ manifest: Manifest; tables: Tables }> {
   const directory = join(path, 'store')
   const manifest = await requiredManifest(directory)

@@ -30,8 +30,8 @@ async function writeKeys(directory: string, keys: KeyFiles): Promise<void> {
 }
 
 /**
- * Adds the keys of a backup to a data directory that has none. Errors: as of `unpackBackup`, `conflict` where a server runs,
- * where keys are there already, or where they are not those of the store.
+ * Adds the keys of a backup to a data directory that has none. Errors: those of `unpackBackup`; `conflict` if
+ * a server runs, if there are keys already, or if they do not belong to the store.
  */
 export async function restoreKeys(
   source: AsyncIterable<Uint8Array>,
@@ -60,7 +60,8 @@ export async function restoreKeys(
       refuse(`the keys in the backup are not those of ${directory}`, 'name a backup of the same server')
     const place = join(directory, 'keys')
     const there = await readdir(place).catch(() => [])
-    if (there.length > 0) refuse(`${place} holds ${there[0]} already`, 'move it away to restore the keys')
+    if (there.length > 0)
+      refuse(`${place} holds ${there[0]} already`, 'move it elsewhere to restore the keys')
     await becomeOwner(directory)
     const temporary = temporaryName(place)
     try {
@@ -79,7 +80,10 @@ export async function restoreKeys(
   }
 }
 
-/** The streams of a backup, each read once, in the order of `backupKinds`; `smallFile` takes what comes before them. */
+/**
+ * Streams of a backup, each read once, in the order of `backupKinds`; `smallFile` gets the entries before
+ * them.
+ */
 async function readerOf(
   next: NextPart,
   smallFile: (name: string, bytes: Uint8Array) => Promise<void>,
@@ -92,8 +96,7 @@ async function readerOf(
       if (!part.name.startsWith(`${kind}/`)) break
       yield part.bytes
     }
-    if (kind === backupKinds.at(-1) && part !== null)
-      throw broken(`is damaged: ${part.name} is out of its place`)
+    if (kind === backupKinds.at(-1) && part !== null) throw broken(`is damaged: ${part.name} is out of order`)
   }
   const streams = backupKinds.map((kind) => [
     kind,
@@ -103,9 +106,9 @@ async function readerOf(
 }
 
 /**
- * Unpacks a backup beside `path` and lets it take that name when all of it has been checked: until then nothing is there
- * that was not there before. `passphrase` opens its keys; without one they stay out. Errors: as of `unpackBackup`, and `conflict`
- * where the directory is in use.
+ * Unpacks a backup beside `path`, and renames it to `path` once all of it is checked, so that a failure
+ * leaves nothing new there. `passphrase` opens its keys; without one they are omitted. Errors: those of
+ * `unpackBackup`, and `conflict` if the directory is in use.
  */
 export async function restoreBackup(
   source: AsyncIterable<Uint8Array>,

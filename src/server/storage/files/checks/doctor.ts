@@ -8,15 +8,15 @@ import { checkDirectory, checkDisk, checkOrphans, checkPermissions } from './pla
 import { checkPort, judgeClock, judgeNode, judgeRunning } from './process.ts'
 import { checkKeys, checkStore } from './store.ts'
 
-/** package.json, `engines`. */
+/** As `engines` in package.json. */
 const oldestNode = [20, 18] as const
 
 export interface Examined {
   readonly path: string
   readonly keysDirectory: string
-  /** What the server on it says of itself; null where none runs. */
+  /** Status that the running server reports; null if none runs. */
   readonly running: ProcessStatus | null
-  /** Where no server runs: why its directory could not be locked, and where one would listen. */
+  /** If no server runs: why its directory could not be locked, and where one would listen. */
   readonly locked: Error | null
   readonly host: string
   readonly port: number
@@ -27,7 +27,8 @@ export interface Examined {
 
 function judgeLock({ running, locked }: Examined): CheckResult {
   if (running !== null || locked === null) return null
-  const todo = 'a server whose control socket does not answer hangs, or is of another version: restart it'
+  const todo =
+    'the server hangs or has another version, because its control socket does not answer: restart it'
   return [finding('lock', 'error', locked.message, todo)]
 }
 
@@ -36,7 +37,7 @@ function judgeUpgrade({ path, running }: Examined): CheckResult {
   return cut && [finding('upgrade', 'error', cut.message, cut.advice)]
 }
 
-/** What is the matter with the data of a server and with its machine; everything is read, nothing is changed. */
+/** Examines the data of a server and its machine, without changes. */
 export async function examineData(examined: Examined): Promise<Examination> {
   const { path, keysDirectory, running, host, port, version, now } = examined
   const node = judgeNode(process.versions.node, oldestNode)

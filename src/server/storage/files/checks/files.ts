@@ -12,7 +12,7 @@ import { auditFileName } from '../audit/log-file.ts'
 import { createDirectoryReader } from '../migrate/reader.ts'
 import { readFirst, wholeLines } from '../read-file.ts'
 
-/** Findings of one kind that are told one by one. */
+/** Limit of findings of one kind that are reported one by one. */
 const maxPerCode = 20
 
 const absent = (error: NodeJS.ErrnoException): null => {
@@ -27,7 +27,10 @@ async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<strin
   return ids
 }
 
-/** Output and results of tasks, recordings, files, former versions of scripts: all that the store knows. */
+/**
+ * Checks everything that the store lists: output and results of tasks, recordings, files, previous script
+ * versions.
+ */
 export async function checkFiles(path: string, tables: Tables): Promise<CheckResult> {
   const findings: Finding[] = []
   const counts = new Map<Damage['code'], number>()
@@ -42,19 +45,18 @@ export async function checkFiles(path: string, tables: Tables): Promise<CheckRes
     path,
     tables,
     storeId: '',
-    damaged: ({ code, of, fault, path }) =>
-      add(code, `${of}: ${fault}`, `put it back from a backup: ${path}`),
+    damaged: ({ code, of, fault, path }) => add(code, `${of}: ${fault}`, `restore it from a backup: ${path}`),
     unreadable: ({ code, of, fault, path }) => {
       unreadable.add(path)
-      add(code, `${of}: ${fault}`, `run this as root, or put it back from a backup: ${path}`)
+      add(code, `${of}: ${fault}`, `run this as root, or restore it from a backup: ${path}`)
     },
   })
   const gone = (code: Damage['code'], what: string, paths: readonly string[]) => {
     const [first, ...others] = paths.filter((path) => !unreadable.has(path))
     if (first === undefined) return
     const more = others.length === 0 ? '' : ` and ${others.length} more`
-    const todo = 'put it back from a backup with output; one that was made without output has none'
-    findings.push(finding(code, 'warning', `${what} is not there: ${first}${more}`, todo))
+    const todo = 'restore it from a backup that was made with output'
+    findings.push(finding(code, 'warning', `${what} is missing: ${first}${more}`, todo))
   }
   const outputs = await idsIn(reader.output())
   const lostOutputs: string[] = []
@@ -75,7 +77,9 @@ export async function checkFiles(path: string, tables: Tables): Promise<CheckRes
   gone('file', 'a file', lostFiles)
   for (const [code, count] of counts)
     if (count > maxPerCode)
-      findings.push(finding(code, 'error', `${count - maxPerCode} more like that`, 'mend those above first'))
+      findings.push(
+        finding(code, 'error', `${count - maxPerCode} more like these`, 'repair those above first'),
+      )
   return findings.length > 0
     ? findings
     : `output of ${tables.count('tasks')} tasks and ${tables.count('terminals')} recordings are whole`
@@ -84,11 +88,10 @@ export async function checkFiles(path: string, tables: Tables): Promise<CheckRes
 const hasOutput = ({ stdoutBytes, stderrBytes }: { stdoutBytes: number; stderrBytes: number }) =>
   stdoutBytes + stderrBytes > 0
 
-/** The chain of the audit log, and its head as it was noted apart from it. */
+/** Checks the chain of the audit log, and its noted head. */
 export async function checkAudit(path: string): Promise<CheckResult> {
   const log = join(path, 'audit', auditFileName)
-  const todo =
-    'keep the file as it is, and compare it with a backup: `rsm audit verify` says what is sound before that'
+  const todo = 'keep the file, and compare it with a backup: `rsm audit verify` shows up to where it is sound'
   const noted = await readFile(join(path, 'audit.head'), 'utf8').catch(absent)
   const head = noted === null ? null : parseHead(noted)
   if (head === undefined)
@@ -99,22 +102,20 @@ export async function checkAudit(path: string): Promise<CheckResult> {
     const verifier = new AuditVerifier(sha256, head)
     const fault = await verifyAudit(readFirst(file, await wholeLines(file), log), verifier)
     if (fault === null) return `its audit log is whole up to ${verifier.head.id}`
-    return [
-      finding('audit-log', 'error', `the audit log ${log} is not what was written: ${fault.sentence}`, todo),
-    ]
+    return [finding('audit-log', 'error', `the audit log ${log} is damaged: ${fault.sentence}`, todo)]
   } finally {
     await file.close()
   }
 }
 
-/** The cached state of the clock. */
+/** Checks the saved state of the clock. */
 export async function checkClockFile(path: string): Promise<CheckResult> {
   const file = join(path, 'clock.json')
   const kept = await readFile(file).catch(absent)
   if (kept === null) return null
   const json = kept.subarray(0, -1)
   if (hasCheck(json) && fitsCheck(json)) return null
-  const message = `${file} is damaged: at the next start the server takes from its data what the clock has shown`
+  const message = `${file} is damaged: the next start of the server derives the clock's past from its data`
   return [
     finding(
       'clock-file',

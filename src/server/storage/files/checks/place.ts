@@ -5,7 +5,7 @@ import { type CheckResult, type Finding, finding } from '../../../../core/checks
 import { modeBits } from '../../../../disk/files/attributes.ts'
 
 const MB = 1024 ** 2
-/** Of free room: below the first the store soon refuses writes, below the other somebody should look. */
+/** Free disk space: too few bytes are an error, a small share is a warning. */
 const tooLittle = 100 * MB
 const littleShare = 0.05
 
@@ -13,7 +13,7 @@ export async function checkDirectory(path: string): Promise<CheckResult> {
   const name = '`rsm server doctor --data-dir DIR`'
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
-    const why = found.code === 'ENOENT' ? 'is not there' : `cannot be looked at: ${found.message}`
+    const why = found.code === 'ENOENT' ? 'does not exist' : `cannot be accessed: ${found.message}`
     return [finding('data-directory', 'error', `the data directory ${path} ${why}`, `name another: ${name}`)]
   }
   if (!found.isDirectory())
@@ -21,7 +21,7 @@ export async function checkDirectory(path: string): Promise<CheckResult> {
   return null
 }
 
-/** Whose the files are, and who may read them. */
+/** Checks owners and modes of the files. */
 export async function checkPermissions(path: string, keysDirectory: string): Promise<CheckResult> {
   const owner = await stat(path)
   const findings: Finding[] = []
@@ -72,16 +72,15 @@ export async function checkPermissions(path: string, keysDirectory: string): Pro
         'run this as the user of the server',
       ),
     )
-  return findings.length > 0 ? findings : 'its files are their owner’s only'
+  return findings.length > 0 ? findings : 'only their owner can access its files'
 }
 
 type Room = Pick<StatsFs, 'bavail' | 'blocks' | 'bsize' | 'ffree' | 'files'>
 
-/** How much room the disk has. */
 export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }: Room): CheckResult {
   const free = bavail * bsize
   const share = blocks === 0 ? 1 : bavail / blocks
-  const todo = `free some: \`df -h ${path}\`; \`rsm server retention --dry-run\` says what is past its time`
+  const todo = `free some: \`df -h ${path}\`; \`rsm server retention --dry-run\` shows expired data`
   const message = `the disk of the data directory has ${Math.floor(free / MB)} MB left (${Math.floor(share * 100)} %)`
   if (free < tooLittle) return [finding('disk', 'error', message, todo)]
   if (files > 0 && ffree / files < littleShare)
@@ -92,15 +91,15 @@ export function judgeRoom(path: string, { bavail, blocks, bsize, ffree, files }:
 
 export const checkDisk = async (path: string): Promise<CheckResult> => judgeRoom(path, await statfs(path))
 
-/** What was moved aside, as the store did not know it. */
+/** Reports data that was moved aside because the store did not know it. */
 export async function checkOrphans(path: string): Promise<CheckResult> {
   const findings: Finding[] = []
   for (const name of ['tasks', 'terminals', 'scripts']) {
     const folder = join(path, name, 'orphaned')
     if ((await readdir(folder).catch(() => [])).length === 0) continue
-    const message = `${folder} holds what this store does not know`
+    const message = `${folder} holds data that this store does not know`
     const todo =
-      'if it is this store’s, move it back while the server is stopped; the server removes it in time'
+      'if it belongs to this store, move it back while the server is stopped; the server removes it later'
     findings.push(finding('orphans', 'note', message, todo))
   }
   return findings

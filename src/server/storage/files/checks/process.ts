@@ -10,14 +10,14 @@ export function judgeRunning(status: ProcessStatus, version: string): CheckResul
   const { readOnly, auditRefused, restore, clock } = status
   if (readOnly !== null)
     findings.push(
-      finding('writes', 'error', `it takes no writes: ${readOnly}`, 'look at its disk and its log'),
+      finding('writes', 'error', `it refuses writes: ${readOnly}`, 'look at its disk and its log'),
     )
   if (auditRefused !== null)
     findings.push(
       finding(
         'writes',
         'error',
-        `its audit log takes no entries: ${auditRefused}`,
+        `its audit log refuses entries: ${auditRefused}`,
         'look at its disk and its log',
       ),
     )
@@ -50,7 +50,7 @@ export function judgeRunning(status: ProcessStatus, version: string): CheckResul
   return findings.length > 0 ? findings : `it runs (pid ${status.pid}, ${status.version})`
 }
 
-/** Whether a server could listen there. */
+/** Checks whether a server could listen there. */
 export async function checkPort(host: string, port: number): Promise<CheckResult> {
   const error = await listenError(host, port)
   if (error === null) return port === 0 ? null : `port ${port} of ${host} is free`
@@ -107,7 +107,7 @@ async function socketsOn(port: number): Promise<string[]> {
   return found
 }
 
-/** `newest`: when the data was last written, in milliseconds since 1970, as `now`. */
+/** `newest`: when the data was last written, in milliseconds since 1970, like `now`. */
 export function judgeClock(newest: number | null, now: number): CheckResult {
   const hour = 3_600_000
   if (newest === null || newest - now < hour) return 'its clock is not behind its data'
@@ -115,7 +115,9 @@ export function judgeClock(newest: number | null, now: number): CheckResult {
   return [finding('clock', 'error', message, 'set the clock right before the server starts: `timedatectl`')]
 }
 
-/** The oldest Node that the package allows; of the program that asks, which starts servers too. */
+/**
+ * Judges the Node of this program, which starts servers too; `oldest` is the minimum that the package allows.
+ */
 export function judgeNode(version: string, oldest: readonly [number, number]): CheckResult {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isOld = major < oldest[0] || (major === oldest[0] && minor < oldest[1])

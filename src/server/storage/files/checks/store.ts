@@ -8,8 +8,8 @@ import { damaged, manifestName, NewerStore, readManifest } from '../store/files.
 import { load } from '../store/recovery.ts'
 import { refuseWithoutStore } from '../used.ts'
 
-const rewrite = 'if the server runs, `rsm server compact` rewrites the store from its memory; else '
-const back = 'bring it back from a backup: `rsm server restore FILE --data-dir DIR`'
+const rewrite = 'if the server runs, `rsm server compact` rewrites the store from its memory; otherwise '
+const back = 'restore it from a backup: `rsm server restore FILE --data-dir DIR`'
 
 function refusal(error: unknown, isRunning: boolean): Finding {
   const message = error instanceof Error ? error.message : String(error)
@@ -17,13 +17,13 @@ function refusal(error: unknown, isRunning: boolean): Finding {
   return finding('store', 'error', message, `${isRunning ? rewrite : ''}${back}`)
 }
 
-/** Reads the store as a start would and changes nothing; `tables` is null where it can't be read. */
+/** Reads the store like a start, without changes; `tables` is null if it is unreadable. */
 export async function checkStore(
   path: string,
   isRunning: boolean,
 ): Promise<{ result: CheckResult; tables: Tables | null }> {
   const first = await readStore(path, isRunning)
-  // A server that runs may have put other files in their place meanwhile.
+  // A running server may have replaced the files meanwhile.
   return first.tables === null && isRunning ? readStore(path, isRunning) : first
 }
 
@@ -38,7 +38,7 @@ async function readStore(
     if (manifest === null) throw damaged(join(directory, manifestName), 0, 'the file is missing')
     const { model, tornBytes } = await load(directory, manifest, new AbortController().signal)
     const tables = model.data
-    // Of a server that runs that is the write which is under way.
+    // With a running server these bytes are a write in progress.
     if (tornBytes === 0 || isRunning) return { result: `its store is whole up to ${tables.sequence}`, tables }
     const message = `the journal ends in ${tornBytes} bytes of a write that was cut off before it was confirmed`
     const todo = 'nothing: the next start of the server cuts it off and keeps it beside the journal'
@@ -48,7 +48,7 @@ async function readStore(
   }
 }
 
-/** The keys beside the store; `tables` null: the store can't say which they are. */
+/** Checks the keys beside the store; null `tables`: the store cannot tell which keys it expects. */
 export async function checkKeys(directory: string, tables: Tables | null): Promise<CheckResult> {
   const findings: Finding[] = []
   const isUsed = tables === null || tables.count('users') > 0
@@ -62,7 +62,7 @@ export async function checkKeys(directory: string, tables: Tables | null): Promi
     const noted = tables?.get('keys', name) as KeyRecord | undefined
     const fault = keyFault(name, found instanceof Error ? null : found, noted?.keyId, isUsed)
     if (fault === null) continue
-    const todo = 'put it back from its backup; where there is none: `rsm server start --new-keys`'
+    const todo = 'restore it from a backup; without one: `rsm server start --new-keys`'
     findings.push(finding('keys', 'error', `${path} ${fault}`, todo))
   }
   return findings.length > 0 ? findings : 'its keys are those of the store'

@@ -6,30 +6,32 @@ import { promisify } from 'node:util'
 const openFile = promisify(open)
 const writeFile = promisify(write)
 
-/** One host's day: 450,000 samples. What one agent sends can not fill the disk of all. */
+/** Limit for one host's day: 450,000 samples, so that one agent cannot fill the disk of all. */
 const largestFile = 64 * 1024 * 1024
-/** Twice what a report can hold (contract §1: bodies of 2 MiB): a file of no lines must not be taken into memory. */
+/**
+ * Twice the largest report (contract §1: bodies of 2 MiB), because a file without line feeds must not fill
+ * memory.
+ */
 const longestLine = 4 * 1024 * 1024
 const dayMilliseconds = 24 * 3600_000
 const name = /^(\d{4}-\d\d-\d\d)\.jsonl$/
 
-/** The file of the UTC day of a time. */
+/** Name of the file for the UTC day of a time. */
 export function dayFileOf(at: number): string {
   return `${new Date(at).toISOString().slice(0, 10)}.jsonl`
 }
 
-/** When the day of a file ends, in milliseconds since the epoch; null for a file that is not ours. */
+/** End of the day of a file, in milliseconds since the epoch; null for a foreign file. */
 export function endOfDay(file: string): number | null {
   const day = name.exec(file)?.[1]
   return day === undefined ? null : Date.parse(day) + dayMilliseconds
 }
 
 /**
- * Each line begins, not ends, with a line feed: what a crash or a full disk tore can't swallow the line that follows.
- * False, and nothing written, when the file has grown as far as it may.
- *
- * Only what may wait for the disk goes through libuv's threads: with a file for each of thousands of hosts, those trips are
- * most of the cost.
+ * Begins each line with a line feed instead of ending with one, so that a torn line cannot swallow the next.
+ * Returns false, with nothing written, if the file has reached its limit.
+ * Only calls that may wait for the disk use libuv's threads: with a file for each of thousands of hosts,
+ * switching threads would be most of the cost.
  */
 export async function appendLines(path: string, lines: readonly string[]): Promise<boolean> {
   const descriptor = await openToAppend(path)
@@ -53,7 +55,9 @@ async function openToAppend(path: string): Promise<number> {
   }
 }
 
-/** None for a file that is not there. Split here, as readline also breaks at characters that JSON leaves as they are. */
+/**
+ * A missing file is empty. Splits here, because readline also breaks at characters that JSON does not escape.
+ */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = ''
   try {

@@ -14,27 +14,33 @@ export interface FileHistoryOptions {
   directory: string
   clock: Clock
   log: Log
-  /** Whether the disk has no room for samples just now. */
+  /** Whether the disk has no room for samples at the moment. */
   isFull?: () => boolean
-  /** Milliseconds in which appends are collected. */
+  /** Milliseconds for which appends are collected. */
   flushDelay?: number
-  /** Characters that may wait while the disk takes nothing: at 150 a sample, half an hour of 3,000 hosts. */
+  /**
+   * Maximum characters that wait while the disk refuses writes: at 150 per sample, half an hour of 3,000
+   * hosts.
+   */
   mostWaiting?: number
 }
 
 const day = 24 * 3600_000
 
 /**
- * History in files `DIRECTORY/<hostId>/<YYYY-MM-DD>.jsonl`, one for each UTC day of the samples' own time, a line a sample
- * (sample-line.ts), never fsynced. Appends are collected and written one file after the other, so that thousands of hosts
- * keep at most one of libuv's few threads from the store.
+ * History in files `DIRECTORY/<hostId>/<YYYY-MM-DD>.jsonl`, one for each UTC day of the samples' own time, a
+ * line per sample (sample-line.ts), never fsynced. Appends are batched and written one file at a time, so
+ * that thousands of hosts keep at most one of libuv's few threads from the store.
  */
 export function createFileHistory(options: FileHistoryOptions): History {
   const { directory, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 } = options
-  /** What is not on disk yet, oldest first; a line leaves only after it was written, so that `read` always sees it. */
+  /**
+   * Samples that are not on disk yet, oldest first; a line leaves only after it was written, so that `read`
+   * always sees it.
+   */
   const waiting = new WaitingSamples(clock, mostWaiting)
   let failing = false
-  /** Day files that have grown as far as they may; told once an hour. */
+  /** Day files that have reached their limit; logged once an hour. */
   const full = new Set<string>()
   let timer: NodeJS.Timeout | null = null
   const disk = new Mutex()
@@ -52,13 +58,13 @@ export function createFileHistory(options: FileHistoryOptions): History {
     return disk.run(writeWaiting)
   }
 
-  /** Never rejects: history that can not be written disturbs nobody, and is tried again until the bound drops it. */
+  /** Never rejects: samples that cannot be written are retried until the bound drops them. */
   async function writeWaiting(): Promise<void> {
     const { dropped } = waiting
     if (dropped > 0)
       log.warn({ dropped }, 'metrics history could not be written for too long; samples dropped')
     waiting.dropped = 0
-    // What a full disk has left is not for samples, which wait in memory.
+    // The last room of a full disk is not for samples; they wait in memory.
     if (options.isFull?.()) return flushSoon()
     let fault: unknown = null
     for (const [path, entries] of byFile()) {
@@ -110,7 +116,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
     },
     async *read(hostId, from, to) {
       const inRange = (at: number) => at >= from && at <= to
-      // Taken before any file is opened: a line that is written meanwhile is then met twice, never missed.
+      // Taken before any file is opened, so that a line written meanwhile is seen twice, never missed.
       const unwritten = new Set(waiting.of(hostId, from, to).map(({ line }) => line))
       for (const line of unwritten) {
         const sample = decodeSample(line)
@@ -128,7 +134,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
     },
     async forget(hostId) {
       waiting.forget(hostId)
-      // After what is being written: that would bring the directory back.
+      // After a write in progress, which would recreate the directory.
       await disk
         .run(() => rm(pathOf(hostId), { recursive: true, force: true }))
         .catch((error: unknown) =>
@@ -141,7 +147,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
         const days = await daysOf(host)
         const old = days.filter((file) => isOver(file, age))
         for (const file of old) await rm(join(directory, host, file), { force: true })
-        // Fails where a sample has come meanwhile, and then the directory is to stay.
+        // Fails if a sample has arrived meanwhile; then the directory must stay.
         if (old.length === days.length) await rmdir(join(directory, host)).catch(() => undefined)
       }
     },
@@ -154,7 +160,7 @@ export function createFileHistory(options: FileHistoryOptions): History {
   }
 }
 
-/** A clock that was behind may have written into it at any hour of its day. */
+/** A clock that was behind may have written to the file at any hour of its day. */
 function isOver(file: string, age: Age): boolean {
   const end = endOfDay(file)
   return end !== null && age(end - day, end) >= keptFor

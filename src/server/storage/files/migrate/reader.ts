@@ -41,13 +41,13 @@ interface Source {
 }
 
 interface Place extends Source {
-  /** Whole lines of a task's log at the first look, in bytes: a running server appends to it. */
+  /** Bytes of whole lines in a task's log at the first read, because a running server appends to it. */
   readonly logBytes: Map<string, number>
 }
 
 const unsound = (path: string, message: string, cause?: unknown) =>
   new RsmError('unavailable', `${path} is damaged: ${message}`, {
-    hint: `look closer with \`rsm server doctor --data-dir ${path}\`, and put back from a backup what it names`,
+    hint: `run \`rsm server doctor --data-dir ${path}\`, and restore from a backup what it names`,
     cause,
   })
 
@@ -56,7 +56,7 @@ const nullWhereMissing = (error: unknown): null => {
   throw error
 }
 
-/** The items that `read` makes of a file; none where it is missing. */
+/** Items that `read` yields for a file; none if it is missing. */
 async function* opened<T>(path: string, read: (file: FileHandle) => AsyncGenerator<T>): AsyncGenerator<T> {
   const file = await open(path, 'r').catch(nullWhereMissing)
   if (file === null) return
@@ -67,7 +67,7 @@ async function* opened<T>(path: string, read: (file: FileHandle) => AsyncGenerat
   }
 }
 
-/** The items of one file; its errors go to `unreadable`. */
+/** Items of one file; passes its errors to `unreadable`. */
 async function* reported<T>(
   { unreadable }: Source,
   file: Omit<Damage, 'fault'>,
@@ -93,14 +93,14 @@ async function* recordsOf(place: Place): AsyncGenerator<Items['records']> {
     if (noun === 'executions') continue
     for (const record of tables.slice(noun))
       if (noun === 'tasks') yield { noun, record: await withParams(place, record as TaskRecord) }
-      // The last start ended where the store does: agents may know of all of it.
+      // The last run ends where the store does, because agents may know about all of it.
       else if (noun === 'runs' && (record as RunRecord).last === null)
         yield { noun, record: { ...(record as RunRecord), last: tables.sequence }, isOpen: true }
       else yield { noun, record }
   }
 }
 
-/** Params of an ended task stand beside its results, and in PostgreSQL in its record. */
+/** Moves the params of an ended task from its results file back to its record, where PostgreSQL has them. */
 async function withParams({ path }: Place, task: TaskRecord): Promise<TaskRecord> {
   const { paramsInResults, ...record } = task
   if (!paramsInResults) return task
@@ -184,7 +184,7 @@ async function* versionsOf(place: Place): AsyncGenerator<Items['versions']> {
 
 const logOf = (path: string, taskId: string) => join(path, 'tasks', taskId, 'output.log')
 
-/** The log of a task, as far as its lines were whole at the first look. */
+/** Bytes of a task's log that were whole lines at the first read. */
 async function bytesOfLog({ logBytes }: Place, taskId: string, file: FileHandle): Promise<number> {
   const bytes = logBytes.get(taskId) ?? (await wholeLines(file))
   logBytes.set(taskId, bytes)
@@ -213,7 +213,7 @@ async function progressOf(place: Place, taskId: string): Promise<Map<number, Pro
   return found
 }
 
-/** Whether a line of output fits its check; one of 0.1.0 has none. */
+/** Whether a line of output matches its checksum; a line of 0.1.0 has none. */
 const isOutput = (line: Buffer) => (hasCheck(line) ? fitsCheck(line) : parseEntry(line) !== null)
 
 async function* outputOf(place: Place): AsyncGenerator<Items['output']> {
@@ -260,7 +260,7 @@ async function* recordingsOf(place: Place): AsyncGenerator<Items['recordings']> 
   }
 }
 
-/** Sealed bytes have no digest that could be checked without the keys. */
+/** Sealed bytes have no digest that can be checked without the keys. */
 async function* filesOf(place: Place): AsyncGenerator<Items['files']> {
   const { path, tables, damaged } = place
   for (const record of tables.slice('files')) {
@@ -283,7 +283,7 @@ async function* filesOf(place: Place): AsyncGenerator<Items['files']> {
   }
 }
 
-/** The audit log up to its last entry, and its size as it is. */
+/** End and head of the audit log's last entry (`size`, `head`), and the size of the file (`found`). */
 async function auditEnd(
   path: string,
 ): Promise<{ file: string; size: number; found: number; head: AuditHead }> {
@@ -337,7 +337,7 @@ async function* samplesOf({ path, tables }: Place): AsyncGenerator<Items['metric
   }
 }
 
-/** Reads the data directory of a server, which may run. Changes nothing. */
+/** Reads the data directory of a server, even while it runs. Changes nothing. */
 export function createDirectoryReader(source: Source): Reader {
   const { path } = source
   const place = { ...source, logBytes: new Map() }
@@ -358,8 +358,8 @@ export function createDirectoryReader(source: Source): Reader {
 }
 
 /**
- * Reads a data directory, whose lock the caller holds; `tables`: all its records. Errors: `unavailable` at the first damage,
- * `conflict` where the audit log ends in the middle of an entry.
+ * Reads a data directory, whose lock the caller holds; `tables` has all its records. Errors: `unavailable` at
+ * the first damage, `conflict` if the audit log ends in the middle of an entry.
  */
 export async function readDirectory(
   path: string,
@@ -367,8 +367,8 @@ export async function readDirectory(
   const { manifest, tables } = await readOffline(path)
   const { file, size, found } = await auditEnd(path)
   if (size < found)
-    throw new RsmError('conflict', `the last line of ${file} is cut off or no entry`, {
-      hint: 'start the server once, which keeps it aside and notes that, and stop it; then migrate',
+    throw new RsmError('conflict', `the last line of ${file} is cut off or not an entry`, {
+      hint: 'start the server once, which moves the line aside, and stop it; then migrate',
     })
   const { storeId } = manifest
   const damaged = ({ fault }: Damage) => {

@@ -25,14 +25,14 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-/** The file of results, as Latin-1; damaged ones stay as they were found. */
+/** Results file as Latin-1; damaged ones stay as found. */
 function textOf(item: Items['results']): string {
   if ('damaged' in item) return item.damaged
   const { taskId: _, ...remains } = item
   return Buffer.from(checkedJson(JSON.stringify(remains))).toString('latin1')
 }
 
-/** Fills an empty data directory; the caller sees to it that all of it is on disk at the end. */
+/** Fills an empty data directory; the caller syncs all of it at the end. */
 export function createDirectoryWriter(path: string): Writer {
   const tables = new Tables()
   let storeId = ''
@@ -46,7 +46,7 @@ export function createDirectoryWriter(path: string): Writer {
     async records(items) {
       for await (const { noun, record } of items) {
         tables.apply({ noun, id: record.id, record: freeze(record) })
-        // Its next start follows on all that agents may know of.
+        // The next start must continue after everything that agents may know about.
         if (noun === 'runs') tables.sequence = Math.max(tables.sequence, (record as RunRecord).last ?? 0)
       }
     },

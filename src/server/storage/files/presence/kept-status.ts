@@ -7,7 +7,7 @@ import type { Log } from '../../../../disk/log.ts'
 import type { LastKnown } from '../../migrate/kinds.ts'
 import type { Greeting } from '../../ports/presence.ts'
 
-/** The last known status of a host, as it is kept over a restart. */
+/** Last known status of a host, saved across restarts. */
 export interface KeptStatus {
   readonly hostId: number
   readonly status: HostStatus
@@ -17,20 +17,22 @@ export interface KeptStatus {
   readonly agentStatus: AgentStatus | null
   /** Absent in files of older servers. */
   readonly running?: Greeting | null
-  /** Absent in files of older servers, which have these two of it beside the rest. */
+  /** Absent in files of older servers, which have the next two fields instead. */
   readonly says?: Partial<BeatFacts>
   readonly onDemand?: boolean | null
   readonly linkFault?: string | null
-  /** Since when it has no link: ISO 8601. Absent in files of older servers, as what follows. */
+  /** When it lost its link: ISO 8601. Absent in files of older servers, like the next field. */
   readonly linkLostAt?: string | null
-  /** The measures that warn. */
+  /** Measures that warn. */
   readonly warns?: readonly string[]
 }
 
-/** Hosts whose rows are made in one turn: of ten thousand at once other requests would wait 20 ms and more. */
+/**
+ * Hosts whose rows are built in one turn: ten thousand at once would delay other requests by 20 ms and more.
+ */
 const rowsPerBatch = 500
 
-/** A file that can't be written is logged, and no reason to stop. */
+/** Logs a write error and continues. */
 export async function saveStatus(path: string, kept: Iterable<KeptStatus>, log: Log): Promise<void> {
   const rows: string[] = []
   for (const row of kept) {
@@ -40,22 +42,22 @@ export async function saveStatus(path: string, kept: Iterable<KeptStatus>, log: 
   try {
     await writeFileDurably(path, `[${rows.join(',\n')}]\n`)
   } catch (error) {
-    log.warn({ err: error }, 'could not keep the last known status of hosts')
+    log.warn({ err: error }, 'cannot save the last known status of hosts')
   }
 }
 
-/** What a row says of a host, whichever server wrote it. */
+/** Last known status in a row, written by any version of the server. */
 export function lastKnownOf(row: KeptStatus): Omit<LastKnown, 'revoked'> {
   const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null, warns = [] } = row
   const { onDemand = null, linkFault = null, says = { onDemand, linkFault }, linkLostAt = null } = row
   return { hostId, status, reason, lastHeartbeatAt, agentStatus, greeting: running, says, linkLostAt, warns }
 }
 
-/** Nothing where there is no file, or none that can be read. */
+/** Empty if the file is missing or unreadable. */
 export async function readKeptStatus(path: string, log: Log): Promise<readonly KeptStatus[]> {
   try {
     const kept: unknown = JSON.parse(await readFile(path, 'utf8'))
-    if (!Array.isArray(kept)) throw new Error('it holds no list')
+    if (!Array.isArray(kept)) throw new Error('it is not a list')
     return kept as KeptStatus[]
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')

@@ -9,15 +9,15 @@ import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../pr
 import { type KeptStatus, lastKnownOf, readKeptStatus, saveStatus } from './kept-status.ts'
 
 export interface PresenceOptions extends JudgingOptions {
-  /** Where the last known status is kept over a restart. */
+  /** File of the last known status, across restarts. */
   path: string
   hints: Hints
   log: Log
 }
 
-/** How old may be what a crash leaves of the status of hosts, in milliseconds. */
+/** Milliseconds of status changes that a crash may lose. */
 const saveDelay = 1000
-/** The same of when they were last heard, in milliseconds. */
+/** Milliseconds of heartbeat times that a crash may lose. */
 const heardSaveInterval = 60_000
 const heardCheckInterval = 1000
 
@@ -36,7 +36,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   }
   const hosts = createKnownHosts({ ...options, changed: save, isCutOff: () => false })
 
-  /** One after the other: the newest stays. */
+  /** One at a time, so that the newest write stays. */
   function write(): Promise<void> {
     return writes.run(async () => {
       savedAt = clock.monotonic()
@@ -88,7 +88,7 @@ function* kept({ entries }: KnownHosts): Generator<KeptStatus> {
       }
 }
 
-/** After a restart the last known status stands until three intervals have passed (contract §3). */
+/** Loads the last known status, which stands until three intervals have passed (contract §3). */
 async function load(
   hosts: KnownHosts,
   { path, clock, heartbeatInterval, log }: PresenceOptions,

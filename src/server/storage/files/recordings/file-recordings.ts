@@ -17,7 +17,7 @@ export const recordingSuffix = '.cast'
 /** Milliseconds between two syncs of a recording. */
 const syncInterval = 5000
 
-/** One asciicast file a recording, in a directory of its own. */
+/** One asciicast file per recording, in a directory of its own. */
 export async function openFileRecordings(directory: string, disk?: Disk): Promise<Recordings> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const syncs = new Mutex()
@@ -72,14 +72,14 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
 }
 
 interface RecordingFileOptions {
-  /** Shared by all recordings: one fsync at a time. */
+  /** Shared by all recordings, for one fsync at a time. */
   syncs: Mutex
-  /** It can't be made to last any more. */
+  /** The recording can no longer be made durable. */
   failed(error: unknown): void
   readonly disk?: Disk | undefined
 }
 
-/** One recording in its file, and its checks in the file beside it. */
+/** Recording in its file, with checksums in a file beside it. */
 export class RecordingFile implements RecordingWriter {
   #checked: SumState
   #hasFailed = false
@@ -156,7 +156,7 @@ export class RecordingFile implements RecordingWriter {
     return this.#mutex.run(() => this.#syncOnce())
   }
 
-  /** What is checked is what is in the file by now; a crash may leave the check or the text alone. */
+  /** Checksums whatever is in the file by now; a crash may leave only the checksum or only the text. */
   async #syncOnce(): Promise<void> {
     const sum = { end: this.#log.size, check: this.#checked.check }
     if (this.#hasFailed || sum.end === this.#checked.end) return

@@ -2,17 +2,17 @@ import { type FileHandle, open, readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import { RsmError } from '../../../../core/errors.ts'
 
-/** Ends the name of the file of checks beside a recording: asciicast has no room for them. */
+/** Suffix of the checksum file beside a recording, because asciicast has no place for checksums. */
 export const sumsSuffix = '.sums'
 const readBytes = 256 * 1024
 
-/** The CRC-32 of the bytes from the one before up to `end`. */
+/** CRC-32 of the bytes from the previous `end` to this one. */
 interface Sum {
   readonly end: number
   readonly check: number
 }
 
-/** How far the checks of a recording go, and the check of what is in its file beyond that. */
+/** Checked length of a recording, and the checksum of the bytes in its file beyond that. */
 export interface SumState {
   readonly end: number
   readonly check: number
@@ -20,7 +20,7 @@ export interface SumState {
 
 export const lineOfSum = ({ end, check }: Sum): string => `${end} ${check.toString(16).padStart(8, '0')}\n`
 
-/** The checks of a recording; none for one of 0.1.0. What a crash cut off at the end counts as not there. */
+/** Checksums of a recording; empty for one of 0.1.0. A last line torn by a crash is ignored. */
 async function readSums(path: string): Promise<Sum[]> {
   const text = await readFile(path + sumsSuffix, 'latin1').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
@@ -33,7 +33,7 @@ async function readSums(path: string): Promise<Sum[]> {
     const found = /^(\d{1,15}) ([0-9a-f]{8})$/.exec(line)
     const end = Number(found?.[1])
     if (!found || end <= (sums.at(-1)?.end ?? 0))
-      throw damaged(`${path}${sumsSuffix}, line ${at + 1}, which has its checks`)
+      throw damaged(`${path}${sumsSuffix}, line ${at + 1} of its checksums`)
     sums.push({ end, check: Number.parseInt(found[2] ?? '', 16) })
   }
   return sums
@@ -41,11 +41,11 @@ async function readSums(path: string): Promise<Sum[]> {
 
 function damaged(place: string): RsmError {
   return new RsmError('gone', `the recording is damaged: ${place}`, {
-    hint: 'put it back from a backup',
+    hint: 'restore it from a backup',
   })
 }
 
-/** The CRC-32 of a part of a file. */
+/** CRC-32 of a part of a file; NaN if the file is shorter. */
 async function checkOf(file: FileHandle, from: number, to: number): Promise<number> {
   const buffer = Buffer.allocUnsafe(Math.min(readBytes, Math.max(1, to - from)))
   let check = 0
@@ -58,7 +58,10 @@ async function checkOf(file: FileHandle, from: number, to: number): Promise<numb
   return check
 }
 
-/** Looks through the first `size` bytes of what should have `expected`. Errors: `gone` with file and place where they are not what was written. */
+/**
+ * Verifies the first `size` bytes of a recording that should have `expected`. Errors: `gone` with file and
+ * position if they are damaged.
+ */
 export async function verifyRecording(path: string, size: number, expected: number): Promise<void> {
   if (size < expected) throw damaged(`${path} ends at byte ${size}, not ${expected}`)
   const sums = await readSums(path)
@@ -66,7 +69,7 @@ export async function verifyRecording(path: string, size: number, expected: numb
   try {
     let from = 0
     for (const { end, check } of sums) {
-      // Of one that is being written the checks may be ahead of what is asked for.
+      // The checksums of a recording in progress may be ahead of the requested bytes.
       if (end > size) break
       if ((await checkOf(file, from, end)) !== check) throw damaged(`${path}, bytes ${from} to ${end}`)
       from = end
@@ -76,7 +79,7 @@ export async function verifyRecording(path: string, size: number, expected: numb
   }
 }
 
-/** Takes up the checks of a recording that was cut at `size` bytes: opened at their end. */
+/** Opens the checksums of a recording that was truncated to `size` bytes, to append to them. */
 export async function reopenSums(path: string, size: number): Promise<{ file: FileHandle; state: SumState }> {
   const sums = (await readSums(path)).filter(({ end }) => end <= size)
   const end = sums.at(-1)?.end ?? 0

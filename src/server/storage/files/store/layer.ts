@@ -12,7 +12,7 @@ export interface Base {
 
 type Buckets = Map<string, Map<Key, Map<Id, AnyRecord>>>
 
-/** Changes on top of an untouched base: those of one transaction, or all that are not durable yet. */
+/** Changes on top of an untouched base: those of one transaction, or all changes that are not durable yet. */
 export class Layer implements Base {
   private readonly base: Base
   private readonly changes = new Map<Noun, Map<Id, Change>>()
