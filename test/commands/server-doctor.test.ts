@@ -141,13 +141,13 @@ const damage: Record<
   'output taken away': [
     ({ at, taskId }) => rm(at('tasks', taskId, 'output.log')),
     'output',
-    /output of a task is not there: .*output\.log$/,
+    /output of a task is missing: .*output\.log$/,
     'warning',
   ],
   'a recording taken away': [
     ({ at, sessionId }) => rm(at('terminals', `${sessionId}.cast`)),
     'recording',
-    /a recording is not there: .*\.cast$/,
+    /a recording is missing: .*\.cast$/,
     'warning',
   ],
   'results altered': [
@@ -265,7 +265,7 @@ test('rsm server doctor names each file that it cannot read, and continues with 
     .map(({ code, severity, message }) => `${severity} ${code}: ${message}`)
   const expected = [
     ...unreadable.map(([code, path]) => [`error ${code}: `, `${path} cannot be read: EISDIR`]),
-    ...missing.map(([code, path]) => [`warning ${code}: `, ` is not there: ${path}`]),
+    ...missing.map(([code, path]) => [`warning ${code}: `, ` is missing: ${path}`]),
     ['error script-version: ', `${at('scripts', script, '2.json')} is not JSON`],
   ] as const
   for (const [start = '', part = ''] of expected)

@@ -5,19 +5,19 @@ import type { Backup, BackupOptions, StoreMaintenance } from './ports/maintenanc
 
 interface Parts {
   readonly maintenance: Pick<StoreMaintenance, 'backup'>
-  /** Shared with all that removes old data. */
+  /** Shared with everything that removes old data. */
   readonly dataLock: Mutex
   readonly log: Log
 }
 
-/** Backups of a running server: one at a time, and while one is made nothing is removed for its age. */
+/** Backups of a running server: one at a time, and nothing expires while one is made. */
 export type BeginBackup = (options: BackupOptions) => Promise<Backup>
 
 export function createBackups({ maintenance, dataLock, log }: Parts): BeginBackup {
   let isUnderWay = false
   return async (options) => {
     if (isUnderWay)
-      throw new RsmError('conflict', 'a backup is under way already', { hint: 'wait until it has ended' })
+      throw new RsmError('conflict', 'a backup is already running', { hint: 'wait until it has ended' })
     isUnderWay = true
     const unlock = await dataLock.acquire()
     const release = () => {
@@ -30,7 +30,7 @@ export function createBackups({ maintenance, dataLock, log }: Parts): BeginBacku
     })
     backup.made.finally(release).then(
       (made) => log.info({ ...made }, 'a backup was made'),
-      (error: unknown) => log.warn({ err: error }, 'a backup broke off'),
+      (error: unknown) => log.warn({ err: error }, 'a backup was aborted'),
     )
     return backup
   }

@@ -8,10 +8,10 @@ interface Parts {
   log: Log
 }
 
-/** Log and audit log hear when the clock begins or ends (null) to be doubted. */
+/** Reports to log and audit log when doubt about the clock begins or ends (null). */
 export function reportDoubt({ audit, log }: Parts): (doubt: ClockDoubt | null) => void {
   return (doubt) => {
-    const message = doubt ? doubtSentence(doubt) : 'the clock is believed'
+    const message = doubt ? doubtSentence(doubt) : 'the clock is trusted'
     log[doubt ? 'error' : 'info']({ ...doubt }, message)
     audit
       .append({

@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto'
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
 const idPattern = /^[0-9A-HJKMNP-TV-Z]{26}$/
-/** Servers of one process share it, as tests have them: each one's ids still ascend, and may skip a millisecond. */
+/** Servers of one process share it, as in tests: ids of each still ascend, and may skip a millisecond. */
 let lastTime = 0
 
 /**
- * A task or session id: time-sortable, URL- and file-safe (contract §1). Ten digits of time, then 80 random bits, in
- * Crockford's base 32. Time never repeats or goes back within a process, so ids ascend in the order of their making.
+ * Task or session id: time-sortable, URL- and file-safe (contract §1). Ten digits of time, then 80 random
+ * bits, in Crockford's base 32. Time never repeats or goes back within a process, so ids ascend in the order
+ * of their creation.
  */
 export function opaqueId(now: number): string {
   lastTime = Math.max(now, lastTime + 1)
@@ -17,7 +18,7 @@ export function opaqueId(now: number): string {
   return text
 }
 
-/** With which the ids that are made in a millisecond begin. */
+/** Prefix of the ids created in one millisecond. */
 export function firstDigits(time: number): string {
   let text = ''
   for (let digit = 0, left = time; digit < timeDigits; digit++) {
@@ -27,12 +28,15 @@ export function firstDigits(time: number): string {
   return text
 }
 
-/** No id is made that is not above this one: the clock may have been ahead when that was made (contract §1). */
+/**
+ * Makes new ids ascend from this one, because the clock may have been ahead when it was created (contract
+ * §1).
+ */
 export function ascendFrom(id: string): void {
   lastTime = Math.max(lastTime, timeOfId(id) ?? 0)
 }
 
-/** Milliseconds since 1970 at which an id was made; null for what is no id of ours. */
+/** Creation time of an id in milliseconds since 1970; null for an invalid id. */
 export function timeOfId(id: string): number | null {
   if (!idPattern.test(id)) return null
   return Array.from(id.slice(0, timeDigits)).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0)

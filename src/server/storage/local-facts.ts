@@ -5,25 +5,25 @@ import type { UserCaller } from './ports/caller.ts'
 import type { ScheduleRecord, SlotRecord } from './records/schedule.ts'
 import type { TerminalRecord } from './records/terminal.ts'
 
-/** What this process did or saw, by topic. */
+/** Events of this process, by topic. */
 export interface Facts {
-  /** A result became final; `duration` in milliseconds, null where the script never started. */
+  /** A result became final; `duration` in milliseconds, null if the script never started. */
   resultFinal: {
     status: ResultStatus
     duration: number | null
     verify?: VerifyResult | null
     rollback?: RollbackResult | null
   }
-  /** A host takes no further part in a fetch: its execution has ended. */
+  /** A host's execution has ended, so that it takes no further part in a fetch. */
   fetchEnded: { taskId: string; hostId: number }
   taskEnded: { taskId: string; status: TaskStatus }
-  /** Slots of a schedule were run or skipped by this server; `late`: milliseconds by which the run began after its time. */
+  /** This server ran or skipped slots of a schedule; `late`: delay of the run in milliseconds. */
   slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }
-  /** A schedule does not run any more. */
+  /** A schedule no longer runs. */
   scheduleSuspended: { schedule: Readonly<ScheduleRecord>; why: string }
   /** This process ended an agent's token. */
   agentTokenEnded: { agentId: string }
-  /** A client begins or ceases to follow a stream of events of this route. */
+  /** A client starts or stops following an event stream of this route. */
   stream: { route: string; opened: boolean }
   /** An agent sent a frame for a task or session that is not its host's (contract §6). */
   foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
@@ -31,37 +31,37 @@ export interface Facts {
   strayFrames: { agentId: string; hostId: number }
   /** An agent refused a message as not signed by this server (reliability S05). */
   distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }
-  /** A client took its place at a terminal session, or reads along; its recording came to its bound; or the session ended. */
+  /** A client attached to a terminal session or watches it; its recording reached the limit; or it ended. */
   terminal: { record: TerminalRecord } & (
     | { kind: 'attached' | 'watched'; caller: UserCaller; ip: string | null }
     | { kind: 'full' }
     | { kind: 'ended' }
   )
-  /** The store is a backup that was brought back, as an agent proved; `tasks` is how many are held. */
+  /** An agent proved that the store is a restored backup; `tasks`: number of held tasks. */
   restored: { hostId: number; agentId: string; reason: string; tasks: number }
-  /** An agent says that the store has lost something, without a MAC that proves that it has heard so from this server. */
+  /** An agent reports that the store lost data, without a MAC that proves that this server told it so. */
   unprovenMark: { hostId: number; agentId: string; hasMac: boolean }
-  /** The first key that a host showed is the one that it has to show from now on. */
+  /** The first key that a host presented is now required of it. */
   hostKeyPinned: { hostId: number; hostname: string; key: string }
-  /** A record that never had an agent was renamed, as a machine with its hostname was enrolled. */
+  /** A record that never had an agent was renamed, because a machine with its hostname enrolled. */
   hostnameYielded: { hostId: number; previous: string; hostname: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
-  /** What came of a try to deliver to a webhook, or how many deliveries were given up. */
+  /** Outcome of a webhook delivery attempt, or number of deliveries that were given up. */
   webhook: { outcome: 'delivered' | 'failed' | 'gave_up'; count: number }
-  /** Bytes of files that came, or that left. */
+  /** Bytes of files received or sent. */
   fileBytes: { direction: 'in' | 'out'; bytes: number }
-  /** The server stops: what would stay open for long has to end now. */
+  /** The server stops: long-lived streams and connections must end now. */
   stopping: { reason: string }
 }
 
 /**
- * Facts of this process for this process, each exactly once: what is written to the audit log or counted by whoever did
- * it, and what other servers of the store must not act on.
+ * Events of this process for this process, each exactly once: for the audit log and for counters. Other
+ * servers of the store must not act on them.
  */
 export interface LocalFacts {
   publish<T extends keyof Facts>(topic: T, fact: Facts[T]): void
-  /** Answers the way to unsubscribe. Listeners must not throw or block. */
+  /** Returns the function that unsubscribes. Listeners must not throw or block. */
   subscribe<T extends keyof Facts>(topic: T, listener: (fact: Facts[T]) => void): () => void
 }
 

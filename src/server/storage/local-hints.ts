@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Hints } from './ports/hints.ts'
 
-/** Hints within one process: each comes once, at once. */
+/** Hints within one process, each delivered once and at once. */
 export function createLocalHints(): Hints {
   const emitter = new EventEmitter().setMaxListeners(0)
   return {

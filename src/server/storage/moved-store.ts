@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 
-/** Which store a data directory was used with that does not lie in it. */
+/** Store outside the data directory that the directory was used with. */
 interface Elsewhere {
   /** For people, without a password. */
   readonly store: string
@@ -12,7 +12,10 @@ interface Elsewhere {
 
 const fileName = 'postgres.json'
 
-/** Null where the directory was used with none, or is not there. Errors: `forbidden` where it is another user's. */
+/**
+ * Null if the directory was not used with one, or is missing. Errors: `forbidden` if it belongs to another
+ * user.
+ */
 async function read(path: string): Promise<Elsewhere | null> {
   const text = await readFile(join(path, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
@@ -27,31 +30,36 @@ async function read(path: string): Promise<Elsewhere | null> {
     return JSON.parse(text) as Elsewhere
   } catch (cause) {
     throw new RsmError('unavailable', `${join(path, fileName)} is damaged`, {
-      hint: 'remove it if this directory is the one of this server',
+      hint: 'remove it if this directory belongs to this server',
       cause,
     })
   }
 }
 
-/** Errors: `conflict` where the directory was used with another store: that would be a first start and make another admin. */
+/**
+ * Errors: `conflict` if the directory was used with another store, because a first start there would create
+ * another admin.
+ */
 export async function refuseOther(path: string, now: Elsewhere): Promise<void> {
   const before = await read(path)
   if (before !== null && before.storeId !== now.storeId)
     throw new RsmError(
       'conflict',
       `data directory ${path} was used with the store ${before.storeId} at ${before.store}; ${now.store} has the store ${now.storeId}`,
-      { hint: `mend --store, name another --data-dir, or remove ${join(path, fileName)} if this is meant` },
+      {
+        hint: `correct --store, name another --data-dir, or remove ${join(path, fileName)} if this is intended`,
+      },
     )
 }
 
-/** Notes in the data directory at `path` that its server has this store. */
+/** Notes in the data directory at `path` which store its server uses. */
 export async function noteElsewhere(path: string, now: Elsewhere): Promise<void> {
   const before = await read(path)
   if (before?.storeId === now.storeId && before.store === now.store) return
   await writeFileDurably(join(path, fileName), `${JSON.stringify(now)}\n`)
 }
 
-/** Errors: `conflict` where the directory holds a store itself. */
+/** Errors: `conflict` if the directory itself holds a store. */
 export async function refuseStoreInside(path: string): Promise<void> {
   const isThere = await access(join(path, 'store')).then(
     () => true,
@@ -60,18 +68,20 @@ export async function refuseStoreInside(path: string): Promise<void> {
   if (!isThere) return
   throw new RsmError(
     'conflict',
-    `data directory ${path} has a store of its own, which --store would leave aside`,
+    `data directory ${path} has a store of its own, which --store would ignore`,
     {
       hint: 'name another directory with --data-dir, or start without --store',
     },
   )
 }
 
-/** Errors: `conflict` for a directory whose server has its store in PostgreSQL; `hint` says what to do instead. */
+/**
+ * Errors: `conflict` if the directory's server has its store in PostgreSQL; `hint` says what to do instead.
+ */
 export async function refuseElsewhere(path: string, hint: string): Promise<void> {
   const found = await read(path)
   if (found === null) return
-  throw new RsmError('conflict', `data directory ${path} is of a server whose store is ${found.store}`, {
+  throw new RsmError('conflict', `data directory ${path} belongs to a server whose store is ${found.store}`, {
     hint,
   })
 }

@@ -9,7 +9,7 @@ type Webhook = Readonly<WebhookRecord>
 export const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent): boolean =>
   enabled && events.includes(type)
 
-/** An event at `now` that is to be sent to the webhook. */
+/** Pending delivery of an event at `now`. */
 export function deliveryOf(
   { id: webhookId }: Webhook,
   event: WebhookEvent,

@@ -4,27 +4,27 @@ import type { Stream } from '../../core/tasks/task.ts'
 import { checkedJson, checkField, checkFieldBytes, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
 import type { NewEntry } from './ports/outputs.ts'
 
-/** Shorter text is cheaper to write as JSON anew than to keep in pieces. */
+/** Characters below which it is cheaper to encode the text again than to keep it in pieces. */
 const inOnePiece = 4096
 
 type Head = Pick<NewEntry, 'hostId' | 'stream' | 'sequence' | 'timestamp' | 'phase'>
 
-/** What stands in a line before the text. */
+/** Start of a line, before the text. */
 export const lineBegin = ({ hostId, stream, sequence, timestamp, phase }: Head): string =>
   `${JSON.stringify({ hostId, stream, sequence, timestamp, phase }).slice(0, -1)},"data":`
 
-/** As an entry has its phase. */
+/** Phase as in an entry: absent for the script itself. */
 export const gateOf = (phase: Phase | undefined): GatePhase | undefined =>
   phase === 'SCRIPT' ? undefined : phase
 
 /**
- * Bytes of the line of an entry whose text takes `jsonBytes` as JSON. The id of an entry is where it ends in a log of such lines,
- * whichever store has it, so that cursors stay what they are when a log moves to another one.
+ * Bytes of the line of an entry whose text takes `jsonBytes` as JSON. An entry's id is its end in a log of
+ * such lines, in both stores, so that cursors stay valid when a log moves to the other one.
  */
 export const lineBytes = (head: Head, jsonBytes: number): number =>
   lineBegin(head).length + jsonBytes + checkFieldBytes + 1
 
-/** The entry as a line of JSON with its check; long text that came as JSON goes on as it is. */
+/** Entry as a line of JSON with its checksum; long text that arrived as JSON is written as it is. */
 export function lineOf(entry: NewEntry): readonly Uint8Array[] {
   const { data, json } = entry
   if (!json || json.length < inOnePiece)
@@ -33,13 +33,13 @@ export function lineOf(entry: NewEntry): readonly Uint8Array[] {
   return [begin, json, Buffer.from(`${checkField(crc32(json, crc32(begin)))}\n`)]
 }
 
-/** Of a line, what stands before its text takes no more bytes. */
+/** Maximum bytes of a line before its text. */
 const longestBegin = 200
 const beginPattern =
   /^\{"hostId":(\d+),"stream":"(stdout|stderr)","sequence":(\d+),"timestamp":"([^"]+)"(?:,"phase":"(VERIFY|ROLLBACK)")?,"data":/
 const quote = 0x22
 
-/** The fields of an entry as `entryJson` answers it; `json`: its text as it stands there. */
+/** Fields of an entry as returned by `entryJson`; `json`: its text, still encoded. */
 export function splitLine(line: Buffer): Head & { json: Buffer } {
   const found = beginPattern.exec(line.toString('latin1', 0, longestBegin))
   if (found) {
@@ -52,17 +52,17 @@ export function splitLine(line: Buffer): Head & { json: Buffer } {
   return { ...head, json: Buffer.from(JSON.stringify(data)) }
 }
 
-/** The line of an entry in so many bytes: where it ends less where the one before did. */
+/** Line of an entry that takes `bytes`, the difference between its id and the previous one. */
 export function lineOfLength(piece: Head & { json: Uint8Array }, bytes: number): Buffer {
   const spare = bytes - lineBytes(piece, piece.json.length)
   const begin = Buffer.from(lineBegin(piece))
-  // 0.1.0 wrote none with a check.
+  // Lines of 0.1.0 have no checksum.
   if (spare === 1 - checkFieldBytes) return Buffer.concat([begin, piece.json, Buffer.from('}\n')])
   const body = Buffer.concat([begin, piece.json, Buffer.alloc(spare, ' ')])
   return Buffer.concat([body, Buffer.from(`${checkField(crc32(body))}\n`)])
 }
 
-/** The JSON of a line, its end left out, as an entry; null where that is not what was written. */
+/** Entry from the JSON of a line, without its newline; null if it is damaged. */
 export function parseEntry(line: Buffer): NewEntry | null {
   const json = withoutCheck(line)
   try {
@@ -73,10 +73,10 @@ export function parseEntry(line: Buffer): NewEntry | null {
   }
 }
 
-/** The fields of the entry as one JSON object; null where that is not what was written. */
+/** Fields of an entry as one JSON object; null if it is damaged. */
 export function entryJson(line: Buffer): Buffer | null {
   if (hasCheck(line)) return withoutCheck(line)
-  // Of 0.1.0, or what was its check is damaged: nothing but the fields goes on.
+  // A line of 0.1.0, or one with a damaged checksum field: keep only the fields of an entry.
   const entry = parseEntry(line)
   if (entry === null) return null
   return Buffer.from(`${lineBegin(entry)}${JSON.stringify(entry.data)}}`)

@@ -4,24 +4,24 @@ import type { Found, Query, Store } from './ports/store.ts'
 import type { Noun } from './records/records.ts'
 
 const defaultSize = 20
-/** Characters of JSON: a page ends before it would have more, but has one record at least (contract §1). */
+/** Characters of JSON: a page ends before it exceeds them, but has at least one record (contract §1). */
 export const largestPageText = 8 * 1024 * 1024
 
-/** The records of a list that a page may have. Errors: `invalid` for both `page` and `offset`. */
+/** Offset and limit of a page. Errors: `invalid` for both `page` and `offset`. */
 export function windowOf({ page, offset, size = defaultSize }: PageQuery): { offset: number; limit: number } {
   if (page && offset !== undefined)
     throw invalid([{ field: 'offset', message: 'give page or offset, not both' }])
   return { offset: offset ?? (page ?? 0) * size, limit: size }
 }
 
-/** The first records that fit into a page. */
+/** First records that fit into a page. */
 function fitting<T>(records: T[]): T[] {
   let room = largestPageText
   const end = records.findIndex((record, at) => (room -= JSON.stringify(record).length) < 0 && at > 0)
   return end === -1 ? records : records.slice(0, end)
 }
 
-/** The `data` of a list (contract §1). A page past the end is empty. */
+/** `data` of a list (contract §1). A page past the end is empty. */
 export function pageOf<T>(records: T[], total: number, query: PageQuery): Page<T> {
   const { offset, limit: size } = windowOf(query)
   const content = fitting(records)
@@ -36,7 +36,7 @@ export function pageOf<T>(records: T[], total: number, query: PageQuery): Page<T
   }
 }
 
-/** The `data` of a list of what the store finds, as `toApi` makes it. */
+/** `data` of a list of records of the store, converted by `toApi`. */
 export async function storePage<N extends Noun, T>(
   store: Store,
   noun: N,
@@ -52,7 +52,7 @@ export async function storePage<N extends Noun, T>(
   return pageOf(await toApi(items), total, query)
 }
 
-/** The part of what is in memory that a page shows. */
+/** Part of an in-memory list that a page shows. */
 export function slicePage<T>(items: readonly T[], query: PageQuery): T[] {
   const { offset, limit } = windowOf(query)
   return items.slice(offset, offset + limit)

@@ -4,10 +4,10 @@ import type { Caller } from './ports/caller.ts'
 import type { Store, Transaction } from './ports/store.ts'
 import type { EnrollmentRecord, HostRecord, TombstoneRecord } from './records/host.ts'
 
-/** When an agent that is kept out asks again, seconds (contract §3). */
+/** Seconds until a refused agent asks again (contract §3). */
 const askAgainAfter = 300
 
-/** From now on no enrollment token that there is lets this host's agent in again; nothing for a host without one. */
+/** Blocks this host's agent for every existing enrollment token; no effect without an agent. */
 export async function bury(
   tx: Transaction,
   { id: hostId, hostname, agent }: HostRecord,
@@ -19,12 +19,14 @@ export async function bury(
   tx.put('tombstones', { id: agent.agentId, state, hostId, hostname, enrollmentId, createdAt })
 }
 
-/** A token that was made for this host, and that nobody has used: `hosts join --replace` makes it before it revokes. */
+/**
+ * Whether a token was made for this host and is unused: `hosts join --replace` creates it before it revokes.
+ */
 function replaces({ hostId, state }: TombstoneRecord, enrollment: EnrollmentRecord): boolean {
   return state === 'revoked' && enrollment.hostId === hostId && enrollment.uses === 0
 }
 
-/** Lets an agent in although it was removed or revoked, or throws; where it throws later nothing has changed. */
+/** Admits a removed or revoked agent, or throws. If `tx` fails later, nothing has changed. */
 export async function liftTombstone(
   tx: Transaction,
   agentId: string,
@@ -40,7 +42,7 @@ export async function liftTombstone(
   tx.remove('tombstones', agentId)
 }
 
-/** An answer with Retry-After: who asks again then keeps no host's service from running. */
+/** Refuses with Retry-After, so that an agent that asks again does not block the service of its host. */
 function keptOut({ id, state, hostname }: TombstoneRecord, host: HostRecord | null): RsmError {
   const toType = host === null ? 'rsm hosts join' : `rsm hosts join --replace ${host.hostname}`
   return new RsmError(
@@ -53,7 +55,7 @@ function keptOut({ id, state, hostname }: TombstoneRecord, host: HostRecord | nu
 
 const isUsable = ({ uses, maxUses }: EnrollmentRecord) => uses < maxUses
 
-/** The enrollment tokens that would let hosts in at this time, milliseconds since the epoch. */
+/** Enrollment tokens that would admit hosts at this time, in milliseconds since the epoch. */
 export async function openEnrollments(store: Store, now: number): Promise<OpenEnrollment[]> {
   return (await store.query('enrollments')).items
     .filter((enrollment) => isUsable(enrollment) && now < Date.parse(enrollment.expiresAt))
@@ -61,8 +63,8 @@ export async function openEnrollments(store: Store, now: number): Promise<OpenEn
 }
 
 /**
- * Removes the tombstones that keep nobody out any more. A token that has expired counts until it is removed: a clock that
- * is wrong for a while must not let anyone in.
+ * Removes tombstones that no longer block a token. A token that has expired counts until it is removed,
+ * because a clock that is wrong for a while must not admit an agent.
  */
 export async function removeNeedlessTombstones(store: Store): Promise<void> {
   const { items: tombstones } = await store.query('tombstones')
@@ -71,7 +73,7 @@ export async function removeNeedlessTombstones(store: Store): Promise<void> {
   const needless = tombstones.filter(({ enrollmentId }) => oldest === undefined || oldest.id > enrollmentId)
   if (needless.length === 0) return
   await store.transact(async (tx) => {
-    // Its agent may have been removed once more meanwhile.
+    // Its agent may have been removed again meanwhile.
     const ids = needless.map(({ id }) => id)
     for (const [index, tombstone] of (await tx.getMany('tombstones', ids)).entries())
       if (tombstone && tombstone.enrollmentId === needless[index]?.enrollmentId)

@@ -99,7 +99,7 @@ test('a backup that is cut anywhere is refused as cut off, and leaves nothing', 
   const { home, backup } = await made(t)
   for (const part of [0, 1, 2, 3]) {
     const { message } = await refused(t, home, backup.subarray(0, Math.floor((backup.length * part) / 4)))
-    t.regex(message, /the backup is (cut off|empty, or none of rsm)$/)
+    t.regex(message, /the backup is (cut off|empty, or not a backup of rsm)$/)
   }
   t.regex((await refused(t, home, backup.subarray(0, -1))).message, /the backup is cut off$/)
   const files = await filesOf(backup)
@@ -128,21 +128,24 @@ test('a file that was changed, left out, added or moved is named, though gzip an
   const records = files[at] as File
   const bytes = Buffer.from(records.bytes.toString('latin1').replace('s1', 's2'), 'latin1')
   const cases: [File[], RegExp][] = [
-    [files.with(at, { ...records, bytes }), /is damaged: records\/000001 is not what/],
+    [files.with(at, { ...records, bytes }), /is damaged: records\/000001 does not match/],
     [files.toSpliced(at, 1), /is damaged/],
     [[...files, file('audit/000002', 'x')], /is damaged: audit\/000002 follows its end/],
-    [files.toSpliced(at + 1, 0, file('records/000002', 'x')), /is damaged: records\/000002 is not what/],
+    [files.toSpliced(at + 1, 0, file('records/000002', 'x')), /is damaged: records\/000002 does not match/],
     [files.slice(1), /is not a backup of rsm: it begins with clock\.json/],
-    [changed(files, 'end.json', { files: 1 }), /its end does not fit/],
+    [changed(files, 'end.json', { files: 1 }), /its end does not match/],
     [
       resummed(
         files.filter(({ header }) => header.name !== 'identity/000001'),
         [],
       ),
-      /does not say which store it holds/,
+      /does not name its store/,
     ],
-    [changed(files, 'rsm-backup.json', { storeId: 'another' }), /rsm-backup\.json is not what was written/],
-    [changed(files, 'rsm-backup.json', { sequence: 7 }), /rsm-backup\.json is not what was written/],
+    [
+      changed(files, 'rsm-backup.json', { storeId: 'another' }),
+      /rsm-backup\.json does not match its checksum/,
+    ],
+    [changed(files, 'rsm-backup.json', { sequence: 7 }), /rsm-backup\.json does not match its checksum/],
   ]
   for (const [altered, message] of cases)
     t.regex((await refused(t, home, await packed(altered))).message, message)
@@ -154,7 +157,7 @@ test('a backup of another rsm is called newer or older, not damaged', async (t) 
   const cases: [object, RegExp][] = [
     [
       { format: 3 },
-      /^the backup was made by a newer rsm \(9\.0\.0: backup format 3; this one reads up to 2\)/,
+      /^the backup was made by a newer rsm \(9\.0\.0: backup format 3; this version reads up to 2\)/,
     ],
     [
       { nouns: ['moons'] },
@@ -240,7 +243,10 @@ test('a backup with the keys of another store breaks off', async (t) => {
 
 test('what is no backup is called so', async (t) => {
   const home = temporaryDirectory(t)
-  t.regex((await refused(t, home, Buffer.from('hello, world'.repeat(99)))).message, /is damaged|none of rsm/)
+  t.regex(
+    (await refused(t, home, Buffer.from('hello, world'.repeat(99)))).message,
+    /is damaged|not a backup of rsm/,
+  )
   t.regex((await refused(t, home, gzipSync('hello'))).message, /^the backup is/)
   t.regex(
     (await refused(t, home, await packed([file('hello', 'x')]))).message,

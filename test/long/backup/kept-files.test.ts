@@ -69,6 +69,6 @@ test('A06 what a backup without output has left out is no damage to the doctor',
   await server.stop()
   t.is((await rsm('restore', file, '--data-dir', dataDir, ...keys)).exit, 0)
   const looked = await rsm('doctor', '--data-dir', dataDir)
-  t.regex(looked.stdout, new RegExp(`a file is not there: .*${fileId}`))
+  t.regex(looked.stdout, new RegExp(`a file is missing: .*${fileId}`))
   t.notRegex(looked.stdout, /damaged|ENOENT/)
 })

@@ -28,7 +28,7 @@ async function used(t: ExecutionContext) {
 const missing = {
   code: 'unavailable',
   message:
-    /the store is missing: there is no .*store\/store\.json, but .* in .* says that this data directory was used/,
+    /the store is missing: there is no .*store\/store\.json, but .* in .* shows that this data directory was used/,
 }
 
 test('A04 a data directory that was used does not start without its store, and serves all when that is back', async (t) => {
@@ -99,5 +99,5 @@ test('A06 a journal that is deleted under a running server is noticed by the nex
   t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
   const { status, body } = await server.api('GET', '/api/ready')
   t.is(status, 503)
-  t.deepEqual(body.data, { status: 'DOWN', reasons: ['its store takes no writes'], server: null })
+  t.deepEqual(body.data, { status: 'DOWN', reasons: ['its store refuses writes'], server: null })
 })

@@ -236,10 +236,10 @@ test('damaged output is in the backup as it is, a damaged script version is not,
   t.regex(
     made.stderr,
     new RegExp(
-      `warning: task ${taskId}: the output is damaged: .*output.log, byte 0; the backup has it as it is\n`,
+      `warning: task ${taskId}: the output is damaged: .*output.log, byte 0; the backup has it as found\n`,
     ),
   )
-  t.regex(made.stderr, new RegExp(`warning: script ${id}: .*1.json is not JSON; the backup is without it\n`))
+  t.regex(made.stderr, new RegExp(`warning: script ${id}: .*1.json is not JSON; the backup omits it\n`))
   const back = await rsm('restore', at('b.tar.gz'), '--data-dir', at('restored'))
   t.is(back.exit, 0)
   t.regex(back.stderr, /it was damaged when the backup was made/)

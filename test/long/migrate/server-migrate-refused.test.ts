@@ -66,7 +66,7 @@ test('a migration refuses keys of another store, a directory that is damaged or 
   await damaged(`scripts/${id}/1.json`, /is damaged: .*JSON.*\n.*rsm server doctor/)
   await damaged('audit.head', /is damaged: .*audit\.head does not hold a head\n.*rsm server doctor/)
   await appendFile(join(from, 'audit', 'audit.log'), '{"id":')
-  await refused(there, /the last line of .*audit\.log is cut off or no entry\n.*start the server once/)
+  await refused(there, /the last line of .*audit\.log is cut off or not an entry\n.*start the server once/)
   if (process.getuid?.() === 0) {
     await chown(home, 65534, 65534)
     const root = openProgram(t, packages)

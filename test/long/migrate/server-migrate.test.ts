@@ -251,7 +251,7 @@ test('a server moves to PostgreSQL and back: all is as it was, and a task that r
   t.deepEqual(left, files, 'it is as it was')
   const refused = await start('--data-dir', from)
   t.is(refused.exit, 6)
-  t.regex(refused.stderr, /is of a server whose store is postgres:\/\/rsm@/)
+  t.regex(refused.stderr, /belongs to a server whose store is postgres:\/\/rsm@/)
 
   const keys = join(from, 'keys')
   await server.start(onStore(store, keys, join(home, 'a')))
@@ -501,7 +501,7 @@ test('what can not be moved is refused before anything is written, with the way 
 
   const whole = await migrate(...there, '--quiet')
   t.deepEqual({ ...whole, signal: null }, { exit: 0, signal: null, stdout: '', stderr: '' })
-  await refused(there, 6, /is of a server whose store is .*\n.*postgres\.json/)
+  await refused(there, 6, /belongs to a server whose store is .*\n.*postgres\.json/)
   await rm(join(from, 'postgres.json'))
   await refused(there, 6, /is not empty: it has the store/)
 })

@@ -60,7 +60,7 @@ test('F23 a server that PostgreSQL does not answer is not ready, says so, and th
   t.is(retryAfter, '5')
   const reasons = [
     'PostgreSQL cannot be reached',
-    'its lease is over: others may take over its tasks and links',
+    'its lease expired: others may take over its tasks and links',
   ]
   t.is(data.status, 'DOWN')
   t.deepEqual(data.reasons, reasons)

@@ -210,6 +210,6 @@ test.serial(
     server.child.kill('SIGTERM')
     t.is((await server.done).exit, 0)
     for (const words of [backup, ['compact'], ['doctor'], ['retention', '--dry-run']])
-      await expect(words, /data directory \S+ is of a server whose store is postgres:.*\n/)
+      await expect(words, /data directory \S+ belongs to a server whose store is postgres:.*\n/)
   },
 )

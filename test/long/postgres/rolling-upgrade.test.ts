@@ -222,7 +222,7 @@ test.serial('F29 a server that runs ends in order when a newer one has left it b
   const { exit, stderr } = await server.done
   t.is(exit, 6)
   const said = `its schema is number ${newest}, of a newer rsm; this one knows ${knownSchema()}`
-  t.regex(stderr, new RegExp(`"msg":"\\S+: ${said}: this server ends"`))
+  t.regex(stderr, new RegExp(`"msg":"\\S+: ${said}: this server stops"`))
   t.regex(stderr, new RegExp(`^rsm: \\S+: ${said}\n +start the newer rsm`, 'm'))
   t.deepEqual(await database.ask('api', 'select name from rsm.servers'), [], 'its tasks are free at once')
   const [last] = await database.ask<{ line: string }>(

@@ -96,7 +96,7 @@ test('F24 a server stands still for longer than its lease: others carry on its t
   const took = performance.now() - stoppedAt
   t.log(`others had its tasks after ${Math.round(took)} ms; ${startsOf(agents)} executions had started`)
   t.true(took > lease - renewEvery - 1000 && took < 2 * lease, `${took}`)
-  t.regex((await life()).faults.join(), /has not been heard of since its lease ended/)
+  t.regex((await life()).faults.join(), /its lease expired \d+ s ago/)
   const meanwhile = await sayAll(
     { front: b, follower: c },
     { saying: { pieces: 5, exitCode: 0 }, hostIds: toStay },
@@ -138,7 +138,7 @@ test('F24 a server whose name another one took while it stood still ends by itse
   const successor = await startServerProcess(t, { options: { store, keysDir, serverName: 'a' } })
   a.signal('SIGCONT')
   await a.ended()
-  t.regex(a.logged(), /another server has taken the name a: this server ends/)
+  t.regex(a.logged(), /another server has taken the name a: this server stops/)
   const after = await sayAll(
     { front: successor, follower: b },
     { saying: { pieces: 5, exitCode: 0 }, hostIds },

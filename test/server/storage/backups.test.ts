@@ -26,7 +26,7 @@ test('a backup waits for what removes old data, and what comes meanwhile is left
   const options = { withOutput: false }
   const sweep = dataLock.tryAcquire()
   const backup = begin(options)
-  await t.throwsAsync(begin(options), { code: 'conflict', message: /a backup is under way already/ })
+  await t.throwsAsync(begin(options), { code: 'conflict', message: /a backup is already running/ })
   await setImmediate()
   t.is(begun, 0)
   sweep?.()

@@ -2,7 +2,7 @@ import { RsmError } from '../../../core/errors.ts'
 import { type Action, may, neededFor, type Right, type Role } from '../../../core/permissions.ts'
 import type { TokenRecord, UserRecord } from '../records/user.ts'
 
-/** Owner of a bearer token (contract §2). */
+/** Identity behind a bearer token (contract §2). */
 export type Caller =
   | (Standing & {
       type: 'user'

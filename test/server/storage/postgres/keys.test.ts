@@ -28,7 +28,7 @@ test('A05 of servers that make their keys for an empty store at the same time on
     // The second where it looks for its keys only when the store has been begun.
     t.regex(
       String((start as PromiseRejectedResult).reason),
-      /is not the key that another server has begun this store with|is missing, and the store was used with it/,
+      /is not the key that another server created this store with|is missing, and the store was used with it/,
     )
   }
   const [first, second] = [names[won] ?? '', names[(won + 1) % 3] ?? '']

@@ -36,7 +36,7 @@ test('F23 a balancer that drains reads 404 while the server lives and PostgreSQL
     data: { status: 'DOWN', reasons, server: { name: 'a' } },
   })
   clock.forward(15)
-  reasons.push('its lease is over: others may take over its tasks and links')
+  reasons.push('its lease expired: others may take over its tasks and links')
   t.like((await server.api('GET', '/api/ready?drain=true')).body, { code: 404, data: { reasons } })
   for (const query of ['', '?drain=false'])
     t.is((await server.api('GET', `/api/ready${query}`)).status, 503, query)
