@@ -287,7 +287,7 @@ test('rsm server doctor names who has the port, and a directory that is none', a
   )
   const nowhere = await runRsm(['server', 'doctor', '--port', '0', '--data-dir', '/nowhere/at/all'], env)
   t.is(nowhere.exit, 1)
-  t.regex(nowhere.stdout, /error +the data directory \/nowhere\/at\/all is not there/)
+  t.regex(nowhere.stdout, /error +the data directory \/nowhere\/at\/all does not exist/)
 })
 
 test('a disk that is nearly full, a clock behind the data and an old Node are told', (t) => {

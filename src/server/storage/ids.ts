@@ -28,10 +28,7 @@ export function firstDigits(time: number): string {
   return text
 }
 
-/**
- * Makes new ids ascend from this one, because the clock may have been ahead when it was created (contract
- * §1).
- */
+/** Makes new ids ascend from this one; the clock may have been ahead when it was created (contract §1). */
 export function ascendFrom(id: string): void {
   lastTime = Math.max(lastTime, timeOfId(id) ?? 0)
 }

@@ -19,7 +19,6 @@ export interface Facts {
   taskEnded: { taskId: string; status: TaskStatus }
   /** This server ran or skipped slots of a schedule; `late`: delay of the run in milliseconds. */
   slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }
-  /** A schedule no longer runs. */
   scheduleSuspended: { schedule: Readonly<ScheduleRecord>; why: string }
   /** This process ended an agent's token. */
   agentTokenEnded: { agentId: string }
@@ -49,7 +48,6 @@ export interface Facts {
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** Outcome of a webhook delivery attempt, or number of deliveries that were given up. */
   webhook: { outcome: 'delivered' | 'failed' | 'gave_up'; count: number }
-  /** Bytes of files received or sent. */
   fileBytes: { direction: 'in' | 'out'; bytes: number }
   /** The server stops: long-lived streams and connections must end now. */
   stopping: { reason: string }

@@ -12,10 +12,7 @@ interface Elsewhere {
 
 const fileName = 'postgres.json'
 
-/**
- * Null if the directory was not used with one, or is missing. Errors: `forbidden` if it belongs to another
- * user.
- */
+/** Null if the directory was used with none, or is missing. Errors: `forbidden` if another user's. */
 async function read(path: string): Promise<Elsewhere | null> {
   const text = await readFile(join(path, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
@@ -36,10 +33,7 @@ async function read(path: string): Promise<Elsewhere | null> {
   }
 }
 
-/**
- * Errors: `conflict` if the directory was used with another store, because a first start there would create
- * another admin.
- */
+/** Errors: `conflict` if it was used with another store: a first start would create another admin. */
 export async function refuseOther(path: string, now: Elsewhere): Promise<void> {
   const before = await read(path)
   if (before !== null && before.storeId !== now.storeId)

@@ -9,7 +9,6 @@ type Webhook = Readonly<WebhookRecord>
 export const wantsIt = ({ enabled, events }: Webhook, type: WebhookEvent): boolean =>
   enabled && events.includes(type)
 
-/** Pending delivery of an event at `now`. */
 export function deliveryOf(
   { id: webhookId }: Webhook,
   event: WebhookEvent,
@@ -31,7 +30,6 @@ export function deliveryOf(
   }
 }
 
-/** Data of server.restore. */
 export const restoreData = ({ noticedAt, reason, hostId, agentId, taskIds }: RestoreNote): EventData => ({
   noticedAt,
   reason,

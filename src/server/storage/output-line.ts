@@ -9,7 +9,6 @@ const inOnePiece = 4096
 
 type Head = Pick<NewEntry, 'hostId' | 'stream' | 'sequence' | 'timestamp' | 'phase'>
 
-/** Start of a line, before the text. */
 export const lineBegin = ({ hostId, stream, sequence, timestamp, phase }: Head): string =>
   `${JSON.stringify({ hostId, stream, sequence, timestamp, phase }).slice(0, -1)},"data":`
 

@@ -14,7 +14,6 @@ export function windowOf({ page, offset, size = defaultSize }: PageQuery): { off
   return { offset: offset ?? (page ?? 0) * size, limit: size }
 }
 
-/** First records that fit into a page. */
 function fitting<T>(records: T[]): T[] {
   let room = largestPageText
   const end = records.findIndex((record, at) => (room -= JSON.stringify(record).length) < 0 && at > 0)
@@ -52,7 +51,6 @@ export async function storePage<N extends Noun, T>(
   return pageOf(await toApi(items), total, query)
 }
 
-/** Part of an in-memory list that a page shows. */
 export function slicePage<T>(items: readonly T[], query: PageQuery): T[] {
   const { offset, limit } = windowOf(query)
   return items.slice(offset, offset + limit)

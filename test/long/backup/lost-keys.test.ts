@@ -58,7 +58,7 @@ for (const name of ['seal.key', 'signing.key'])
       )
       t.regex(
         error?.hint ?? '',
-        /^nothing was changed; put it back .*`rsm server start --new-keys`; .* then$/,
+        /^nothing was changed; restore it .*`rsm server start --new-keys`; .* (?:lost|again)$/,
       )
       await writeFile(path, kept, { mode: 0o600 })
       await server.restart()

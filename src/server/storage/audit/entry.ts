@@ -85,7 +85,6 @@ export function unreadableEntry(id: number, place: AuditDetail): AuditEntry {
   }
 }
 
-/** Actor of the server's own actions. */
 export const systemActor: AuditActor = { type: 'system', id: null, name: null, tokenId: null }
 const anonymous: AuditActor = { type: 'anonymous', id: null, name: null, tokenId: null }
 

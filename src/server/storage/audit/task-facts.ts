@@ -23,10 +23,7 @@ export function lineFacts(field: (typeof commandFields)[number], text: string): 
   return line === null ? {} : { [field]: line }
 }
 
-/**
- * Facts of a task: its script, or its file and paths, and the user. Texts are cut to their first line, and
- * params have no values.
- */
+/** Facts of a task: script, or file and paths, and user. Only first lines of texts, no values of params. */
 export function taskFacts(task: TaskRecord): AuditDetail {
   const { id: taskId, hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   const { script = task.content, verify, rollback } = task.gates ?? {}

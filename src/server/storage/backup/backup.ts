@@ -34,7 +34,6 @@ export interface StoreSnapshot {
 
 interface Source {
   readonly store: StoreKind
-  /** Data directory. */
   readonly directory: string
   readonly keysDirectory: string
   /** Version of the rsm that makes it. */

@@ -13,9 +13,7 @@ export interface BackupHeader {
   readonly version: string
   readonly createdAt: string
   readonly storeId: string
-  /** Kind of the original store. */
   readonly store: StoreKind
-  /** Kinds of records that it may hold. */
   readonly nouns: readonly string[]
   /** Sequence of its last transaction. */
   readonly sequence: number

@@ -12,7 +12,6 @@ const longestPause = 10 * 60_000
 /** One value for all entries, so that equal content gives equal entries. */
 const entry = { mode: 0o600, uid: 0, gid: 0, type: 'file' } as const
 
-/** Entry of a backup. */
 export interface Part {
   readonly name: string
   readonly bytes: Uint8Array

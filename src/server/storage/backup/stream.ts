@@ -6,7 +6,6 @@ import { longestPart } from './format.ts'
 /** Approximate bytes of one entry of the tar. */
 const partBytes = 1024 * 1024
 
-/** Item as parsed from JSON. */
 type Parsed = Readonly<Record<string, unknown>>
 
 /** Ids of tasks, sessions and files, which become file names. */
@@ -42,10 +41,7 @@ function checkItem(kind: Kind, item: Parsed): void {
 
 const bytesIn = (item: object): number => ('bytes' in item && typeof item.bytes === 'number' ? item.bytes : 0)
 
-/**
- * Encodes items as bytes: a line of JSON each, followed by the bytes of a blob. Errors: `unavailable` if a
- * blob is cut off.
- */
+/** Encodes items as lines of JSON, a blob's bytes after its line. Errors: `unavailable` for a short blob. */
 async function* encoded<K extends Kind>(kind: K, items: AsyncIterable<Items[K]>): AsyncGenerator<Uint8Array> {
   let left = 0
   const end = () => {
@@ -84,10 +80,7 @@ export async function* encodedParts<K extends Kind>(
   if (length > 0) yield Buffer.concat(pieces)
 }
 
-/**
- * Decodes the items of a byte stream. Errors: `invalid` if it is cut off, or has a name that leads out of a
- * directory.
- */
+/** Decodes items. Errors: `invalid` if the stream is cut off, or a name leads out of its directory. */
 export async function* decoded<K extends Kind>(
   kind: K,
   parts: AsyncIterable<Uint8Array>,

@@ -80,10 +80,7 @@ export function signalOf(complete: ScriptComplete): string | null {
   return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
 }
 
-/**
- * Start and end: the agent's times if they match what the server observed, because agents' clocks are not
- * trusted.
- */
+/** Start and end by the agent if they match what the server observed: agents' clocks are not trusted. */
 function times(complete: ScriptComplete, current: Execution, now: number) {
   const sent = Date.parse(current.sentAt ?? isoTime(now))
   const plausible = (text: string) => {
@@ -132,10 +129,7 @@ export function withoutTheRest(complete: ScriptComplete, { storedSequence }: Out
   return { ...complete, lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
 }
 
-/**
- * Ends a task once all its executions have; null while one is open, or if it has ended already. `now`:
- * milliseconds since 1970.
- */
+/** Ends a task; null while an execution is open, or if it has ended. `now`: milliseconds since 1970. */
 export function endedTask(task: TaskRecord, counts: Readonly<Counts>, now: number): TaskRecord | null {
   if (task.status !== 'RUNNING') return null
   const status = finalTaskStatus(counts, task.cancelRequestedAt !== null)

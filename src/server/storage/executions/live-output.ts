@@ -5,10 +5,7 @@ import type { Progress } from '../ports/outputs.ts'
 
 /** Bytes beyond the cap: an rsm agent enforces the cap itself, but adds a marker and the last 64 KiB. */
 const capSlack = 256 * 1024
-/**
- * An rsm agent counts the bytes that the script wrote; each invalid UTF-8 byte arrives as the three of
- * U+FFFD.
- */
+/** An rsm agent counts bytes before decoding; each invalid UTF-8 byte arrives as the three of U+FFFD. */
 const replacementBytes = 3
 /**
  * Bytes that a frame counts in addition to its data. It takes more on disk, but a script that writes a word a

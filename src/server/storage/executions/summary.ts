@@ -33,7 +33,6 @@ export function resultOf(execution: Kept): TaskResult {
   }
 }
 
-/** Gates of a task, without their texts. */
 function gatesToApi({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollback'> {
   const named = ['scriptId', 'scriptVersion', 'scriptName', 'firstLine', 'type', 'timeout'] as const
   const { verify, rollback } = gates ?? {}

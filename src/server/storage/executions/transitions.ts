@@ -62,7 +62,6 @@ export const asReached =
     return isLaterPhase(phase, current.phase) ? { ...current, phase } : null
   }
 
-/** Notes that output exceeded the limit. */
 export const asTruncated: Decide = (current) => (current.truncated ? null : { ...current, truncated: true })
 
 /** Ends an execution that the agent must not run: exit code 126, as of a shell that cannot run a command. */
@@ -101,7 +100,6 @@ const asRevoked =
     return current.overSsh ? null : asLost(at, error)(current, output)
   }
 
-/** Reasons to abandon the executions of a host. */
 export const partings = { removed: asAbandoned, revoked: asRevoked }
 
 /** Cancels an execution; with `pendingOnly` a running one continues. */
@@ -116,7 +114,6 @@ export const asCancelled =
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
 
-/** Ends an execution that the server ran itself. */
 export const asOwnEnd =
   ({ status, exitCode, error }: OwnEnd, at: string): Decide =>
   (current, { stdoutBytes, stderrBytes, truncated, incomplete }) => {
@@ -127,7 +124,6 @@ export const asOwnEnd =
     return { ...last, ...output, exitCode, duration }
   }
 
-/** Ids and errors of executions to end. */
 export function endsById(ends: readonly End[]): {
   ids: string[]
   error: (execution: Execution) => string

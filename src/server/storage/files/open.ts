@@ -26,10 +26,7 @@ import { createShortLived } from './short-lived.ts'
 import { openJsonStore } from './store/store.ts'
 import { markUsed, refuseWithoutStore } from './used.ts'
 
-/**
- * Opens the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md lists its
- * files.
- */
+/** `path`: the data directory, whose lock the caller holds; docs/inside/architecture.md lists its files. */
 export async function openFileStore(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)

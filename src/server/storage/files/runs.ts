@@ -5,10 +5,7 @@ import type { Runs } from '../ports/cluster.ts'
 import type { RunRecord } from '../records/run.ts'
 import type { JsonStore } from './store/store.ts'
 
-/**
- * Starts that a store remembers. An agent that was offline longer looks like evidence of a restore, and a person
- * decides.
- */
+/** Starts that a store remembers. An agent that missed more seems to prove a restore; a person decides. */
 const remembered = 10_000
 
 /** Milliseconds until a start that a full disk kept from being recorded is retried. */
@@ -59,10 +56,7 @@ export async function beginRun(
   }
 }
 
-/**
- * Runs to remove. Those with a restore stay, because they may hold work. Failed starts, which recorded only
- * themselves, go first.
- */
+/** Runs to remove, failed starts first. Those with a restore stay, because they may hold work. */
 function forgotten(previous: readonly RunRecord[]): RunRecord[] {
   const isIdle = ({ first, last }: RunRecord) => last !== null && last - first <= 1
   const rest = previous.filter(({ restore }) => !restore)

@@ -52,7 +52,6 @@ export function signingKeyId(pem: Buffer): string | null {
   }
 }
 
-/** Keys from the contents of valid key files. */
 export function createKeys(sealKey: Buffer, signingKey: Buffer): Keys {
   const privateKey = createPrivateKey(signingKey)
   const publicKey = publicBytes(privateKey)

@@ -40,7 +40,6 @@ export interface LastKnown {
   readonly says: Partial<BeatFacts>
   /** Null if it was linked. */
   readonly linkLostAt: string | null
-  /** Measures that warn. */
   readonly warns: readonly string[]
   /** Whether its agent's token is revoked. */
   readonly revoked: boolean

@@ -3,7 +3,6 @@ import { jsonbSafe } from '../jsonb-safe.ts'
 import { newline } from './bytes.ts'
 import { type Items, type Kind, kinds, type Reader, type Writer } from './kinds.ts'
 
-/** Amount and digest of a stream of one kind. */
 export interface Sum {
   readonly counts: Readonly<Record<string, number>>
   readonly bytes: number
@@ -16,7 +15,6 @@ export type Sums = Readonly<Record<Kind, Sum>>
 interface SumInput {
   readonly counted: string
   readonly count: number
-  /** Input of the digest. */
   readonly parts: readonly (string | Uint8Array)[]
 }
 
@@ -88,7 +86,6 @@ async function* summed<K extends Kind>(
   return { counts, bytes, sha256: hash.digest('hex') }
 }
 
-/** Writes a stream; returns its sum. */
 async function copyKind<K extends Kind>(kind: K, from: Reader, to: Pick<Writer, K>): Promise<Sum> {
   const items = summed(kind, from[kind]())
   let sum: Sum | undefined
@@ -118,10 +115,8 @@ async function drain(items: AsyncIterable<unknown>): Promise<void> {
 
 const nowhere = Object.fromEntries(kinds.map((kind) => [kind, drain])) as unknown as Writer
 
-/** Reads a store to its end; returns its sums. */
 export const sumsOf = (store: Reader, onProgress: OnProgress): Promise<Sums> =>
   copyStore(store, nowhere, onProgress)
 
-/** Kinds in which two stores differ. */
 export const differing = (one: Sums, other: Sums): Kind[] =>
   kinds.filter((kind) => one[kind].sha256 !== other[kind].sha256)

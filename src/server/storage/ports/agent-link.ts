@@ -13,10 +13,7 @@ export interface AgentLink {
   readonly hello: AgentHello | null
   /** False once closing starts: no frame leaves any more, though the peer may take 30 s to close. */
   readonly isOpen: boolean
-  /**
-   * Returns false if the link is gone and the frame was not sent. `written` is called once the socket has
-   * taken the frame, or once it never will.
-   */
+  /** False if the frame was not sent. `written` is called once the socket has taken it, or never will. */
   send<T extends FromServer['type']>(type: T, payload: Payloads[T], written?: () => void): boolean
   /** Counts a stray frame for the task or session `about`; too many close the link with 4400. */
   stray(about: string): void

@@ -31,10 +31,7 @@ export type RawQuery = AuditFilter & { readonly after?: number }
 
 /** Audit log: append-only, one hash chain for all writers (contract §3). */
 export interface AuditLog {
-  /**
-   * Resolves once the entry is durable; entries of one server keep the order of its calls. Rejects with
-   * `unavailable`.
-   */
+  /** Resolves once durable; keeps the order of one server's calls. Rejects with `unavailable`. */
   append(event: AuditEvent): Promise<AuditEntry>
   /** Newest first. */
   list(query: ListQuery): Promise<Page<AuditEntry>>

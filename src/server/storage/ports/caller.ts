@@ -10,10 +10,7 @@ export type Caller =
       tokenId: number
       /** Milliseconds since the epoch; streams and terminals opened with the token close then. */
       expiresAt: number
-      /**
-       * Milliseconds since the epoch: end of an idle session. Its streams close then; a session that is still
-       * in use can resume them.
-       */
+      /** As `expiresAt`, if the session stays unused. A session that was used resumes its closed streams. */
       idleAt: number
     })
   | { type: 'agent'; hostId: number; agentId: string; tokenHash: string }
@@ -21,7 +18,6 @@ export type Caller =
 export type UserCaller = Extract<Caller, { type: 'user' }>
 export type AgentCaller = Extract<Caller, { type: 'agent' }>
 
-/** Rights of a user's token. */
 interface Standing {
   username: string
   /** Role of the token, never above the owner's. */

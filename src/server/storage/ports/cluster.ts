@@ -33,10 +33,7 @@ export interface Ownership {
    * Errors: `conflict` if a newer rsm has changed the store, so that this one must stop.
    */
   renew(member: Member): Promise<boolean>
-  /**
-   * When the current lease was requested, in monotonic milliseconds; null for a member that is fenced, has
-   * left, or lives in another process.
-   */
+  /** Request time of the current lease, monotonic ms; null if fenced, gone or in another process. */
   renewedAt(member: Member): number | null
   /** Hands over: all tasks of the member are free at once. */
   leave(member: Member): Promise<void>
@@ -46,10 +43,7 @@ export interface Ownership {
   release(member: Member, taskIds: readonly string[]): Promise<void>
   /** Null if no living member owns it. */
   owner(taskId: string): Promise<Member | null>
-  /**
-   * Whether a step of this member on the task still counts: false if it is fenced or another member took the
-   * task over.
-   */
+  /** Whether this member's steps on the task still count: false once fenced, or the task is taken over. */
   holds(member: Member, taskId: string): Promise<boolean>
 }
 
@@ -65,7 +59,6 @@ export interface LinkClaim {
   readonly since: string
 }
 
-/** Result of a claim. */
 export interface Claimed {
   readonly claim: LinkClaim
   /** This replacement showed that two agents share one identity: new claims are refused from now on. */
@@ -114,10 +107,7 @@ export interface TerminalSite {
   expect(sessionId: string, after: number | null): Promise<void>
   /** Returns at once. Throws, or closes the client, if the session has ended meanwhile. */
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
-  /**
-   * Ends the session if it is open; resolves once that is on disk. `unavailable`: it has ended, but the store
-   * refuses writes.
-   */
+  /** Ends an open session, durably. `unavailable`: it has ended, but the store refuses writes. */
   end(sessionId: string, reason: string): Promise<void>
   live(record: TerminalRecord): Promise<TerminalView>
   /**
@@ -143,7 +133,6 @@ export interface Relay {
   having(sessionId: string): Promise<TerminalSite | null>
 }
 
-/** Server of a store, as all servers see it. */
 export interface ServerSeen {
   readonly name: string
   readonly version: string
@@ -154,9 +143,7 @@ export interface ServerSeen {
   /** ISO 8601. Its tasks cannot be taken over before; if it is past, the server counts as gone. */
   readonly leaseUntil: string
   readonly isLiving: boolean
-  /** Number of agent links that it holds. */
   readonly links: number
-  /** Number of running tasks that it owns. */
   readonly tasks: number
 }
 
@@ -207,12 +194,8 @@ export interface Shared {
   readonly neighbours: { others(): ReadonlySet<number>; changed(listener: () => void): () => void }
 }
 
-/**
- * Starts of servers on one store. Agents remember how far the store had come, and so notice one that is
- * older.
- */
+/** Starts of servers on one store. Agents remember the store's progress, so they notice an older one. */
 export interface Runs {
-  /** Id of this start. */
   readonly id: string
   readonly startedAt: string
   /** Newest sequence of this start that is known to be durable. */

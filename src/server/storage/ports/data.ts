@@ -25,7 +25,6 @@ export interface Data extends Cluster {
   audit: AuditLog
   notedHead: NotedHead
   keys: Keys
-  /** Keys that this start replaced. */
   replacedKeys: ReplacedKeys | null
   executions: Executions
   presence: Presence

@@ -8,7 +8,6 @@ import type { Transaction } from './store.ts'
 
 export type Execution = Readonly<ExecutionRecord>
 
-/** Output of an execution, as far as the server has it. */
 export interface OutputSoFar {
   /** Everything up to this sequence is stored, or dropped because it exceeds the limit; -1 for no output. */
   storedSequence: number
@@ -31,14 +30,10 @@ export interface Offer {
   claim: LinkClaim
   /** Maximum number of concurrent executions on the agent. */
   capacity: number
-  /**
-   * The agent's journal, its process, and the journal's position: a HELLO with another one does not get the
-   * execution again.
-   */
+  /** The agent's journal, process and journal position; a HELLO of others does not get it again. */
   agent: Pick<ExecutionRecord, 'agentStoreId' | 'agentInstanceId' | 'agentJournal'>
 }
 
-/** Agent's report on how an execution ended. */
 export interface ReportedEnd {
   complete: ScriptComplete
   /** The server waited for missing output in vain. */
@@ -90,10 +85,7 @@ export interface Executions {
   /** Ends due executions that were not sent. */
   unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
   pause(by: Member, taskId: string, until: string | null): Promise<void>
-  /**
-   * Stores the results and ends the task, in one step with the writes of `also`; null while an execution is
-   * open.
-   */
+  /** Stores results and ends the task, in one step with writes of `also`; null while one is open. */
   finish(by: Member, taskId: string, also?: AtTheEnd | null): Promise<TaskRecord | null>
 
   /**
@@ -108,10 +100,7 @@ export interface Executions {
   begin(by: Member, ids: readonly string[]): Promise<Execution[]>
   end(by: Member, id: string, end: OwnEnd): Promise<Execution[]>
 
-  /**
-   * Marks due executions of these hosts as sent, longest due first, up to each host's capacity; skips those
-   * over SSH.
-   */
+  /** Marks due executions of these hosts as sent, longest due first, up to capacity; none over SSH. */
   take(offers: readonly Offer[]): Promise<Execution[]>
   /** Requeues executions whose frames were not sent, unless a newer link has taken them over. */
   returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>
@@ -124,10 +113,7 @@ export interface Executions {
   named(claim: LinkClaim, ids: readonly string[]): Promise<void>
   /** Notes that the agent has the execution. Durable soon; callers do not wait. */
   received(id: string): void
-  /**
-   * Ends executions as FAILED that were marked as sent but must not run on the host; their frames were never
-   * sent.
-   */
+  /** Ends executions as FAILED that were marked as sent, but must not run; their frames were not sent. */
   refuse(claim: LinkClaim, ends: readonly End[]): Promise<Execution[]>
   /** Ends executions as LOST: they were sent, and their outcome cannot be known. */
   lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
@@ -169,15 +155,9 @@ export interface Executions {
   waitingOn(hostId: number): Promise<number>
   /** Null if the task is not running. */
   counts(taskId: string): Promise<Counts | null>
-  /**
-   * Changes since a cursor (0: the creation), in their current state; changes near the cursor may be
-   * repeated.
-   */
+  /** Changes since a cursor (0: the creation) in their current state; nearby ones may be repeated. */
   changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
-  /**
-   * Tasks in which something changed since a cursor (0: ever), or may have; for polling that makes up for
-   * lost hints.
-   */
+  /** Tasks that may have changed since a cursor (0: ever), for polling that makes up for lost hints. */
   changedTasks(taskIds: readonly string[], after: number): Promise<{ taskIds: string[]; cursor: number }>
   /** Ids of running tasks. */
   running(): Promise<string[]>
@@ -188,8 +168,6 @@ export interface Executions {
   readonly held: ReadonlySet<string>
   /** Holds those of the tasks that still have something to start, at once. */
   hold(taskIds: Iterable<string>): Promise<void>
-  /** Releases all held tasks. */
   release(): Promise<void>
-  /** Writes what is still pending. */
   close(): Promise<void>
 }

@@ -9,19 +9,13 @@ export interface HintTopics {
   host: { id: number; change: Change }
   /** A cluster's record changed; members that join or leave by its selector publish no hint. */
   cluster: { id: number; change: Change }
-  /**
-   * A host has executions to take or to cancel; for the server with its link. Servers of other versions know
-   * the topic by this name.
-   */
+  /** A host has executions to take or to cancel. Servers of other versions know the topic by this name. */
   lane: { id: number }
   /** Another server may have a newer claim, of this epoch, to the link of a host. */
   link: { id: number; epoch: number }
   /** A server of the store joined, left or lapsed: its tasks may be free and its links gone. */
   server: { id: string }
-  /**
-   * A token ended (logout, revocation, changed password or role): its streams and terminals must close
-   * (contract §2).
-   */
+  /** A token ended (logout, revocation, new password or role): its streams must close (contract §2). */
   tokenEnded: { id: number }
   /** An agent's token was revoked, or its host deleted. */
   agentRevoked: { id: string }

@@ -8,7 +8,6 @@ export interface BackupOptions {
   readonly passphrase?: string | undefined
 }
 
-/** Contents of a finished backup. */
 export interface BackupMade {
   readonly sequence: number
   readonly files: number
@@ -26,7 +25,6 @@ export interface Backup {
   readonly made: Promise<BackupMade>
 }
 
-/** Maintenance of a server's data: backup and compaction. */
 export interface StoreMaintenance {
   /**
    * Backs up the store as of one transaction, with the files that belong to it. Writes continue meanwhile;

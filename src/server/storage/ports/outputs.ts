@@ -24,12 +24,8 @@ export interface StoredEntry extends Omit<NewEntry, 'json'> {
 export interface StoredLine {
   id: number
   hostId: number
-  /**
-   * Fields of NewEntry as one JSON object, in UTF-8; for a damaged piece, a sentence about the damage, on
-   * stderr.
-   */
+  /** Fields of NewEntry as a JSON object in UTF-8; for a damaged piece, a sentence on stderr. */
   json: Buffer
-  /** Damage of the piece, if any. */
   damage?: string
 }
 
@@ -57,15 +53,9 @@ export interface Progress {
   frames: number
 }
 
-/**
- * Output of tasks: append, and read from a cursor. Slow readers cost nothing, because each reads at its own
- * pace.
- */
+/** Output of tasks: append, and read from a cursor. Slow readers cost nothing: each has its own pace. */
 export interface Outputs {
-  /**
-   * Resolves once the entry is durable; readers may see it slightly earlier. Entries keep the order of the
-   * calls.
-   */
+  /** Resolves once the entry is durable; readers may see it before. Entries keep the calls' order. */
   append(taskId: string, entry: NewEntry): Promise<void>
   /**
    * `next` is the cursor to continue from; no entries means the end for now. Errors: `gone` if the next entry
@@ -97,7 +87,6 @@ export interface Outputs {
   finish(taskId: string): Promise<void>
   /** Bytes of a task on disk. */
   size(taskId: string): Promise<number>
-  /** Removes the output of an ended task. */
   forget(taskId: string): Promise<void>
   close(): Promise<void>
 }
@@ -120,22 +109,15 @@ export interface TaskRemains {
 /** Results of finished tasks, apart from the store. */
 export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
-  /**
-   * Null if the results are gone (a lost disk); the counts in the task stay valid. Errors: `gone` if they are
-   * damaged.
-   */
+  /** Null if the results are lost; the task's counts stay valid. Errors: `gone` if damaged. */
   read(taskId: string, part?: Part): Promise<TaskRemains | null>
-  /** Removes the archive of a task. */
   forget(taskId: string): Promise<void>
   /** Tasks that have an archive. */
   list(): Promise<string[]>
   readonly orphans: Orphans
 }
 
-/**
- * Files or folders without a record in the store. They are not deleted at once, because the store may be the
- * wrong one.
- */
+/** Data without a record in the store. It is not deleted at once: the store may be the wrong one. */
 export interface Orphans {
   /** Moves them to a folder named after the time; returns that folder. */
   moveAside(names: readonly string[], now: number): Promise<string>

@@ -36,7 +36,6 @@ export interface PresenceView extends Standing {
   clockOffsetSeconds: number | null
 }
 
-/** Contents of a heartbeat. */
 export interface Beat {
   readonly status: AgentStatus
   readonly uptime?: number | undefined

@@ -14,19 +14,13 @@ export interface RecordingWriter {
 
 /** Recordings of terminal sessions, by session id: append-only bytes. */
 export interface Recordings {
-  /**
-   * Creates a recording that begins with `header`; durable when it resolves. `failed`: it can no longer be
-   * made durable.
-   */
+  /** Starts with `header`; durable when it resolves. `failed`: it can no longer be made durable. */
   create(id: string, header: Uint8Array, failed: (error: unknown) => void): Promise<RecordingWriter>
   /** Bytes that an earlier process left, unchecked, from the start; after a crash the end may be torn. */
   content(id: string): AsyncIterable<Buffer>
   /** Reopens a recording of an earlier process: keeps its first `size` bytes and appends after them. */
   reopen(id: string, size: number, failed: (error: unknown) => void): Promise<RecordingWriter>
-  /**
-   * The first `bytes` bytes, all by default. Errors: `gone` if it expired, or is damaged; then with the
-   * position.
-   */
+  /** First `bytes` bytes, default all. Errors: `gone` if expired, or damaged; then with the position. */
   read(id: string, bytes?: number): Promise<Readable>
   forget(id: string): Promise<void>
   /** Sessions with a recording, and when it was last written, in milliseconds since 1970. */

@@ -1,7 +1,6 @@
 /** Kinds of short-lived values; each has its own bound. */
 export type ShortLivedKind = 'ticket' | 'login' | 'code' | 'registration' | 'reader'
 
-/** Rate limit of one key. */
 export interface Rate {
   /** Maximum count at a time. */
   most: number
@@ -20,10 +19,7 @@ export interface ShortLived {
   put(kind: ShortLivedKind, key: string, value: object, life: number): Promise<void>
   /** Takes the value: only the first caller gets it. Undefined if the key is unknown, taken or expired. */
   take(kind: ShortLivedKind, key: string): Promise<unknown>
-  /**
-   * Counts one more under a key and returns 0. At the limit, counts nothing and returns the milliseconds
-   * until there is room.
-   */
+  /** Counts one more under a key and returns 0; at the limit only returns the milliseconds to wait. */
   count(kind: ShortLivedKind, key: string, rate: Rate): Promise<number>
   /** Like `count`, without counting. */
   wait(kind: ShortLivedKind, key: string, rate: Rate): Promise<number>

@@ -11,10 +11,7 @@ type Value = string | number | boolean | null
  */
 export interface Where<N extends Noun> {
   ids?: readonly IdOf<N>[] | undefined
-  /**
-   * Compared with the key of the index of this name (names in lower case) if there is one, otherwise with the
-   * field.
-   */
+  /** Compared with the index of this name (names in lower case) if there is one, else with the field. */
   equals?: { [F in AskedOf<N, 'value'> | IndexOf<N>]?: Value | undefined } | undefined
   /** One of the fields contains this text, ignoring case. */
   contains?: { fields: readonly AskedOf<N, 'text'>[]; text: string | undefined } | undefined
@@ -50,10 +47,7 @@ export interface Found<N extends Noun> {
   total: number
 }
 
-/**
- * Reads see durable state, except inside a transaction. Records are immutable: change one by putting a new
- * one.
- */
+/** Reads outside a transaction see durable state. Records are immutable: change one by putting a new one. */
 export interface Reads {
   get<N extends Noun>(noun: N, id: IdOf<N>): Promise<Readonly<Records[N]> | undefined>
   /** In the order of `ids`; undefined for unknown ones. */

@@ -29,7 +29,6 @@ export interface InputPlace {
   readonly position: number
 }
 
-/** Options of attaching a client. */
 export interface AttachOptions {
   /** Last sequence that it has shown; null if it has nothing and wants the replay. */
   readonly after: number | null
@@ -44,7 +43,6 @@ export interface Attachment {
   acknowledge(sequence: number): void
   /** Leaves permanently: the terminal ends. */
   leave(): void
-  /** The socket is gone. */
   gone(): void
   /** Both sides closed the socket cleanly, so everything sent before has arrived. */
   parted(): void
@@ -56,7 +54,6 @@ export interface NewTerminal {
   readonly caller: UserCaller
 }
 
-/** Terminal in its current state. */
 export interface TerminalView {
   readonly record: TerminalRecord
   /** Names of watching users. */

@@ -15,7 +15,6 @@ import { skewReason } from '../../../core/release.ts'
 import { type Clock, isoTime } from '../../../disk/clock.ts'
 import type { Greeting, PresenceView } from '../ports/presence.ts'
 
-/** State of one host: its last reports, and the resulting status. */
 export interface KnownHost {
   /**
    * Monotonic time of the last sign of life, or of this server's start if that is later; null: never heard.
@@ -36,7 +35,6 @@ export interface KnownHost {
   connected: boolean
   /** Milliseconds since the epoch: when its link was lost, or when this server started without it. */
   linkLostAt: number | null
-  /** Whether frames sent to it arrive. */
   reachable: boolean
   /** Whether it sends heartbeats but its agent lacks the link that it should have. */
   noLink: boolean
@@ -84,7 +82,6 @@ export function isHealthy({ status, agentStatus, heardSinceStart }: KnownHost): 
   return status === 'ONLINE' && agentStatus === 'HEALTHY' && heardSinceStart
 }
 
-/** Records a sign of life. */
 export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void {
   known.heardAt = clock.monotonic()
   known.heardSinceStart = true
@@ -129,10 +126,7 @@ function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
   }
 }
 
-/**
- * Like `secondsSilent`, but a server start does not count as a sign of life: before it, the last heartbeat
- * counts.
- */
+/** Like `secondsSilent`, but a server start is not a sign of life: before it, the last heartbeat counts. */
 function secondsUnheard(known: KnownHost, clock: Clock): number {
   const silent = secondsSilent(known, clock)
   if (known.heardSinceStart) return silent

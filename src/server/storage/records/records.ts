@@ -9,7 +9,6 @@ import type { TerminalRecord } from './terminal.ts'
 import type { TokenRecord, UserRecord } from './user.ts'
 import type { DeliveryRecord, WebhookRecord } from './webhook.ts'
 
-/** Records of a store, by noun. */
 export interface Records {
   hosts: HostRecord
   scripts: ScriptRecord
@@ -84,7 +83,6 @@ export const indexes = {
   webhooks: { name: { unique: true, key: ({ name }) => name.toLowerCase() } },
   deliveries: {
     webhookId: { unique: false, key: ({ webhookId }) => webhookId },
-    /** Deliveries of a webhook, by status. */
     queue: { unique: false, key: ({ webhookId, status }) => `${webhookId}/${status}` },
   },
   schedules: {
@@ -154,7 +152,6 @@ export const asked = {
   slots: {},
 } as const satisfies { [N in Noun]: { [F in FieldOf<N>]?: Asked } }
 
-/** Fields of a noun with this kind of condition. */
 export type AskedOf<N extends Noun, A extends Asked> = {
   [F in keyof (typeof asked)[N]]: (typeof asked)[N][F] extends A ? F : never
 }[keyof (typeof asked)[N]]

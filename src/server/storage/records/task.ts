@@ -70,10 +70,7 @@ export interface TaskRecord {
   limits?: Limits | null
   maxOutputBytes: number
   clusterId: number | null
-  /**
-   * Ids of its hosts, folded like `1-300,305`, for searches by host. Absent in records of older servers until
-   * the next start.
-   */
+  /** Host ids, folded like `1-300,305`, for searches. Absent in old records until the next start. */
   hostSet?: string
   /** Names of the secret params, which a retry must supply again. Absent in records of older servers. */
   secretParamNames?: string[]
@@ -107,22 +104,17 @@ export interface GateScript {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
-  /** As in TaskRecord. */
   firstLine: string | null
   type: ScriptType
   /** Null once the task is final, as in TaskRecord. */
   content: string | null
   timeout: number
-  /** As in TaskRecord. */
   hasDefaultTimeout?: true
 }
 
 /** Gates of a task, on each host (contract §15). Times in seconds. */
 export interface TaskGates {
-  /**
-   * Text that the task runs. `content` of the task tells older servers, which would ignore the gates, to run
-   * nothing.
-   */
+  /** Script of the task. Older servers, which would ignore the gates, find its `content` null. */
   script: string | null
   verify: (GateScript & { retries: number; intervalSeconds: number }) | null
   rollback: GateScript | null
@@ -153,10 +145,7 @@ export interface ExecutionRecord {
   overSsh?: true
   /** Journal of the agent that it was sent to; null for a base-protocol agent. */
   agentStoreId: string | null
-  /**
-   * Process of that agent, and its journal position; absent in records of older servers, null for older
-   * agents.
-   */
+  /** The agent's process and journal position; absent in old records, null for older agents. */
   agentInstanceId?: string | null
   agentJournal?: number | null
   /** Whether the agent has confirmed that it has it: from then on it is never resent. */

@@ -37,10 +37,7 @@ export interface TokenRecord {
   tokenHash: string
   userId: number
   role: Role
-  /**
-   * Personal tokens: whether it may write users, enrollment tokens and webhooks. Absent in records of older
-   * servers: it may not.
-   */
+  /** Personal: may write users, enrollment tokens, webhooks. Absent in old records: it may not. */
   admin?: boolean
   /**
    * Sessions: client address and `User-Agent` at login, cut to a line. Absent in records of older servers.

@@ -51,7 +51,6 @@ export class WaitingSamples {
     }
   }
 
-  /** The oldest ones, up to `most`. */
   first(most: number): WaitingSample[] {
     const found: WaitingSample[] = []
     for (const entry of this.#waiting) {

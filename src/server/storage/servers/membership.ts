@@ -12,10 +12,7 @@ export interface Membership {
   sinceRenewed(): number
   /** Whether the lease holds, so that no other server has taken over its tasks. */
   holds(): boolean
-  /**
-   * Resolves with the reason why this process must stop: another one joined under its name, or a newer rsm
-   * changed the store.
-   */
+  /** Resolves with the reason to stop: another server took the name, or a newer rsm the store. */
   readonly fenced: Promise<RsmError>
   leave(): Promise<void>
 }

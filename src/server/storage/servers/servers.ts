@@ -13,7 +13,6 @@ interface Parts {
   load: () => { links: number; tasks: Promise<number> }
 }
 
-/** Faults of this server itself. */
 function ownFaults({ shared, store, audit }: Parts['data']): string[] {
   const away = shared?.fault ?? null
   // Any user may list the servers; `rsm server status` on the machine shows the address of PostgreSQL too.

@@ -5,10 +5,7 @@ export type Compare<R> = (a: R, b: R) => number
 
 export const byId: Compare<{ id: Id }> = (a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/**
- * Late and gone records are merged at the next read, or once there are more than this, and half as many as
- * sorted ones.
- */
+/** Unsettled records are merged at the next read, or past this and half as many as sorted ones. */
 const maxUnsettled = 1024
 
 /** Records that wait to be merged. Most lists, such as those of a unique index, never have any. */

@@ -63,7 +63,6 @@ export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
   return conditions
 }
 
-/** Part of all records that a query shows. */
 export function windowOf(all: AnyRecord[], { order, offset = 0, limit = all.length }: AnyQuery): AnyFound {
   const items = order === 'desc' ? all.toReversed() : all
   return { items: items.slice(offset, offset + limit), total: all.length }

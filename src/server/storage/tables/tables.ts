@@ -66,10 +66,7 @@ export type TablesView = Pick<Tables, 'slice' | 'lastIds' | 'sequence'>
 class Table {
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()
-  /**
-   * By index and key. Unique indexes hold the record itself, because a bucket for each would take more
-   * memory.
-   */
+  /** By index and key; unique indexes hold the record itself, as buckets would take more memory. */
   readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord> | AnyRecord>>
   /** Records in orders other than by id, each built on first use. */
   private readonly orders = new Map<string, OrderedRecords<AnyRecord>>()

@@ -10,13 +10,9 @@ export const auditFileName = 'audit.log'
 
 /** Bytes per read: few enough lines to block the event loop for a few milliseconds only. */
 const chunkBytes = 64 * 1024
-/**
- * Bytes of the longest line that the log writes; a longer one is read in pieces of this size, none of them an
- * entry.
- */
+/** Longest line that the log writes, in bytes. Longer ones are read in pieces, none of them an entry. */
 export const longestLine = 256 * 1024
 
-/** The log as a start finds it. */
 export interface OpenedLog {
   file: FileHandle
   /** Everything before it is whole lines. */
@@ -133,10 +129,7 @@ function before(text: Buffer, at: number): number {
   return at === 0 ? -1 : text.lastIndexOf(10, at - 1)
 }
 
-/**
- * Whole lines from `from` to `end`, in batches between which the event loop is free; lines longer than the
- * log writes are omitted.
- */
+/** Whole lines from `from` to `end`, without overlong ones; the event loop is free between batches. */
 export async function* readForward(file: FileHandle, from: number, end: number): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
   for (let at = from; at < end; ) {

@@ -77,7 +77,6 @@ async function chownTree(owner: { uid: number; gid: number }, path: string): Pro
     for (const name of await readdir(path)) await chownTree(owner, join(path, name))
 }
 
-/** Explains a file system error in plain words. */
 export function explain(error: unknown, directory: string, what: string): unknown {
   if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
   const isMount = error.code === 'EBUSY' || error.code === 'EXDEV'

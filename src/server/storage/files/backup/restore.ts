@@ -80,10 +80,7 @@ export async function restoreKeys(
   }
 }
 
-/**
- * Streams of a backup, each read once, in the order of `backupKinds`; `smallFile` gets the entries before
- * them.
- */
+/** Streams of a backup, each read once, in the order of `backupKinds`; `smallFile` gets earlier entries. */
 async function readerOf(
   next: NextPart,
   smallFile: (name: string, bytes: Uint8Array) => Promise<void>,

@@ -27,10 +27,7 @@ async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<strin
   return ids
 }
 
-/**
- * Checks everything that the store lists: output and results of tasks, recordings, files, previous script
- * versions.
- */
+/** Checks output and results of tasks, recordings, files and previous script versions. */
 export async function checkFiles(path: string, tables: Tables): Promise<CheckResult> {
   const findings: Finding[] = []
   const counts = new Map<Damage['code'], number>()

@@ -21,7 +21,6 @@ export async function checkDirectory(path: string): Promise<CheckResult> {
   return null
 }
 
-/** Checks owners and modes of the files. */
 export async function checkPermissions(path: string, keysDirectory: string): Promise<CheckResult> {
   const owner = await stat(path)
   const findings: Finding[] = []

@@ -50,7 +50,6 @@ export function judgeRunning(status: ProcessStatus, version: string): CheckResul
   return findings.length > 0 ? findings : `it runs (pid ${status.pid}, ${status.version})`
 }
 
-/** Checks whether a server could listen there. */
 export async function checkPort(host: string, port: number): Promise<CheckResult> {
   const error = await listenError(host, port)
   if (error === null) return port === 0 ? null : `port ${port} of ${host} is free`

@@ -21,10 +21,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
   return {
     ...createTaskSteps(steps),
-    /**
-     * Writes the record before contacting the host over SSH: an execution that a crash cuts is LOST, not
-     * started again.
-     */
+    /** Writes the record before the host is contacted, so that a crash makes it LOST, not started twice. */
     begin: (by, ids) => steps.changeOwned(by, 'sent', ids, steps.unlessHeld(asBegun(steps.now()))),
     end: (by, id, end) => steps.changeOwned(by, 'settled', [id], asOwnEnd(end, steps.now())),
     ...createSending(steps),
@@ -102,7 +99,6 @@ function createQueries({
   }
 }
 
-/** Receives output and ends from agents. */
 function createReceiving(steps: Steps): Pick<Executions, 'append' | 'reached' | 'settle'> {
   const { tasks } = steps
   const { outputs, clock } = steps.deps

@@ -45,7 +45,6 @@ export class RunningTasks {
     return this.#tasks.get(id.slice(0, slash))?.ofHost(Number(id.slice(slash + 1)))
   }
 
-  /** Undefined if the host has no open executions. */
   openOn(hostId: number): OpenOnHost | undefined {
     return this.#open.get(hostId)
   }

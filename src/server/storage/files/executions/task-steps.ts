@@ -13,7 +13,6 @@ import type { Progress } from '../../ports/outputs.ts'
 import type { Transaction } from '../../ports/store.ts'
 import type { Steps } from './steps.ts'
 
-/** Steps of tasks: creation, due executions, and ends without a start. */
 export function createTaskSteps(
   steps: Steps,
 ): Pick<Executions, 'create' | 'due' | 'skip' | 'unreachable' | 'pause' | 'cancel' | 'abandon'> {

@@ -8,10 +8,7 @@ const writeFile = promisify(write)
 
 /** Limit for one host's day: 450,000 samples, so that one agent cannot fill the disk of all. */
 const largestFile = 64 * 1024 * 1024
-/**
- * Twice the largest report (contract §1: bodies of 2 MiB), because a file without line feeds must not fill
- * memory.
- */
+/** Twice the largest report (contract §1: bodies of 2 MiB); more without a line feed is dropped. */
 const longestLine = 4 * 1024 * 1024
 const dayMilliseconds = 24 * 3600_000
 const name = /^(\d{4}-\d\d-\d\d)\.jsonl$/

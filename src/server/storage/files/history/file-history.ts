@@ -18,10 +18,7 @@ export interface FileHistoryOptions {
   isFull?: () => boolean
   /** Milliseconds for which appends are collected. */
   flushDelay?: number
-  /**
-   * Maximum characters that wait while the disk refuses writes: at 150 per sample, half an hour of 3,000
-   * hosts.
-   */
+  /** Maximum characters that wait for the disk: at 150 per sample, half an hour of 3,000 hosts. */
   mostWaiting?: number
 }
 
@@ -34,10 +31,7 @@ const day = 24 * 3600_000
  */
 export function createFileHistory(options: FileHistoryOptions): History {
   const { directory, clock, log, flushDelay = 5000, mostWaiting = 16 * 1024 * 1024 } = options
-  /**
-   * Samples that are not on disk yet, oldest first; a line leaves only after it was written, so that `read`
-   * always sees it.
-   */
+  /** Samples not on disk yet, oldest first; removed only once written, so that `read` sees them. */
   const waiting = new WaitingSamples(clock, mostWaiting)
   let failing = false
   /** Day files that have reached their limit; logged once an hour. */

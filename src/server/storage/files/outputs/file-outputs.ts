@@ -7,10 +7,7 @@ import type { Hints } from '../../ports/hints.ts'
 import type { Outputs } from '../../ports/outputs.ts'
 import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
 
-/**
- * Logs of finished tasks that stay open after a read, so that paging through one does not reopen it each
- * time.
- */
+/** Logs of finished tasks that stay open after a read, because paging through one reads it often. */
 const openReaders = 64
 const closeGrace = 5000
 const none: ReadonlyMap<number, string> = new Map()
@@ -22,10 +19,7 @@ function closeSoon(_taskId: string, log: Promise<TaskLog | null>): void {
   setTimeout(() => void log.then((found) => found?.close()).catch(() => undefined), closeGrace).unref()
 }
 
-/**
- * Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` gets the seconds of every fsync, and its bytes
- * of output.
- */
+/** Outputs in `DIRECTORY/<taskId>/output.log`. `onSync` gets seconds and output bytes of every fsync. */
 export function createFileOutputs(
   directory: string,
   hints: Hints,

@@ -18,17 +18,11 @@ export interface IndexRecord {
 /** Fixed size, so that cursors are found by bisection, and a host's entries without reading other output. */
 export const recordBytes = 32
 const recordsPerRead = 2048
-/**
- * Sequences go up to 2^53 (a base-protocol agent may count in microseconds); bits past 48 have a byte of
- * their own.
- */
+/** Sequences go up to 2^53, as base-protocol agents count microseconds; bits past 48 have their own byte. */
 const sequenceLow = 2 ** 48
 const checkAt = 26
 
-/**
- * Entries that one backward read examines, so that rare matches among a million do not block a request for
- * long.
- */
+/** Entries that one backward read examines, so that rare matches among a million do not block for long. */
 const recordsPerReadBack = 65_536
 const recordsPerStep = 2048
 
@@ -59,10 +53,7 @@ function decodeRecord(buffer: Buffer, offset: number): IndexRecord | null {
   }
 }
 
-/**
- * Checksum of the rest of a record; any one bit changes it. Never 0, which marks records of 0.1.0, without
- * one.
- */
+/** Checksum of the rest of a record; detects any flipped bit. Never 0: records of 0.1.0 have that. */
 function checkOf(buffer: Buffer, offset: number): number {
   let check = 1
   for (let at = 0; at < recordBytes; at += 2)

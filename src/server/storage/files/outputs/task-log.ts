@@ -29,7 +29,6 @@ import {
 } from './index-file.ts'
 import { recoverLog } from './recovery.ts'
 
-/** Files in the folder of a task: the log and its index. */
 export const logFiles = ['output.log', 'output.idx'] as const
 
 /** Approximate bytes at which a read stops, to bound the server's memory for each reader. */
@@ -38,7 +37,6 @@ const readBudget = 256 * 1024
 /** Readers of one log whose position is cached; others find theirs by bisection. */
 const keptPlaces = 256
 
-/** Entry in flight to the log, with its bytes of output. */
 interface Piece {
   readonly entry: NewEntry
   readonly bytes: number
@@ -270,7 +268,6 @@ function decoded({ id, json }: StoredLine): StoredEntry {
   return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
 }
 
-/** Creates the log only if `create` is true. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
   const log = await open(join(directory, logFiles[0]), flags, 0o600)

@@ -58,10 +58,7 @@ async function checkOf(file: FileHandle, from: number, to: number): Promise<numb
   return check
 }
 
-/**
- * Verifies the first `size` bytes of a recording that should have `expected`. Errors: `gone` with file and
- * position if they are damaged.
- */
+/** Verifies `size` of `expected` bytes. Errors: `gone` with file and position if they are damaged. */
 export async function verifyRecording(path: string, size: number, expected: number): Promise<void> {
   if (size < expected) throw damaged(`${path} ends at byte ${size}, not ${expected}`)
   const sums = await readSums(path)

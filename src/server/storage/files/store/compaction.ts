@@ -88,7 +88,6 @@ export class Compaction {
     return pinned as Promise<PinnedFiles>
   }
 
-  /** Resolves when no compaction is running. */
   async idle(): Promise<void> {
     await this.mutex.idle()
   }

@@ -130,10 +130,7 @@ export async function writeManifest(directory: string, manifest: Manifest): Prom
   await writeFileDurably(join(directory, manifestName), `${JSON.stringify(written)}\n`)
 }
 
-/**
- * Creates a journal whose first transaction will be `first`; its header is durable at once, so it is never
- * torn. Returns its size in bytes.
- */
+/** Creates a journal from transaction `first` on, with a durable header; returns its size in bytes. */
 export async function createJournal(directory: string, storeId: string, first: number): Promise<number> {
   const header = encodeLine(JSON.stringify({ format: formatVersion, storeId, first }))
   await writeFileDurably(join(directory, journalName(first)), header)
@@ -155,10 +152,7 @@ export interface PinnedFiles {
   release(): Promise<void>
 }
 
-/**
- * Opens the files of a manifest. `tables` is their content, `journalSize` the valid bytes of the last
- * journal.
- */
+/** Opens the files of a manifest with content `tables`; `journalSize`: valid bytes of the last journal. */
 export async function pinFiles(
   directory: string,
   manifest: Manifest,

@@ -8,10 +8,7 @@ const checkLength = 16
 const bodyStart = prefix.length + checkLength + 2
 const newline = 10
 
-/**
- * Line of a journal or snapshot, from the JSON text of an object: its first field is the checksum of the
- * rest.
- */
+/** Line of a journal or snapshot from a JSON object: its first field is the checksum of the rest. */
 export function encodeLine(json: string): string {
   const body = json.slice(1)
   return `${prefix}${checksum(body)}",${body}\n`
@@ -55,7 +52,6 @@ function decode(line: Buffer): Record<string, unknown> | null {
   return JSON.parse(`{${line.toString('utf8', bodyStart)}`) as Record<string, unknown>
 }
 
-/** Transaction as the journal holds it. */
 interface TransactionBody {
   seq: number
   /** Last id given out, for nouns of which it gave one. */
@@ -80,10 +76,7 @@ export function encodeTransaction(
 
 export const unknownKind = (noun: string): string => `it has records of an unknown kind: ${noun}`
 
-/**
- * First kind of records in a line that is unknown here, or null; the line is intact, so a newer version wrote
- * it.
- */
+/** First unknown kind of records in a line, or null. The line is intact, so a newer version wrote it. */
 export function unknownNoun(value: Record<string, unknown>): string | null {
   const { ids = {}, put = {}, remove = {} } = value as unknown as TransactionBody
   const named = [...Object.keys(put), ...Object.keys(remove), ...Object.keys(ids)]

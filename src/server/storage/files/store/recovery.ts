@@ -39,7 +39,6 @@ export interface Recovered {
   journalBytes: number
 }
 
-/** Content of a store's files. */
 export interface Loaded {
   model: Low<Tables>
   snapshot: SnapshotAdapter
@@ -108,7 +107,6 @@ async function create(directory: string, signal: AbortSignal): Promise<Manifest>
   return makeStore(directory, randomBytes(16).toString('base64url'), new Tables(), signal)
 }
 
-/** Creates the files of a store with these records. */
 export async function makeStore(
   directory: string,
   storeId: string,

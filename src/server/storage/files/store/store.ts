@@ -21,10 +21,7 @@ export interface JsonStoreOptions {
    * default the error is thrown uncaught.
    */
   onFatal?: (error: unknown) => void
-  /**
-   * Minimum size of a journal to compact, in bytes; 32 MiB by default, which takes about half a second to
-   * replay.
-   */
+  /** Minimum bytes of a journal to compact; default 32 MiB, which takes about half a second to replay. */
   compactAfterBytes?: number
   /** Milliseconds between checks of a full disk; 1000 by default. */
   probeMilliseconds?: number
@@ -36,7 +33,6 @@ export interface JsonStoreOptions {
   disk?: Disk
 }
 
-/** File store, with operations on its files. */
 export interface JsonStore extends Store {
   /** Sequence of the last durable commit; only a restore lowers it. */
   readonly sequence: number

@@ -69,7 +69,6 @@ export class Transactions {
     })
   }
 
-  /** Resolves when no transaction is queued. */
   async idle(): Promise<void> {
     while (this.busy) await this.running
   }
