@@ -5,7 +5,6 @@ import type { UserCaller } from './ports/caller.ts'
 import type { ScheduleRecord, SlotRecord } from './records/schedule.ts'
 import type { TerminalRecord } from './records/terminal.ts'
 
-/** Events of this process, by topic. */
 export interface Facts {
   /** A result became final; `duration` in milliseconds, null if the script never started. */
   resultFinal: {
@@ -20,13 +19,10 @@ export interface Facts {
   /** This server ran or skipped slots of a schedule; `late`: delay of the run in milliseconds. */
   slot: { schedule: Readonly<ScheduleRecord>; slot: Readonly<SlotRecord>; late: number | null }
   scheduleSuspended: { schedule: Readonly<ScheduleRecord>; why: string }
-  /** This process ended an agent's token. */
   agentTokenEnded: { agentId: string }
-  /** A client starts or stops following an event stream of this route. */
   stream: { route: string; opened: boolean }
   /** An agent sent a frame for a task or session that is not its host's (contract §6). */
   foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
-  /** A link was closed because of stray frames (contract §6). */
   strayFrames: { agentId: string; hostId: number }
   /** An agent refused a message as not signed by this server (reliability S05). */
   distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }

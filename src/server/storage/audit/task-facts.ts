@@ -17,7 +17,6 @@ const longestLine = 200
 /** Fields of an entry that hold first lines of scripts, or commands. */
 export const commandFields = ['firstLine', 'verifyFirstLine', 'rollbackFirstLine', 'command'] as const
 
-/** First line of a script or command, bounded; no field if there is none. */
 export function lineFacts(field: (typeof commandFields)[number], text: string): AuditDetail {
   const line = firstLine(text, longestLine)
   return line === null ? {} : { [field]: line }

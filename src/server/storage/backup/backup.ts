@@ -26,7 +26,6 @@ const keyFiles = ['seal.key', 'signing.key', 'tls.key', 'tls.crt']
 /** Store at one transaction. The caller releases it. */
 export interface StoreSnapshot {
   readonly storeId: string
-  /** Sequence of its last transaction. */
   readonly sequence: number
   readonly reader: Reader
   release(): Promise<void>
@@ -93,7 +92,6 @@ async function* partsOf(
   }
 }
 
-/** Starts a backup of a store; see storage/ports/maintenance.ts. */
 export async function makeBackup(source: Source, options: BackupOptions): Promise<Backup> {
   const { store, keysDirectory, version, createdAt } = source
   const { withOutput, passphrase } = options

@@ -9,7 +9,6 @@ export type StoreKind = 'directory' | 'postgresql'
 /** First entry of the tar, `rsm-backup.json`. */
 export interface BackupHeader {
   readonly format: number
-  /** Version of the rsm that made it. */
   readonly version: string
   readonly createdAt: string
   readonly storeId: string

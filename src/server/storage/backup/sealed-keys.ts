@@ -18,7 +18,6 @@ interface Sealed {
   readonly data: string
 }
 
-/** Files of `keys/` by name. */
 export type KeyFiles = Record<string, Buffer>
 
 function derive(

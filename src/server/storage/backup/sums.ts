@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type BackupEnd, sumsName } from './format.ts'
 
-/** Checksums of the entries of a backup, to write or to compare. */
 export class Sums {
   #text = ''
   #segments = 0

@@ -31,7 +31,6 @@ export function broken(problem: string, cause?: unknown): RsmError {
   return new RsmError('invalid', `the backup ${problem}`, { hint: again, cause })
 }
 
-/** Explains an error of gzip or tar about altered bytes in plain words. */
 function explain(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof RsmError) return error
   const code = 'code' in error ? String(error.code) : ''

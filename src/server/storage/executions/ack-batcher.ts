@@ -9,7 +9,6 @@ const settling = 100
  * commit a second.
  */
 export class AckBatcher {
-  /** In order of arrival. */
   #waiting: { id: string; at: number }[] = []
   #timer: NodeJS.Timeout | undefined
   readonly #write: (ids: string[]) => Promise<void>

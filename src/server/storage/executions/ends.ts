@@ -122,7 +122,6 @@ function sentence(parts: readonly (string | null | undefined)[]): string | null 
   return said.length === 0 ? null : printable(said.join('; '))
 }
 
-/** End report without the output that never arrived. */
 export function withoutTheRest(complete: ScriptComplete, { storedSequence }: OutputSoFar): ScriptComplete {
   const { error, lastSequence = -1 } = complete
   const missing = `output is missing: its agent announced ${lastSequence + 1} pieces and sent ${storedSequence + 1}`

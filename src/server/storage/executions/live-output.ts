@@ -30,12 +30,10 @@ interface Piece {
   readonly bytes: number
 }
 
-/** Disk operations for the output of one execution. */
 export interface OutputDisk {
   /** Limit of the task for each host, in bytes. */
   readonly maxBytes: number
   write(output: ScriptOutput, json: Uint8Array | undefined): Promise<void>
-  /** Whether the truncation is on disk. */
   isTruncated(): boolean
   /** Records the truncation, so that a later server process does not request the dropped sequences again. */
   noteTruncated(): Promise<void>
@@ -91,7 +89,6 @@ export class LiveOutput implements OutputSoFar {
     return appended
   }
 
-  /** Counts a piece as accepted, so that it is not accepted again. */
   #take({ sequence, stream, data }: ScriptOutput): Piece {
     const piece = { sequence, before: this.#lastSequence, stream, bytes: Buffer.byteLength(data) }
     this.#pending.add(piece)

@@ -8,7 +8,6 @@ type Kept = Pick<Execution, Exclude<keyof TaskResult, Added>> & Partial<Pick<Tas
 /** Fields that results of older servers lack. */
 type Added = 'phase' | 'verify' | 'rollback'
 
-/** Result of an execution, or of a stored result. */
 export function resultOf(execution: Kept): TaskResult {
   return {
     ...pick(
@@ -42,7 +41,6 @@ function gatesToApi({ gates }: TaskRecord): Pick<TaskSummary, 'verify' | 'rollba
   }
 }
 
-/** Files of a task, with the source name of the file. */
 function filesToApi({
   copy,
   fetch,

@@ -12,7 +12,6 @@ export function ended(current: Execution, status: FinalStatus, at: string, error
   return { ...current, status, completedAt, error }
 }
 
-/** Ends a PENDING execution without a start. */
 export const neverStarted =
   (status: FinalStatus, at: string, error: (current: Execution) => string): Decide =>
   (current) =>

@@ -46,7 +46,6 @@ function newestTime(times: (number | null)[]): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** Newest time in the records of the store; null for an unused one. */
 async function newestOf(store: Store): Promise<number | null> {
   let newest: string | null = null
   const note = (time: string | null | undefined) => {

@@ -24,7 +24,6 @@ export function createFileResults(directory: string): Results {
   const reading = new Map<string, Promise<TaskRemains | null>>()
   const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
-  /** Evicts a task and detaches its running read. */
   const drop = (taskId: string) => {
     recent.delete(taskId)
     reading.delete(taskId)

@@ -8,7 +8,6 @@ import { manifestName } from './store/files.ts'
 
 /** Marker in the data directory, beside the store, so that it remains if the store is lost. */
 export const markerName = 'used'
-/** Folders that only a used server has filled. */
 const filledByUse = ['tasks', 'terminals', 'scripts', 'metrics']
 /** The first user is in the first entries of the audit log; bytes. */
 const auditStart = 64 * 1024

@@ -43,7 +43,6 @@ const kinds: Record<Name, Kind> = {
   },
 }
 
-/** Keys that a server requires. */
 export const keyNames = ['seal.key', 'signing.key'] as const satisfies readonly Name[]
 
 /** Fault of a key file beside this store, or null. `noted` is the id that the store knows. */

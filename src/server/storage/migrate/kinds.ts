@@ -14,7 +14,6 @@ export interface Blob {
   readonly bytes: number
 }
 
-/** Finding of a reader: damaged or unreadable data. */
 export interface Damage {
   readonly code: Extract<FindingCode, 'output' | 'results' | 'recording' | 'script-version' | 'file'>
   /** Owner of the data, as in `task 7`. */

@@ -66,7 +66,6 @@ const sumInput: { readonly [K in Kind]: (item: Items[K]) => SumInput } = {
   metrics: (item) => json('samples', item, item.lines.length),
 }
 
-/** Passes the items through; returns their sum. */
 async function* summed<K extends Kind>(
   kind: K,
   items: AsyncIterable<Items[K]>,

@@ -43,7 +43,6 @@ export interface AuditLog {
   head(): Promise<AuditHead>
   /** Why entries are refused at the moment (a full disk), or null. */
   readonly refusal: string | null
-  /** Waits for pending writes. */
   close(): Promise<void>
 }
 

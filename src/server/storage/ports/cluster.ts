@@ -51,7 +51,6 @@ export interface Ownership {
 export interface LinkClaim {
   readonly hostId: number
   readonly agentId: string
-  /** The server that has the socket. */
   readonly server: Member
   /** Ascends over all claims: the higher of two is the newer. */
   readonly epoch: number
@@ -147,7 +146,6 @@ export interface ServerSeen {
   readonly tasks: number
 }
 
-/** Living server, as other servers reach it. */
 export interface Peer extends Member {
   /**
    * Sealed with the key of all servers (S04), so that write access to the database cannot redirect a server.
@@ -162,9 +160,7 @@ export interface PoolLoad {
   readonly waiting: number
 }
 
-/** State of this server's hint listener. */
 export interface Hearing {
-  /** Whether the listening connection is up. */
   readonly isListening: boolean
   /** Last of its own hints that came back recently: round trip and age, in milliseconds. */
   readonly heard: { readonly lag: number; readonly ago: number } | null
@@ -212,7 +208,6 @@ export interface Runs {
   knows(mark: RunMark): boolean | Promise<boolean>
 }
 
-/** This server's place among the servers of its store. */
 export interface Cluster {
   /** Null if this server has the store to itself. */
   shared: Shared | null

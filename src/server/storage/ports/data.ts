@@ -14,9 +14,7 @@ import type { Recordings } from './recordings.ts'
 import type { ShortLived } from './short-lived.ts'
 import type { ScriptVersions, Store } from './store.ts'
 
-/** Everything a server stands on, as one start opens it. */
 export interface Data extends Cluster {
-  /** Source of all times in it. */
   clock: Clock
   store: Store
   serverRuns: Runs
@@ -53,9 +51,7 @@ export interface DataOptions {
     readonly journalSynced: (seconds: number) => void
     readonly outputSynced: (seconds: number, bytes: number) => void
   }
-  /** Where the signing key and the sealing key are. */
   keysDirectory: string
-  /** Whether keys that are missing or damaged are replaced. */
   newKeys: boolean
   clock: Clock
   log: Log

@@ -28,7 +28,6 @@ export interface RunningExecution {
 /** Capacity and agent of a link that executions can be sent over. */
 export interface Offer {
   claim: LinkClaim
-  /** Maximum number of concurrent executions on the agent. */
   capacity: number
   /** The agent's journal, process and journal position; a HELLO of others does not get it again. */
   agent: Pick<ExecutionRecord, 'agentStoreId' | 'agentInstanceId' | 'agentJournal'>
@@ -54,7 +53,6 @@ export interface OwnEnd {
 /** Puts records together with the end of a task. */
 export type AtTheEnd = (tx: Pick<Transaction, 'put'>, ended: TaskRecord) => void
 
-/** Execution that ends without a report of its agent, and why. */
 export interface End {
   id: string
   error: string
@@ -79,7 +77,6 @@ export interface Executions {
     also: (tx: Transaction) => Promise<T | null>,
   ): Promise<T | null>
 
-  /** Marks executions of a task as due. */
   due(by: Member, ids: readonly string[]): Promise<Execution[]>
   skip(by: Member, ids: readonly string[], error: string): Promise<Execution[]>
   /** Ends due executions that were not sent. */
@@ -128,7 +125,6 @@ export interface Executions {
     json: Uint8Array | undefined,
     isOurs: boolean,
   ): Promise<number | null>
-  /** Notes the phase that the agent reports. */
   reached(id: string, phase: Phase): Promise<void>
   /** Ends an execution as its agent reports; no effect if it has ended already. */
   settle(id: string, end: ReportedEnd): Promise<Execution[]>
@@ -149,7 +145,6 @@ export interface Executions {
   ofTask(taskId: string, part?: Part): Promise<RunningExecution[]>
   /** RUNNING executions of a host, then due PENDING ones, longest due first; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
-  /** Hosts among these that have something to take. */
   waiting(hostIds: readonly number[]): Promise<number[]>
   /** Number of executions that the host has to take; may be slightly stale, because each heartbeat asks. */
   waitingOn(hostId: number): Promise<number>
@@ -159,7 +154,6 @@ export interface Executions {
   changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
   /** Tasks that may have changed since a cursor (0: ever), for polling that makes up for lost hints. */
   changedTasks(taskIds: readonly string[], after: number): Promise<{ taskIds: string[]; cursor: number }>
-  /** Ids of running tasks. */
   running(): Promise<string[]>
   /** Load of all servers: running tasks, RUNNING executions, and due PENDING ones. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>

@@ -25,13 +25,11 @@ export interface Files {
   remove(id: string): Promise<void>
   /** Space of the disk that holds the files; null if unknown, or if it does not answer. */
   room(): Promise<Room | null>
-  /** Ids of all files that have bytes. */
   ids(): Promise<string[]>
 }
 
 /** The offset of an upload is not the end of the file, or the file has another writer. */
 export class WrongOffset extends Error {
-  /** Current end of the file. */
   readonly offset: number
 
   constructor(offset: number) {

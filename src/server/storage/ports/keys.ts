@@ -31,7 +31,6 @@ export interface ReplacedKeys {
   agents: string[]
   /** Hosts whose password or private key is lost. */
   credentials: string[]
-  /** Tasks whose secret parameters are lost. */
   tasks: string[]
   /** Webhooks whose secret is lost: deliveries stop until a new one is set. */
   webhooks: string[]

@@ -2,7 +2,6 @@ import type { GatePhase } from '../../../core/tasks/gates.ts'
 import type { Stream, TaskResult } from '../../../core/tasks/task.ts'
 import type { Age } from '../../../disk/agreed-clock.ts'
 
-/** Piece of output before it has an id. */
 export interface NewEntry {
   hostId: number
   stream: Stream
@@ -39,7 +38,6 @@ export interface ReadQuery {
 }
 
 export interface ReadBackQuery extends Omit<ReadQuery, 'after'> {
-  /** Only entries with a smaller id. */
   before: number
 }
 
@@ -106,13 +104,11 @@ export interface TaskRemains {
   params?: Record<string, string>
 }
 
-/** Results of finished tasks, apart from the store. */
 export interface Results {
   write(taskId: string, archived: TaskRemains): Promise<void>
   /** Null if the results are lost; the task's counts stay valid. Errors: `gone` if damaged. */
   read(taskId: string, part?: Part): Promise<TaskRemains | null>
   forget(taskId: string): Promise<void>
-  /** Tasks that have an archive. */
   list(): Promise<string[]>
   readonly orphans: Orphans
 }

@@ -9,7 +9,6 @@ export type Greeting = Partial<HelloFacts> & {
   readonly agentVersion?: string
 }
 
-/** State of a host that selectors use. */
 export interface Standing {
   status: HostStatus
   /** Whether frames sent to it arrive (contract §3 "Reachable"). */
@@ -30,7 +29,6 @@ export interface PresenceView extends Standing {
   metrics: Metrics | null
   /** Null if its agent has sent no HELLO since it registered. */
   greeting: Greeting | null
-  /** Facts from its last heartbeat. */
   says: Partial<BeatFacts>
   /** Approximate lead of the agent's clock, in seconds; null if unknown. */
   clockOffsetSeconds: number | null
@@ -100,6 +98,5 @@ export interface History {
   forget(hostId: number): Promise<void>
   /** Removes days that ended more than `keptFor` before `now`. */
   sweep(age: Age): Promise<void>
-  /** Flushes pending samples. */
   close(): Promise<void>
 }

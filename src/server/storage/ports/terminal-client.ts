@@ -23,7 +23,7 @@ export interface TerminalClient {
   resume(): void
 }
 
-/** Author of a piece of input, and its offset in characters. */
+/** Position of input: a series of one client, and the characters of it that come before. */
 export interface InputPlace {
   readonly by: string
   readonly position: number

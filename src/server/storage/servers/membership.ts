@@ -67,7 +67,7 @@ export async function joinServers(
   }
 }
 
-/** Answer of `GET /api/ready`: the server takes work if there is no reason against it. */
+/** Answer of `GET /api/ready`: the server is ready if there are no reasons against it. */
 export interface Readiness {
   readonly reasons: readonly string[]
   /** Whether open connections stay: true unless the server is starting or stopping. */

@@ -188,7 +188,6 @@ class FileAuditLog implements AuditLog {
   }
 }
 
-/** Noted head in a file beside the log. */
 export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {

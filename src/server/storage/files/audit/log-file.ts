@@ -90,7 +90,6 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
 export interface Line {
   bytes: Buffer
   offset: number
-  /** False without a newline. */
   whole: boolean
 }
 
@@ -163,7 +162,6 @@ export async function offsetAfter(file: FileHandle, size: number, id: number): P
   return low
 }
 
-/** First entry whose line begins at or after `from` and before `limit`. */
 async function entryFrom(
   file: FileHandle,
   from: number,

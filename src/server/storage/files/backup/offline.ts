@@ -42,7 +42,6 @@ export async function becomeOwner(path: string): Promise<void> {
   process.setuid?.(uid)
 }
 
-/** Runs `work` on the store of a stopped server, as the owner of the directory. */
 export async function withOfflineStore<T>(
   path: string,
   log: Log,

@@ -17,7 +17,6 @@ import { becomeOwner, openOffline, readOffline } from './offline.ts'
 
 export interface Restored extends Unpacked {
   readonly directory: string
-  /** Whether its keys are in place. */
   readonly hasKeys: boolean
 }
 

@@ -20,7 +20,6 @@ const absent = (error: NodeJS.ErrnoException): null => {
   throw error
 }
 
-/** Reads all blobs; returns their ids. */
 async function idsIn(blobs: AsyncIterable<Blob | Uint8Array>): Promise<Set<string>> {
   const ids = new Set<string>()
   for await (const item of blobs) if (!(item instanceof Uint8Array)) ids.add(item.id)
@@ -85,7 +84,6 @@ export async function checkFiles(path: string, tables: Tables): Promise<CheckRes
 const hasOutput = ({ stdoutBytes, stderrBytes }: { stdoutBytes: number; stderrBytes: number }) =>
   stdoutBytes + stderrBytes > 0
 
-/** Checks the chain of the audit log, and its noted head. */
 export async function checkAudit(path: string): Promise<CheckResult> {
   const log = join(path, 'audit', auditFileName)
   const todo = 'keep the file, and compare it with a backup: `rsm audit verify` shows up to where it is sound'
@@ -105,7 +103,6 @@ export async function checkAudit(path: string): Promise<CheckResult> {
   }
 }
 
-/** Checks the saved state of the clock. */
 export async function checkClockFile(path: string): Promise<CheckResult> {
   const file = join(path, 'clock.json')
   const kept = await readFile(file).catch(absent)

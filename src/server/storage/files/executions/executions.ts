@@ -37,7 +37,6 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
 }
 
-/** Queries of running tasks, answered from memory. */
 function createQueries({
   tasks,
   isWaiting,

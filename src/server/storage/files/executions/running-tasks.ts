@@ -39,7 +39,6 @@ export class RunningTasks {
     return task
   }
 
-  /** Finds an execution by its id, `taskId/hostId`. */
   execution(id: string): Execution | undefined {
     const slash = id.lastIndexOf('/')
     return this.#tasks.get(id.slice(0, slash))?.ofHost(Number(id.slice(slash + 1)))
@@ -178,7 +177,6 @@ class OpenOnHost {
     return next.sort(byDueAt).slice(0, Math.max(0, room))
   }
 
-  /** Index in `#waiting`, or where to insert it. */
   #placeOf(execution: Execution): number {
     let low = 0
     let high = this.#waiting.length

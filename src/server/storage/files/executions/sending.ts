@@ -12,7 +12,6 @@ import type { Execution, Executions } from '../../ports/executions.ts'
 import type { Transaction } from '../../ports/store.ts'
 import type { Point, Steps } from './steps.ts'
 
-/** Sends executions to hosts over their links, and tracks them until the agent has them. */
 export function createSending(
   steps: Steps,
 ): Pick<Executions, 'take' | 'returnUnsent' | 'takeOver' | 'named' | 'received' | 'refuse' | 'lose'> {

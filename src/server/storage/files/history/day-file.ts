@@ -13,7 +13,6 @@ const longestLine = 4 * 1024 * 1024
 const dayMilliseconds = 24 * 3600_000
 const name = /^(\d{4}-\d\d-\d\d)\.jsonl$/
 
-/** Name of the file for the UTC day of a time. */
 export function dayFileOf(at: number): string {
   return `${new Date(at).toISOString().slice(0, 10)}.jsonl`
 }

@@ -25,7 +25,6 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-/** Results file as Latin-1; damaged ones stay as found. */
 function textOf(item: Items['results']): string {
   if ('damaged' in item) return item.damaged
   const { taskId: _, ...remains } = item

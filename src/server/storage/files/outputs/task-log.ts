@@ -43,7 +43,6 @@ interface Piece {
 }
 
 export interface TaskLogEvents {
-  /** New entries are readable. */
   written(): void
   /** Resolves when this log may be synced; call the result when done. */
   acquireSyncSlot(): Promise<() => void>
@@ -235,7 +234,6 @@ export class TaskLog {
     return { id, hostId, damage, json: Buffer.from(JSON.stringify(entry)) }
   }
 
-  /** Loads adjacent entries in one read. */
   async #load(records: IndexRecord[]): Promise<StoredLine[]> {
     const lines: StoredLine[] = []
     for (let first = 0; first < records.length; ) {

@@ -7,7 +7,6 @@ import type { Log } from '../../../../disk/log.ts'
 import type { LastKnown } from '../../migrate/kinds.ts'
 import type { Greeting } from '../../ports/presence.ts'
 
-/** Last known status of a host, saved across restarts. */
 export interface KeptStatus {
   readonly hostId: number
   readonly status: HostStatus
@@ -32,7 +31,6 @@ export interface KeptStatus {
  */
 const rowsPerBatch = 500
 
-/** Logs a write error and continues. */
 export async function saveStatus(path: string, kept: Iterable<KeptStatus>, log: Log): Promise<void> {
   const rows: string[] = []
   for (const row of kept) {

@@ -9,7 +9,6 @@ import { createKnownHosts, type JudgingOptions, type KnownHosts } from '../../pr
 import { type KeptStatus, lastKnownOf, readKeptStatus, saveStatus } from './kept-status.ts'
 
 export interface PresenceOptions extends JudgingOptions {
-  /** File of the last known status, across restarts. */
   path: string
   hints: Hints
   log: Log

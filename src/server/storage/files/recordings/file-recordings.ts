@@ -14,7 +14,6 @@ import { lineOfSum, reopenSums, type SumState, sumsSuffix, verifyRecording } fro
 
 export const recordingSuffix = '.cast'
 
-/** Milliseconds between two syncs of a recording. */
 const syncInterval = 5000
 
 /** One asciicast file per recording, in a directory of its own. */
@@ -74,12 +73,10 @@ export async function openFileRecordings(directory: string, disk?: Disk): Promis
 interface RecordingFileOptions {
   /** Shared by all recordings, for one fsync at a time. */
   syncs: Mutex
-  /** The recording can no longer be made durable. */
   failed(error: unknown): void
   readonly disk?: Disk | undefined
 }
 
-/** Recording in its file, with checksums in a file beside it. */
 export class RecordingFile implements RecordingWriter {
   #checked: SumState
   #hasFailed = false

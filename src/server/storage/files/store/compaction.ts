@@ -21,7 +21,6 @@ export interface CompactionOptions {
   compactAfterBytes: number
 }
 
-/** Replaces a long journal with a snapshot, in the background. */
 export class Compaction {
   private readonly model: Low<Tables>
   private readonly snapshot: Recovered['snapshot']
@@ -44,12 +43,10 @@ export class Compaction {
     this.closedBytes = recovered.journalBytes - recovered.journal.size
   }
 
-  /** Bytes of snapshot and journals. */
   get bytes(): number {
     return this.snapshot.bytes + this.closedBytes + this.journal.size
   }
 
-  /** Starts a compaction if the journal has outgrown the snapshot. */
   startIfDue(): void {
     const bytes = this.closedBytes + this.journal.size
     const limit = Math.max(this.options.compactAfterBytes, this.snapshot.bytes, this.notBefore)

@@ -137,7 +137,6 @@ export async function createJournal(directory: string, storeId: string, first: n
   return Buffer.byteLength(header)
 }
 
-/** Opens a journal to append after `size` bytes. */
 export async function openJournal(directory: string, first: number, size: number): Promise<LogFile> {
   const path = join(directory, journalName(first))
   return { path, size, handle: await open(path, 'r+') }

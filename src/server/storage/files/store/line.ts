@@ -23,9 +23,7 @@ function checksum(body: string | Uint8Array): string {
  * Content of a file at one offset: a line with a valid checksum, or bytes up to the next newline without one.
  */
 export interface Line {
-  /** Bytes from the start of the file. */
   offset: number
-  /** Just after the newline, or the end of the file. */
   end: number
   value: Record<string, unknown> | null
 }

@@ -27,7 +27,6 @@ import { SnapshotAdapter } from './snapshot.ts'
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
 
-/** Store loaded from disk, open for appending. */
 export interface Recovered {
   manifest: Manifest
   /** Whether the manifest on disk names this version and its format; nothing may be written before. */

@@ -36,7 +36,6 @@ export interface JsonStoreOptions {
 export interface JsonStore extends Store {
   /** Sequence of the last durable commit; only a restore lowers it. */
   readonly sequence: number
-  /** Number of writes that wait for the journal. */
   readonly queueLength: number
   /** Writes a new snapshot and starts a new journal; returns the bytes of all files before and after. */
   compact(): Promise<{ before: number; after: number }>

@@ -79,7 +79,6 @@ export class Transactions {
     this.sequence = this.tables.sequence
   }
 
-  /** Makes a durable commit visible to all readers. */
   private settle({ sequence, changes, lastIds }: Commit): void {
     for (const change of changes) this.tables.apply(change)
     for (const [noun, id] of lastIds) this.tables.raiseId(noun, id)
