@@ -454,6 +454,6 @@ export function silentEnginesContract(test: TestFn, make: MakeServers): void {
     await pass(11 * minute, a)
     const { results } = await ended(a, taskId)
     t.is(results[0]?.status, 'LOST')
-    t.regex(results[0]?.error ?? '', /^no word of it for 6\d\d s$/)
+    t.regex(results[0]?.error ?? '', /^no report for 6\d\d s$/)
   })
 }

@@ -15,30 +15,32 @@ const lostHintSweep = 1000
 const silenceSweep = 5000
 
 /**
- * Running tasks, as far as this server has to do with them: the scheduler carries out the plans of those it
- * owns, the dispatcher serves the hosts that are linked here. The two share nothing but Executions, Links and Hints, because
- * either may be another server's.
+ * The running tasks of this server: the scheduler carries out the plans of tasks it owns, the dispatcher
+ * serves hosts linked here. They share only Executions, Links and Hints, because a task's host may be linked
+ * to another server.
  */
 export interface Engine
   extends Pick<Scheduler, 'create'>,
     Pick<Dispatcher, 'linked' | 'unlinked' | 'received' | 'phase' | 'output' | 'complete'>,
     Reads {
-  /** Takes up running tasks that no living server owns. */
+  /** Takes over running tasks that no living server owns. */
   recover(): Promise<void>
-  /** Cancels a task: resolves when that is durable; an agent that is away hears of it when it returns. */
+  /** Cancels a task; resolves when the cancel is durable. A disconnected agent receives it when it reconnects. */
   cancel(taskId: string): Promise<void>
   abandonHost: (...of: Parameters<Executions['abandon']>) => Promise<void>
   transactWithOpen: Executions['transactWithOpen']
-  /** What this agent is to remember of this server; null while it has to be kept from it. */
+  /**
+   * Mark of this server's progress for an agent to store; null while a possible restore is being recorded.
+   */
   markFor(agentId: string): RunMark | null
-  /** What an agent remembers of an execution, when it says so outside of a HELLO. */
+  /** Judges a mark that an agent reports outside of a HELLO. */
   judgeMark(source: MarkSource, mark: RunMark): void
-  /** The restore from a backup that waits for a person. */
+  /** The restore from a backup that awaits confirmation. */
   restore(): Promise<OpenRestore | null>
   openSince: RestoreHold['openSince']
-  /** Lets what is held start, or cancels it. Rejects with `conflict` where nothing is held. */
+  /** Releases or cancels held executions. Rejects with `conflict` if nothing is held. */
   confirmRestore(cancelPending: boolean): Promise<RestoreConfirmed>
-  /** Takes no further step; what is under way ends. */
+  /** Takes no further step; resolves when steps in progress end. */
   stop(): Promise<void>
 }
 
@@ -51,7 +53,7 @@ export function createEngine(deps: EngineDependencies): Engine {
   const scheduler = createScheduler(parts, installs)
   const reads = createReads(parts)
 
-  /** One at a time: on a disk that hangs they would pile up. */
+  /** Skips a run while the previous one is in progress, so that runs do not pile up on a hung disk. */
   const every = (milliseconds: number, sweep: () => Promise<unknown>, what: string) => {
     let isUnderWay = false
     const run = () => {

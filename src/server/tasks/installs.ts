@@ -4,16 +4,19 @@ import type { Execution, OwnEnd } from '../storage/ports/executions.ts'
 import type { TaskRecord } from '../storage/records/task.ts'
 import type { EngineParts } from './parts.ts'
 
-/** Hosts that this server installs on at once, of all its tasks. */
+/** Installations in parallel on this server, over all tasks. */
 const maxAtOnce = 16
-/** Milliseconds after a refused write (a full disk). */
+/** Milliseconds before a refused write (full disk) is retried. */
 const retryAfter = 1000
 const wasCut =
-  'the server ended while it was installing there; what had begun may have gone on: rsm hosts list says whether it joined, and a retry installs it again'
+  'the server stopped during the installation, which may still have completed: check rsm hosts list, or retry'
 
-/** Tasks of type INSTALL that this server owns: carried out by itself, over SSH. */
+/** Tasks of type INSTALL that this server owns and carries out itself, over SSH. */
 export interface Installs {
-  /** Begins what is due, ends what was cancelled, and gives up what an earlier process of this server had begun. */
+  /**
+   * Starts due executions, stops cancelled ones, and fails those that an earlier process of this server left
+   * running.
+   */
   reconcile(taskId: string): Promise<void>
   close(): void
 }
@@ -25,7 +28,7 @@ class TimedOut extends Error {}
 export function createInstalls(parts: EngineParts): Installs {
   const { executions, store, member, install, log } = parts
   const running = new Map<string, AbortController>()
-  /** Those that are due, in the order of their turns. */
+  /** Ids of due executions, in the order of the plan. */
   const waiting = new Set<string>()
 
   function pump(): void {
@@ -47,7 +50,7 @@ export function createInstalls(parts: EngineParts): Installs {
     const ending = running.get(id)
     if (!task || !ending) return
     const end = await endOf(task, execution, ending)
-    // The next start finds it cut.
+    // Null when the server stops: the next start ends it as LOST.
     if (end !== null) await settle(id, end)
   }
 
@@ -91,7 +94,7 @@ export function createInstalls(parts: EngineParts): Installs {
         parts.ended(await executions.end(member, id, end))
         return
       } catch (error) {
-        log.warn({ err: error }, 'the end of an installation could not be written; it is tried again')
+        log.warn({ err: error }, 'the end of an installation could not be written; retrying')
         await delay(retryAfter, undefined, { ref: false })
       }
   }
@@ -103,7 +106,7 @@ export function createInstalls(parts: EngineParts): Installs {
         const { id, status, dueAt, cancelRequested } = execution
         const under = running.get(id)
         if (status === 'RUNNING' && under === undefined) cut.push(id)
-        // Of a host that was removed it has ended already.
+        // Executions on removed hosts are already final.
         if (cancelRequested || isFinal(status)) under?.abort(new Cancelled())
         if (status === 'PENDING' && dueAt !== null && under === undefined && !executions.held.has(taskId))
           waiting.add(id)
@@ -124,7 +127,7 @@ export function createInstalls(parts: EngineParts): Installs {
   }
 }
 
-/** Writes messages of an installation to its task's log, as a script's output. */
+/** Appends the messages of an installation to its task's log, as a script's output. */
 function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log'>, execution: Execution) {
   const { id, taskId } = execution
   let sequence = 0
@@ -132,9 +135,9 @@ function storedOutput({ executions, log }: Pick<EngineParts, 'executions' | 'log
   return {
     say: (stream: Stream, data: string): void => {
       const output = { taskId, stream, data, sequence: sequence++ }
-      // It is not sent again: if it cannot be stored, the result says that it is missing.
+      // Not retried: if an append fails, the result reports incomplete output.
       stored = executions.append(id, output, undefined, false).catch((error: unknown) => {
-        log.warn({ err: error, taskId }, 'could not store what an installation said')
+        log.warn({ err: error, taskId }, 'could not store the output of an installation')
       })
     },
     end: (): Promise<unknown> => stored,

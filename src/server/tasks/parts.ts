@@ -15,7 +15,7 @@ import type { Store } from '../storage/ports/store.ts'
 import type { WebhookEvents } from '../webhooks/events.ts'
 
 export interface EngineDependencies {
-  /** This server among those of its store. */
+  /** This server's membership in its store. */
   member: Member
   store: Store
   executions: Executions
@@ -32,19 +32,19 @@ export interface EngineDependencies {
   log: Log
   install: Install
   carried: Pick<Carried, 'of' | 'passed'>
-  /** Bytes of what a host may send. */
+  /** Largest file a host may send, in bytes. */
   maxFileSize: number
-  /** What scripts are told of these hosts; those that are gone are left out. */
+  /** Facts about these hosts for script variables; omits deleted hosts. */
   knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
   webhookEvents: Pick<WebhookEvents, 'endOfTask' | 'write'>
 }
 
-/** What scheduler and dispatcher are made with. */
+/** Dependencies shared by scheduler and dispatcher. */
 export interface EngineParts extends EngineDependencies {
   isStopping(): boolean
-  /** Watches work that nobody waits for: its failure goes to the log, its end is waited for by `stop`. */
+  /** Runs work in the background: logs its failure; `stop` waits for its end. */
   inBackground(work: Promise<unknown>, what: string): void
-  /** Counts what this server has ended; to be called with what each step answers. */
+  /** Publishes the executions that this server ended; call with the result of each step. */
   ended(changed: readonly Execution[]): void
 }
 
@@ -57,7 +57,7 @@ export function createParts(deps: EngineDependencies): EngineParts & { stop(): P
     inBackground(work, what) {
       const watched = work
         .catch((error: unknown) => {
-          if (!stopping) deps.log.warn({ err: error }, `engine: ${what} failed; it is tried again`)
+          if (!stopping) deps.log.warn({ err: error }, `engine: ${what} failed; it will be retried`)
         })
         .finally(() => background.delete(watched))
       background.add(watched)

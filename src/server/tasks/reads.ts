@@ -10,37 +10,42 @@ import type { TaskRecord } from '../storage/records/task.ts'
 import type { EngineParts } from './parts.ts'
 import { notesOf } from './scheduler/silence.ts'
 
-/** Milliseconds until a hint that was lost is made up for. */
+/** Poll interval in milliseconds, in case a hint is lost. */
 const lostHint = 1000
 
-/** What is known of tasks, whichever server carries them out. */
+/** Reads tasks, whichever server runs them. */
 export interface Reads {
   summary(task: TaskRecord): Promise<TaskSummary>
-  /** By host: so much of its file has passed this server, while the task runs. */
+  /** Bytes of its file that passed this server, by host, while the task runs. */
   passed: Carried['passed']
-  /** All results, or a part of them, in the order of the plan. */
+  /** All results, or a part, in plan order. */
   results(task: TaskRecord, part?: Part): Promise<Task['results']>
-  /** A summary whose results agree with it: a final task has final results, those of a running one add up to its counts. */
+  /**
+   * A summary with matching results: final ones for a final task; those of a running task add up to its
+   * counts.
+   */
   details(task: TaskRecord, part?: Part): Promise<TaskSummary & Pick<Task, 'results'>>
-  /** What a running task has of these hosts now; nothing of one that does not run. */
+  /** Current results of a running task for these hosts; empty if the task is not running. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
-  /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
+  /** Hosts whose results changed since the cursor; without one, returns the cursor to start from. */
   changedHosts(taskId: string, after?: number): Promise<{ hostIds: number[]; cursor: number }>
-  /** What a task runs or ran; empty where that is gone. */
+  /** Scripts of a task; an empty script if they are gone. */
   texts(task: TaskRecord): Promise<Texts>
-  /** The params of a task; empty where those of an ended one are gone. */
+  /** Parameters of a task; empty if they are gone with its results. */
   params(task: TaskRecord): Promise<TaskRecord['params']>
-  /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
+  /** Tasks waiting for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): Promise<string[]>
-  /** How many those are, or were some seconds ago: a hint to ask for them. */
+  /** Number of such tasks, up to some seconds old: a hint whether to ask for them. */
   waitingOn(hostId: number): Promise<number>
-  /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
+  /** Current load: running tasks, executions in progress, executions waiting for their host. */
   load(): Promise<{ tasks: number; running: number; waiting: number }>
-  /** Resolves when the task is final; at once when it does not run. Rejects with `unavailable` once `stop` is called. */
+  /**
+   * Resolves when the task is final, immediately if it is not running. Rejects with `unavailable` on `stop`.
+   */
   finished(taskId: string): Promise<void>
 }
 
-/** What reads have found out about stored output since the results were written. */
+/** Adds damage to the stored output that was found after the results were written. */
 function withDamages(results: TaskResult[], damages: ReadonlyMap<number, string>): TaskResult[] {
   if (damages.size === 0) return results
   return results.map((result) => {
@@ -55,7 +60,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
   const { executions, store, results, outputs, hints, carried } = parts
   const stopped = new AbortController()
 
-  /** As results are shown while the task runs: with what is stored of the output, and why nothing comes. */
+  /** Results of a running task: adds the stored output sizes and why a host is silent. */
   async function toResults(
     running: readonly RunningExecution[],
     queueSeconds: number | null,
@@ -79,7 +84,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
       : ((await results.read(task.id, part))?.results ?? [])
   }
 
-  /** The newest record and its counts; reads again if the task ended in between. */
+  /** Newest record and its counts; reads again if the task ended in between. */
   async function counted(task: TaskRecord): Promise<[TaskRecord, Counts]> {
     const newest = (await store.get('tasks', task.id)) ?? task
     const counts = newest.counts ?? (await executions.counts(task.id))
@@ -102,7 +107,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     passed: (taskId) => carried.passed(taskId),
     results: resultsOfTask,
     async details(task, part) {
-      // Read in this order, so that a task that ends in between is shown as it was just before.
+      // The summary comes first, so that a task ending in between is shown as it was just before.
       const current = await summary(task)
       const results = await resultsOfTask(task, part)
       const counts = part || current.status !== 'RUNNING' ? current.counts : countsOf(results)
@@ -141,7 +146,7 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
       signal.addEventListener('abort', onHint)
       try {
         for (;;) {
-          // Before the look: what changes after it is not missed.
+          // Armed before the read, so that no later change is missed.
           const hinted = new Promise<void>((resolve) => {
             wake = resolve
           })

@@ -11,49 +11,61 @@ import type { WebhookEvents } from '../webhooks/events.ts'
 import type { HostStates } from './dispatcher/host-states.ts'
 import type { EngineParts } from './parts.ts'
 
-/** Unknown runs that are remembered of one restore; further ones only prove it again after the next start. */
+/** Unknown runs stored per restore; further ones are only detected again after the next start. */
 const maxStrangers = 1000
 
 export const lostByRestore =
-  'this server was restored from a backup since it was sent, so whether the script ran cannot be known'
-const cancelledBy = 'not started: this server was restored from a backup, and what it held was cancelled'
+  'this server was restored from a backup after it was sent, so whether the script ran is unknown'
+const cancelledBy = 'not started: cancelled after this server was restored from a backup'
 
-/** Who says a mark. */
+/** The agent that reports a mark. */
 export interface MarkSource {
   readonly hostId: number
   readonly agentId: string
 }
 
-/** A restore that waits for a person, as people are told of it. */
+/** A restore that awaits confirmation, as shown to people. */
 export interface OpenRestore {
   noticedAt: string
   reason: string
   hostId: number | null
   agentId: string | null
   tasks: number
-  /** Executions that are held. */
+  /** Held executions. */
   executions: number
 }
 
 /**
- * A store that is older than what agents have heard of this server is a backup that was brought back: what is still to
- * start in it may have run since. From the proof on it is held until a person confirms; new tasks run (contract §11).
+ * Holds pending executions after a restore. A store older than the marks of its agents was restored from a
+ * backup, so pending executions may have run since. They are held until a person confirms; new tasks run
+ * (contract §11).
  */
 export interface RestoreHold {
   open(): Promise<OpenRestore | null>
-  /** When the start began that noticed the open restore, ISO 8601: what is older came with the backup. Null: none is open. */
+  /**
+   * Start time (ISO 8601) of the run that detected the open restore; older records came with the backup. Null
+   * if none is open.
+   */
   openSince(): Promise<string | null>
-  /** Whether a proof is on its way to the disk: until it is there no agent may be given a newer mark in its place. */
+  /** Whether a restore is being recorded: until it is durable, no agent may get a newer mark. */
   readonly isUncertain: boolean
-  /** Holds what a former start held; before the tasks are taken up. */
+  /** Holds again the tasks that an earlier run held; call before tasks are taken over. */
   load(): Promise<void>
-  /** Gives up what was on its way to an agent in a backup that `rsm server restore` brought back; after the tasks are taken up. */
+  /**
+   * Ends as LOST executions in flight in a backup that `rsm server restore` restored; call after tasks are
+   * taken over.
+   */
   settle(): Promise<void>
-  /** Whether the store has all that a mark speaks of; where it has not, the answer comes when what follows is on disk. */
+  /**
+   * Whether the store contains everything a mark covers; if not, resolves to false once the consequences are
+   * durable.
+   */
   judge(source: MarkSource, mark: RunMark | undefined): true | Promise<boolean>
-  /** Whether an execution that was sent in a former start may be sent again to an agent that was judged so. */
+  /** Whether an execution sent in an earlier run may be resent to an agent judged this way. */
   mayResend(taskId: string, isOurs: boolean): boolean
-  /** Lets what is held start, or cancels it; `taskIds` may go on. Rejects with `conflict` where nothing is held. */
+  /**
+   * Releases or cancels held executions; `taskIds` may continue. Rejects with `conflict` if nothing is held.
+   */
   confirm(cancelPending: boolean): Promise<{ confirmed: RestoreConfirmed; taskIds: string[] }>
 }
 
@@ -67,14 +79,14 @@ type RestoreHoldParts = Pick<
 
 export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStates, 'get'>): RestoreHold {
   const { executions, store, serverRuns, keys, member, clock, facts, log } = parts
-  /** Tasks of former starts. */
+  /** Tasks of earlier runs. */
   const previousTasks = new Set<string>()
-  /** Unknown runs of restores that a person has confirmed in former starts. */
+  /** Unknown runs of restores that were confirmed in earlier runs. */
   const accepted = new Set<string>()
-  /** The start that noticed the newest restore, and what it noted. */
+  /** Run that detected the newest restore, and its note. */
   let noticedIn: string | null = null
   let note: RestoreNote | null = null
-  /** Agents whose unknown run was taken in this start: an honest one has no other. */
+  /** Agents whose unknown run was counted in this run: an honest agent has only one. */
   const countedAgents = new Set<string>()
   let isUncertain = false
   let noticing: Promise<void> | null = null
@@ -88,8 +100,8 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
   }
 
   /**
-   * Changes the note of the restore that is open, whichever server has written it, or else of this one's own; `change`
-   * answers null to leave it. A first note is told to webhooks.
+   * Changes the note of the open restore, whichever server wrote it, or else of this server's own. Returning
+   * null from `change` keeps the note. A first note also goes to webhooks.
    */
   async function write(change: (now: RestoreNote | null) => RestoreNote | null): Promise<void> {
     const own = noticedIn ?? serverRuns.id
@@ -108,7 +120,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     note = written.note
   }
 
-  /** What another server has noticed, or confirmed, since. */
+  /** Reads what another server detected or confirmed. */
   async function refresh(): Promise<void> {
     const { items } = await store.query('runs')
     const run =
@@ -124,12 +136,12 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
   }
 
   async function notice({ hostId, agentId }: MarkSource, mark: RunMark): Promise<void> {
-    // At once: nothing of it may be sent while the disk is at work.
+    // Set before any await, so that nothing is sent meanwhile.
     isUncertain = true
     countedAgents.add(agentId)
     await executions.hold(previousTasks)
     const hostname = (await store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
-    const reason = `the agent of ${hostname} has heard of later work of this server than its store holds: that is a backup that was brought back, or it has lost what it had acknowledged`
+    const reason = `the agent of ${hostname} knows of later work of this server than its store holds: the store was restored from a backup, or it lost acknowledged data`
     let isFirst = false
     await write((now) => {
       isFirst = now === null
@@ -139,12 +151,15 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
       return { noticedAt, reason, hostId, agentId, taskIds, strangers: [mark.run], confirmedAt: null }
     })
     isUncertain = false
-    // Another server may have noticed it first.
+    // Another server may have detected it first.
     if (isFirst) facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.size })
     for (const taskId of previousTasks) await loseUnreceived(await executions.ofTask(taskId))
   }
 
-  /** What is sent again over a present link is on its way to the very process that it was sent to. */
+  /**
+   * Ends unreceived executions as LOST, except those sent over the current link: their agent process is the
+   * right one.
+   */
   async function loseUnreceived(all: readonly RunningExecution[]): Promise<void> {
     const isOnItsWay = ({ execution: { hostId, taskId } }: RunningExecution) =>
       states.get(hostId)?.named.has(taskId) === true
@@ -157,7 +172,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
 
   async function prove(source: MarkSource, mark: RunMark): Promise<false> {
     if (accepted.has(mark.run)) return false
-    // One restore a start: what comes after its confirmation tells of the same.
+    // One restore per run: later marks prove the same one.
     if (note === null) {
       noticing ??= notice(source, mark).finally(() => {
         noticing = null
@@ -171,10 +186,10 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     return false
   }
 
-  /** Only a mark that this server has given can hold the work of all hosts; any other one decides about its own agent. */
+  /** Only an authentic mark can hold all tasks; any other affects its own agent only. */
   async function checkMac(source: MarkSource, mark: RunMark): Promise<false> {
     if (keys.isAuthentic(source.agentId, mark)) return prove(source, mark)
-    // Agents of older versions have no other marks, and say nothing new of a restore that is known.
+    // Agents of older versions have only marks without a MAC, which add nothing to a known restore.
     if (note === null && !accepted.has(mark.run))
       facts.publish('unprovenMark', { ...source, hasMac: mark.mac !== undefined })
     return false
@@ -182,7 +197,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
 
   return {
     async open() {
-      // Without the store what is known here has to do.
+      // If the store is unreachable, use the cached note.
       await refresh().catch(() => undefined)
       if (note === null || !isOpen()) return null
       const { noticedAt, reason, hostId, agentId } = note
@@ -213,7 +228,7 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
 
     async settle() {
       if (note === null || !isOpen() || note.agentId !== null) return
-      log.error({ reason: note.reason }, 'restored from a backup: what was still to start in it is held')
+      log.error({ reason: note.reason }, 'restored from a backup: pending executions are held')
       for (const taskId of note.taskIds) await loseUnreceived(await executions.ofTask(taskId))
     },
 
@@ -229,7 +244,10 @@ export function createRestoreHold(parts: RestoreHoldParts, states: Pick<HostStat
     async confirm(cancelPending) {
       await refresh()
       if (note === null || !isOpen())
-        throw new RsmError('conflict', 'nothing is held: this server has noticed no restore from a backup')
+        throw new RsmError(
+          'conflict',
+          'nothing is held: this server has not detected a restore from a backup',
+        )
       const { noticedAt, reason } = note
       const { taskIds, executions: count } = await countHeld()
       if (cancelPending)

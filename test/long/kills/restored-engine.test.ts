@@ -65,7 +65,7 @@ test('A02 what may have run since a backup is held from the first HELLO that pro
   t.is(executions(agent, taskId), 0)
   const { restore } = await status(server)
   t.like(restore, { hostId: identity.hostId, agentId: identity.agentId, tasks: 1, executions: 1 })
-  t.regex(restore.reason, /the agent of web1 has heard of later work/)
+  t.regex(restore.reason, /the agent of web1 knows of later work/)
   await until('its result says so', async () => {
     const [result] = (await task(server, taskId)).results
     return result?.status === 'PENDING' && /^held: .*confirm-restore/.test(result.error ?? '')

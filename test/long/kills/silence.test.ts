@@ -59,7 +59,7 @@ for (const [what, timeout, limit] of [
     clock.forward(240)
     const [lost] = (await finished(server, taskId)).results
     t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
-    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are stored$/)
+    t.regex(lost?.error ?? '', /^no report for \d+ s; 5 bytes of its output are stored$/)
     const back = await ScriptedAgent.link(server, identity, {
       tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
     })

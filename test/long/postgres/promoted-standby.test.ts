@@ -122,7 +122,7 @@ test.serial(
       t.true(detail.timelineNow > detail.timeline)
     }
     const { restore } = await b.data('GET', '/api/server/status')
-    t.regex(restore.reason, /the agent of web[12] has heard of later work/)
+    t.regex(restore.reason, /the agent of web[12] knows of later work/)
     await soundAudit(t, b)
   },
 )

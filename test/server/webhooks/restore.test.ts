@@ -21,7 +21,7 @@ test('a restore that an agent proves is told to webhooks, and so is what happens
   await server.api('POST', '/api/agent/heartbeat', beat, { authorization: `Bearer ${token}` })
   const [told] = await receiver.first(1)
   t.like(told?.body, { type: 'server.restore', data: { hostId, agentId, tasks: 0 } })
-  t.regex(told?.body.data.reason, /the agent of web1 has heard of later work/)
+  t.regex(told?.body.data.reason, /the agent of web1 knows of later work/)
   await server.data('DELETE', `/api/hosts/${other.hostId}/agent`)
   const [, revoked] = await receiver.first(2)
   t.like(revoked?.body, { type: 'agent.revoked', data: { hostname: 'web2' } })

@@ -5,7 +5,7 @@ import type { EngineParts } from '../parts.ts'
 import type { HostState, HostStates } from './host-states.ts'
 import { createSending } from './sending.ts'
 
-/** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
+/** Default capacity for base-protocol agents, which report none (contract §9). */
 const defaultCapacity = 16
 
 function offerOf({ claim, hello }: AgentLink): Offer {
@@ -20,13 +20,13 @@ function offerOf({ claim, hello }: AgentLink): Offer {
   }
 }
 
-/** Takes what is due for the hosts that are linked here, marks it as sent, and only then sends it. */
+/** Claims due executions for hosts linked here, marks them as sent, and only then sends them. */
 export interface Dispatch {
-  /** There may be something to take for the host, or to cancel on it. */
+  /** Schedules a check of the host for due executions and cancels. */
   wake(hostId: number): void
-  /** Sends executions that are marked as sent already once more. */
+  /** Resends executions that are already marked as sent. */
   resend(link: AgentLink, executions: readonly Execution[]): Promise<void>
-  /** Looks at what hints have lost, and takes up what a full disk had put off. */
+  /** Catches up on lost hints and on work that a full disk delayed. */
   sweep(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     const byHost = new Map(links.map((link) => [link.hostId, link]))
     const about = await sender.aboutHosts(links)
     const taken = await executions.take(links.map(offerOf))
-    // A link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
+    // While "sent" went to disk, the link may have closed or been replaced by one after its HELLO.
     const unsent = await sender.sendAll(taken, (hostId) => byHost.get(hostId), about)
     const lost = new Set<HostState>()
     for (const id of unsent) {
@@ -49,10 +49,10 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
       if (claim) state.unsent.set(id, claim)
       lost.add(state)
     }
-    for (const state of lost) parts.inBackground(requeue(state), 'taking back of frames that did not leave')
+    for (const state of lost) parts.inBackground(requeue(state), 'requeuing unsent frames')
   }
 
-  /** Frames that never left: their executions wait again. */
+  /** Requeues executions whose frames were never sent. */
   function requeue(state: HostState): Promise<void> {
     state.requeuing ??= requeueAll(state).finally(() => {
       state.requeuing = null
@@ -68,7 +68,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
   }
 
-  /** Of what the agent has: it may wait behind thousands that it has not. */
+  /** Cancels only what the agent has; its queue may hold an execution behind thousands of others. */
   async function sendCancels(links: readonly AgentLink[]): Promise<void> {
     for (const link of links) {
       const state = states.of(link.hostId)
@@ -82,12 +82,12 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
   }
 
-  /** All hosts that were hinted at in one turn share a step. */
+  /** Batches all hosts hinted at in one turn. */
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()
     const links = hostIds.flatMap((hostId) => states.get(hostId)?.link ?? [])
-    // What a closing link takes comes back at once: it would be taken, written down and given back again and again.
+    // Skip closing links: their claims would be written and returned in a loop.
     const linked = links.filter(({ isOpen }) => isOpen)
     const sending = sendDue(linked)
     for (const { hostId } of linked) {
@@ -96,7 +96,7 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     }
     await sendCancels(linked)
     await sending
-    // Of what was cancelled while it was being sent.
+    // Again, for executions cancelled while they were being sent.
     await sendCancels(linked)
   }
 
@@ -112,12 +112,12 @@ export function createDispatch(parts: EngineParts, states: HostStates): Dispatch
     async resend(link, sent) {
       if (sent.length === 0) return
       const unsent = await sender.sendAll(sent, () => link, await sender.aboutHosts([link]))
-      // What does not leave now is judged by the next HELLO.
+      // Unsent executions are judged at the next HELLO.
       if (unsent.length > 0) link.close(closeCodes.overloaded, 'the server cannot take this just now')
     },
 
     async sweep() {
-      // All that it does is written first: it would fail for each host, each time, and say so.
+      // A read-only store would fail and log for each host on each sweep.
       if (store.readOnlyReason !== null) return
       await Promise.all([...states.values()].filter(({ unsent }) => unsent.size > 0).map(requeue))
       const linked = [...states].flatMap(([hostId, { link }]) => (link?.isOpen ? [hostId] : []))

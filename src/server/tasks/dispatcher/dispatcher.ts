@@ -9,16 +9,19 @@ import { createReceiver, type Receiver } from './receive.ts'
 import { createReconcile } from './reconcile.ts'
 
 /**
- * The hosts whose agents have their links here: takes what is due for them, sends, receives and settles. It knows no plan;
- * a task may be another server's.
+ * Serves the hosts linked here: claims due executions, sends, receives and settles. It knows no plans,
+ * because a task may belong to another server.
  */
 export interface Dispatcher extends Pick<Receiver, 'received' | 'phase' | 'output' | 'complete'> {
-  /** `ready`: is called once the store knows that the link takes work. */
+  /** `ready` is called once the store knows that the link accepts work. */
   linked(link: AgentLink, ready?: () => void): Promise<void>
   unlinked(link: AgentLink): void
-  /** Looks at what hints have lost, and takes up what a full disk had put off. */
+  /** Catches up on lost hints and on work that a full disk delayed. */
   sweep(): Promise<void>
-  /** Repeats what cancels may have been lost, ends as LOST what linked agents say nothing of, and what waits in vain for output. */
+  /**
+   * Resends cancels that may be lost. Ends as LOST executions that linked agents do not report, and as
+   * incomplete those whose output is missing.
+   */
   sweepRunning(): Promise<void>
   close(): void
 }
@@ -42,12 +45,15 @@ export function createDispatcher(
       if (hosts[at] === undefined && states.get(hostId)?.epoch === null) states.delete(hostId)
   }
 
-  /** Repeats cancels that may have been lost; cancels and forgets what ended without a word of the agent, such as what is LOST. */
+  /**
+   * Resends cancels that may be lost; cancels and forgets executions that ended without a report of the
+   * agent, e.g. as LOST.
+   */
   async function checkSent(hostId: number, state: HostState): Promise<void> {
     for (const taskId of new Set([...state.named, ...state.heard.keys()])) {
       const { execution } = (await executions.find(taskId, hostId)) ?? {}
       if (execution?.status !== 'RUNNING') {
-        // An execution that waits in the agent's queue must not start after its result is final.
+        // An execution in the agent's queue must not start after its result is final.
         state.link?.send('CANCEL_SCRIPT', { taskId })
         state.forget(taskId)
       } else if (execution.cancelRequested) dispatch.wake(hostId)
@@ -70,8 +76,8 @@ export function createDispatcher(
 }
 
 /**
- * Looks after executions of which linked agents say nothing. Of hosts without a link the owner of the task does: it can't know
- * what is heard over a link elsewhere.
+ * Ends executions that linked agents do not report. Unlinked hosts are the task owner's: it cannot see links
+ * on other servers.
  */
 function createSilent(parts: EngineParts, states: HostStates) {
   const { executions, store, clock } = parts
@@ -84,7 +90,7 @@ function createSilent(parts: EngineParts, states: HostStates) {
   async function check(link: AgentLink, { named, heard }: HostState): Promise<void> {
     const now = clock.monotonic()
     for (const [taskId, at] of heard) {
-      // A linked agent of ours that has named it says that it still runs: the task's owner bounds that.
+      // A linked agent that named the task reports that it still runs: the task's owner bounds that.
       if (link.hello && named.has(taskId)) heard.set(taskId, now)
       else if (now - at > silence && isTooSilent(await longestOf(taskId), now - at))
         parts.ended(

@@ -7,14 +7,16 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import type { EngineParts } from '../parts.ts'
 import type { HostStates } from './host-states.ts'
 
-/** The execution that a frame of an agent is about. Without one, a refused frame is answered; `ended`: it has ended on this host. */
+/**
+ * Finds the execution of an agent's frame. `refused`: an ERROR was sent; `ended`: it is final on this host.
+ */
 export type FrameTarget = (
   link: AgentLink,
   frameId: string,
   taskId: string,
 ) => Promise<RunningExecution | 'ended' | 'refused'>
 
-/** Whether a host is one of a task's. A task of an older server whose results are gone does not tell: it counts as one. */
+/** Whether a host belongs to a task. True for a task of an older server whose results are gone. */
 export const hasHost = ({ hostSet }: TaskRecord, hostId: number): boolean =>
   !hostSet || hasId(hostSet, hostId)
 
@@ -40,7 +42,10 @@ export function createFrameTarget(parts: EngineParts, states: HostStates): Frame
     return 'ended'
   }
 
-  /** A frame for a task that does not run: of an ended one it is acknowledged and dropped (contract §6). */
+  /**
+   * Handles a frame for a task that is not running: frames of an ended one are acknowledged and dropped
+   * (contract §6).
+   */
   async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
     const task = await store.get('tasks', taskId)
     if (!task) {

@@ -5,14 +5,14 @@ import { runsScript } from '../../../core/tasks/task.ts'
 import { fetchBound } from '../../files/append-upload.ts'
 import type { GateScript, TaskGates, TaskRecord } from '../../storage/records/task.ts'
 
-/** Script that an agent runs if it does not know upgrades. */
+/** Script sent as an upgrade to agents that do not know upgrades. */
 const tooOld = `echo "the agent of this host cannot upgrade itself yet: install rsm there again (rsm hosts join)" >&2
 exit 126`
 
 interface Given {
-  /** Values of the task's secret params. */
+  /** Values of secret parameters. */
   readonly secrets: Readonly<Record<string, string>>
-  /** Bytes of what a host may send. */
+  /** Largest file a host may send, in bytes. */
   readonly maxFileSize: number
 }
 
@@ -41,7 +41,7 @@ function fileName(name: string | null): string | undefined {
   return fit.slice(0, 64) || undefined
 }
 
-/** The order of a task, before it is bound to a host and a link. */
+/** Builds the order of a task, before it is bound to a host and a link. */
 export function orderOf(task: TaskRecord, { secrets, maxFileSize }: Given): Order {
   const { id: taskId, timeout, runAs, maxOutputBytes, copy, fetch } = task
   const shared = { taskId, timeout, ...(runAs === null ? {} : { runAs }), maxOutputBytes }
@@ -65,7 +65,7 @@ export function orderOf(task: TaskRecord, { secrets, maxFileSize }: Given): Orde
   })
 }
 
-/** The same order for one host, whose name may stand in its path; `about`: variables of the host for a script. */
+/** Binds an order to one host: expands the path and adds `about`, the host's variables for scripts. */
 export function orderFor(
   order: Order,
   hostname: string,
@@ -84,7 +84,10 @@ export function orderFor(
 
 const pathOn = (hostname: string, path: string): string => expandPath(path, hostname) ?? path
 
-/** The reason why the path of a task is too long with the name of this host, or null. All else of it was checked at the request. */
+/**
+ * Why the expanded path of a task is too long for this host, or null. Everything else was validated with the
+ * request.
+ */
 export function unfitPath({ copy, fetch }: TaskRecord, hostname: string): string | null {
   const order = copy ?? fetch
   const fault = order ? pathFault(pathOn(hostname, order.path), order.kind) : null

@@ -17,25 +17,25 @@ import { createFrameTarget } from './frame-target.ts'
 import type { EarlyEnd, HostStates, Incoming } from './host-states.ts'
 
 /**
- * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,
- * never: so long a linked one may take from piece to piece. Milliseconds.
+ * Milliseconds a linked agent may take between pieces of missing output. An rsm agent sends all output before
+ * the end, so anything missing arrives soon or never.
  */
 const missingOutput = 2 * 60_000
 
 /** Receives frames of executions from agents. */
 export interface Receiver {
   /**
-   * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
-   * text as JSON, where it came so.
+   * Stores a piece of output; resolves when it is durable or dropped. Call in order of arrival. `json` is its JSON
+   * text, if it came as JSON.
    */
   output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
-  /** The agent has an execution in its journal; resolves when that is taken in, which is before it is on disk. */
+  /** The agent journalled an execution; resolves when that is noted, before it is durable. */
   received(link: AgentLink, frameId: string, received: ScriptReceived): Promise<void>
-  /** The agent has got to another phase of an execution; resolves when that is durable. */
+  /** An execution reached another phase; resolves when that is durable. */
   phase(link: AgentLink, frameId: string, reached: ScriptPhase): Promise<void>
-  /** Takes in the end of an execution; resolves when it is durable and acknowledged, or waits for output. */
+  /** Handles the end of an execution; resolves when it is durable and acknowledged, or waits for output. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
-  /** Ends as incomplete what waits in vain for output, and forgets what came in of executions that have ended. */
+  /** Ends as incomplete executions whose output never arrived; forgets the state of ended ones. */
   sweep(): Promise<void>
 }
 
@@ -44,7 +44,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
   const find = createFrameTarget(parts, states)
   const endChecks = createEndChecks(parts)
 
-  /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
+  /** The host's current link: the one a frame came over may have been replaced. */
   const currentLink = (link: AgentLink) => states.get(link.hostId)?.link ?? link
 
   function incomingOf(link: AgentLink, { execution, output }: RunningExecution): Incoming {
@@ -58,7 +58,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
     return found
   }
 
-  /** One acknowledgement for all that became durable at once. */
+  /** Sends one acknowledgement for everything that became durable together. */
   function acknowledge(link: AgentLink, taskId: string, incoming: Incoming): void {
     if (!link.hello || incoming.acknowledging) return
     incoming.acknowledging = true
@@ -73,11 +73,11 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
     if (link.hello) link.send('SCRIPT_ACK', { taskId, complete: true })
   }
 
-  /** What is learnt after a final state goes to `lateResult` (contract §4). */
+  /** Stores a result that arrives after a final state in `lateResult` (contract §4). */
   async function late(hostId: number, complete: ScriptComplete): Promise<void> {
     const { taskId, exitCode, status } = complete
     const state = states.of(hostId)
-    // That its end can't be known is nothing that is learnt.
+    // LOST adds no information.
     if (status === 'LOST') return
     const known = state.ended(taskId)?.late
     if (known) return known
@@ -91,7 +91,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
       })
     }
     const writing = write()
-    // An end that is repeated meanwhile waits for the same write.
+    // A repeated end waits for the same write.
     state.noteEnded(taskId, writing)
     try {
       await writing
@@ -125,7 +125,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
     incoming.early = null
     settle(link, { ...how, complete }).catch((error: unknown) => {
       log.error({ err: error, taskId: complete.taskId }, 'an end could not be settled')
-      // The agent tells it again over its next link only.
+      // Reconnecting makes the agent repeat the end.
       currentLink(link).close(1013, 'the server cannot take this just now')
     })
   }
@@ -156,7 +156,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
       if (isMore) progressed(incoming)
     } catch (error) {
       log.warn({ err: error, taskId }, 'could not store output')
-      // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
+      // Not acknowledged, so the agent keeps it; a reconnect makes it resend from the last stored piece.
       currentLink(link).close(1013, 'the server cannot store output just now')
     } finally {
       incoming.writing--
@@ -199,7 +199,7 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
       }
       await states.of(link.hostId).incoming.get(taskId)?.appended
       const { execution, output } = (await executions.find(taskId, link.hostId)) ?? found
-      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      // Output of an execution that is already final (LOST) is dropped, so its late end must not wait for it.
       const isAwaited =
         lastSequence > output.storedSequence && !output.truncated && !isFinal(execution.status)
       if (!link.hello || !isAwaited) return settle(link, { complete, incomplete: false })
@@ -224,10 +224,10 @@ export function createReceiver(parts: EngineParts, states: HostStates): Receiver
   }
 }
 
-/** Limit of the cache of tasks, so that the ends of a large task read it once. */
+/** Cache limit; the cache lets the ends of a large task read it once. */
 const maxCached = 1000
 
-/** Checks the ends that agents report against the server's records of their tasks. */
+/** Checks reported ends against the server's task records. */
 function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
   const tasks = new BoundedMap<string, { readonly isFetch: boolean; readonly hints: TimeoutHints }>(maxCached)
 
@@ -253,7 +253,7 @@ function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
       ]
       return of.filter((hint) => hint !== null).join('; ') || null
     },
-    /** Returns why a SUCCESS cannot be true; null if it may be. */
+    /** Why a reported SUCCESS cannot be true; null if it may be. */
     async reason(taskId: string, hostId: number): Promise<string | null> {
       if (!(await isFetch(taskId))) return null
       const isHere = (await store.get('files', fetchedId(taskId, hostId)))?.isComplete === true
@@ -262,7 +262,7 @@ function createEndChecks({ store }: Pick<EngineParts, 'store'>) {
   }
 }
 
-/** Advice for a task if a default timeout ended one of its scripts. */
+/** Advice when a default timeout ended one of the task's scripts. */
 interface TimeoutHints {
   readonly script: string | null
   readonly verify: string | null

@@ -10,17 +10,18 @@ import type { Dispatch } from './dispatch.ts'
 import { hasHost } from './frame-target.ts'
 import type { HostState, HostStates } from './host-states.ts'
 
-/** Tasks of a HELLO that are looked up at once. */
+/** Tasks of a HELLO looked up per query. */
 const atOnce = 500
 
 const notTheSame =
-  'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran cannot be known'
+  'its agent was restarted, copied or restored from a backup after it was sent, so whether the script ran is unknown'
 const noStart = { noStart: true } as const
-const journalLost = 'the agent lost its journal, so whether the script ran cannot be known'
+const journalLost = 'the agent lost its journal, so whether the script ran is unknown'
 
 /**
- * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be
- * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract §4).
+ * Whether a HELLO comes from the process that the execution was sent to, with its whole journal. Only that
+ * process may be sent it again: any other may be a copy, and both would run it. Agents 0.1.0 report no
+ * instance (contract §4).
  */
 function isSentTo(execution: Execution, state: HostState, hello: AgentHello): boolean {
   const { agentInstanceId = null, agentJournal } = execution
@@ -31,7 +32,7 @@ function isSentTo(execution: Execution, state: HostState, hello: AgentHello): bo
   return journal !== undefined && journal.sequence >= known
 }
 
-/** Takes links up: what was sent over former ones is compared with what the agent says it has. */
+/** Takes up links: compares executions sent over previous links with those the agent names. */
 export function createReconcile(
   parts: EngineParts,
   states: HostStates,
@@ -40,7 +41,7 @@ export function createReconcile(
 ) {
   const { executions, links, store, clock } = parts
 
-  /** Why what the agent does not name has to count as LOST; null: it is sent again. */
+  /** Why an execution that the agent does not name counts as LOST; null if it is resent. */
   function whyLost(
     running: RunningExecution,
     state: HostState,
@@ -49,7 +50,7 @@ export function createReconcile(
   ): string | null {
     const { execution } = running
     if (execution.agentStoreId !== hello.storeId) return journalLost
-    // This may be another agent, with a copy of the same journal.
+    // Another agent may have a copy of the same journal.
     if (isReceived(running)) return 'the agent no longer knows of it'
     if (!restoreHold.mayResend(execution.taskId, isOurs)) return lostByRestore
     return isSentTo(execution, state, hello) ? null : notTheSame
@@ -82,13 +83,13 @@ export function createReconcile(
       )
     for (const running of named) {
       const phase = phases.find((each) => each === says.get(running.execution.taskId))
-      // An earlier phase than the stored one comes from an older copy of the journal.
+      // A phase before the stored one comes from an older copy of the journal.
       const isBehind = phase !== undefined && isLaterPhase(running.execution.phase ?? 'SCRIPT', phase)
       resume(link, state, running, !isBehind && !links.refuses(link.hostId))
       if (phase !== undefined && !isBehind) await executions.reached(running.execution.id, phase)
     }
     if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
-    // The cancel goes first, so that the agent refuses what comes after it.
+    // Cancels go first, so that the agent refuses the execution.
     for (const execution of again) if (execution.cancelRequested) cancel(link, state, execution)
     await dispatch.resend(link, again)
   }
@@ -98,7 +99,10 @@ export function createReconcile(
     link.send('CANCEL_SCRIPT', { taskId })
   }
 
-  /** The agent has it: tell it what is stored, so that it goes on from there; `mayStart` unless another agent has it too. */
+  /**
+   * Tells the agent which output is stored, so that it continues from there. `mayStart` is false if another
+   * agent has the execution too.
+   */
   function resume(
     link: AgentLink,
     state: HostState,
@@ -111,7 +115,10 @@ export function createReconcile(
     if (execution.cancelRequested) cancel(link, state, execution)
   }
 
-  /** Executions that the agent names and no running task has: the agent may forget them, or first send a late result. */
+  /**
+   * Answers executions named by the agent that no running task has: it may forget them, or first send a late
+   * result.
+   */
   async function others(link: AgentLink): Promise<void> {
     const named = link.hello?.tasks ?? []
     for (let from = 0; from < named.length && link.isOpen; from += atOnce) {
@@ -133,7 +140,7 @@ export function createReconcile(
     }
   }
 
-  /** Answers what was sent over former links; null: this one has gone meanwhile, or a newer one come. */
+  /** Takes over executions sent over previous links; null if this link closed or was replaced meanwhile. */
   async function takeUp(
     link: AgentLink,
     state: HostState,
@@ -142,7 +149,7 @@ export function createReconcile(
     const { claim, hello } = link
     await links.ready(claim)
     ready?.()
-    // Before anything is sent over it.
+    // Judged before anything is sent over the link.
     const judged = restoreHold.judge(link, hello?.mark)
     const isOurs = judged === true || (await judged)
     await state.sending
@@ -156,7 +163,10 @@ export function createReconcile(
   }
 
   return {
-    /** A link is up and, for an agent of ours, has said HELLO. `ready`: the store knows that it takes work. */
+    /**
+     * A link is up; an rsm agent has sent HELLO. `ready` is called once the store knows that the link accepts
+     * work.
+     */
     async linked(link: AgentLink, ready?: () => void): Promise<void> {
       const { hostId, claim, hello } = link
       const state = states.of(hostId)

@@ -17,19 +17,19 @@ import { orderFor, orderOf, unfitPath } from './order.ts'
 
 type Variables = Readonly<Record<string, string>>
 
-/** A task that is about to be sent: the same for all of its hosts. */
+/** A task to send, the same for all its hosts. */
 interface OutboundTask {
   task: TaskRecord
   order: Order
-  /** Why no host can be sent it. */
+  /** Why the task cannot be sent to any host, or null. */
   fault: string | null
 }
 
 /** Sends executions that are marked as sent. */
 interface Sending {
-  /** Variables of these hosts for scripts, by id; nothing for a base-protocol agent. */
+  /** Script variables of these hosts, by id; omits base-protocol agents. */
   aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>>
-  /** Answers the ids of those whose frame did not leave and that are still marked. */
+  /** Returns the ids of executions whose frame was not sent and that are still marked as sent. */
   sendAll(
     sent: readonly Execution[],
     linkOf: (hostId: number) => AgentLink | undefined,
@@ -87,18 +87,15 @@ export function createSending(parts: EngineParts, states: HostStates): Sending {
     return hasLeft
   }
 
-  /** Undefined where the store can't be reached: what it has come to, or what is to be sent, is not known then. */
+  /** Undefined if the store is unreachable. */
   async function packed(
     sent: readonly Execution[],
   ): Promise<{ found: Map<string, OutboundTask>; mark: RunMark | null } | undefined> {
     try {
-      // The mark is of a store that knows it has them marked as sent.
+      // Read after the executions were marked as sent, so that the mark covers them.
       return { found: await outboundTasks(sent), mark: await serverRuns.mark() }
     } catch (error) {
-      log.warn(
-        { err: error },
-        'could not read what is to be sent, or how far the store has come: nothing is sent',
-      )
+      log.warn({ err: error }, 'could not read the tasks to send, or how far the store is: sending nothing')
       return undefined
     }
   }
@@ -118,10 +115,10 @@ export function createSending(parts: EngineParts, states: HostStates): Sending {
       const [outbound, link] = [found.get(taskId), linkOf(hostId)]
       let now: RunningExecution | undefined
       try {
-        // It may have ended since it was marked: a cancel ends it where the agent knows none.
+        // It may have ended since it was marked: a cancel ends it if the agent has none.
         now = await executions.find(taskId, hostId)
       } catch (error) {
-        log.warn({ err: error }, 'could not read whether what is to be sent still runs: it is not sent')
+        log.warn({ err: error }, 'could not read whether executions still run: not sending them')
         unsent.push(...sent.slice(at).map((each) => each.id))
         break
       }
@@ -135,7 +132,7 @@ export function createSending(parts: EngineParts, states: HostStates): Sending {
       try {
         parts.ended(await executions.refuse(claim, ends))
       } catch (error) {
-        log.warn({ err: error }, 'could not write down that agents must not run what was taken for them')
+        log.warn({ err: error }, 'could not store the executions that agents cannot run')
         unsent.push(...ends.map(({ id }) => id))
       }
     return unsent
@@ -144,11 +141,11 @@ export function createSending(parts: EngineParts, states: HostStates): Sending {
   return { aboutHosts, sendAll }
 }
 
-/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
+/** Why a task cannot go to this agent: an agent that does not know a limit or a user would ignore it. */
 function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string | null {
   if ((task.copy || task.fetch || task.stdin) && hello?.capabilities.files !== true)
-    return 'not started: agent too old: it takes no files; upgrade rsm on this host'
-  if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
+    return 'not started: agent too old for files; upgrade rsm on this host'
+  if (task.upgrade && hello === null) return 'not started: the agent of this host does not support upgrades'
   if (task.runAs !== null && hello === null)
     return 'not started: the agent of this host cannot run scripts as another user'
   if (task.gates && hello?.capabilities.gates !== true)
@@ -160,13 +157,13 @@ function unfit(task: TaskRecord, { hello }: AgentLink, hostname: string): string
   return `not started: the agent of this host cannot limit ${words}`
 }
 
-/** The secret parameters of a task. Throws where they can't be opened. */
+/** Secret parameters of a task. Throws if they cannot be decrypted. */
 function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {
   if (secretParams === null) return {}
   return JSON.parse(keys.open(secretParams, `tasks/${id}/secretParams`)) as Record<string, string>
 }
 
-/** The reason why the secret parameters of a task cannot be opened, or null. */
+/** Why the secret parameters of a task cannot be decrypted, or null. */
 function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord): string | null {
   try {
     openSecrets(keys, task)

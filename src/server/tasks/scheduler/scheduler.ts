@@ -10,21 +10,24 @@ import { createSilence } from './silence.ts'
 import { planOf, TaskRunner } from './task-runner.ts'
 import { createUnreachable } from './unreachable.ts'
 
-/** After a refused write (a full disk) the step is tried again. */
+/** Milliseconds before a step is retried after a refused write (full disk). */
 const retryAfter = 1000
-/** An agent's first retry comes 5 s after it lost its server (contract §6), with jitter; this gives it time for two. */
+/**
+ * Milliseconds. An agent first retries 5 s after losing its server, with jitter (contract §6); this allows
+ * two retries.
+ */
 const returnGrace = 15_000
-/** Sweeps after which all tasks are looked at, whether they have changed or not. */
+/** Sweeps between checks of all tasks, changed or not. */
 const sweepsToAll = 10
 const tooManyFailed = 'not started: failure limit reached'
 
 /**
- * The tasks that this server owns: carries out what their plans decide, starts, skips, pauses, ends, and gives up hosts. It
- * knows no link: another server may have it.
+ * The tasks that this server owns: carries out their plans, starts, skips, pauses and ends executions, and
+ * gives up hosts. It knows no links, because another server may have them.
  */
 export interface Scheduler {
   /**
-   * Writes a new task, of which the first executions are due already, in one step with what `also` writes; as
+   * Writes a new task, its first executions already due, in one transaction with `also`; same result as
    * Executions.create.
    */
   create<T>(
@@ -32,15 +35,15 @@ export interface Scheduler {
     executions: readonly ExecutionRecord[],
     also: (tx: Transaction) => Promise<T | null>,
   ): Promise<T | null>
-  /** Takes up running tasks that no living server owns, and leaves those that another one has taken. */
+  /** Takes over running tasks that no living server owns; drops those that another server took. */
   takeOver(): Promise<void>
-  /** These go on where they stood: a person has confirmed a restore. */
+  /** Continues these tasks after a restore was confirmed. */
   resume(taskIds: Iterable<string>): void
-  /** Ends what has waited too long. */
+  /** Ends executions that waited too long. */
   sweep(): Promise<void>
-  /** Looks at all tasks for what hints have lost. */
+  /** Checks all tasks in case hints were lost. */
   sweepTasks(): Promise<void>
-  /** Ends as LOST what has been silent for too long, and tells followers who is away. */
+  /** Ends silent executions as LOST, and tells followers which hosts are disconnected. */
   sweepSilent(): Promise<void>
   close(): void
 }
@@ -50,11 +53,11 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
   const owned = new Map<string, TaskRunner>()
   const unreachable = createUnreachable(parts, owned, returnGrace)
   const silence = createSilence(parts, owned)
-  /** The time of day when this process began, carried on without steps: no pause gets longer or shorter by one. */
+  /** Wall clock at process start; adding the monotonic clock keeps clock steps from changing a pause. */
   const base = clock.now() - clock.monotonic()
-  /** The start may take longer than a sweep waits: until then nothing says which tasks a restore holds. */
+  /** False until takeOver is called: until then it is unknown which tasks a restore holds. */
   let isReady = false
-  /** What has changed up to here was looked at by a sweep. */
+  /** Change cursor of the last sweep. */
   let cursor = 0
   let sweeps = 0
   const steadyNow = () => base + clock.monotonic()
@@ -76,7 +79,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
         await takeStep(task)
       } catch (error) {
         task.isStale = true
-        // One at a time: each sweep tries too, and what fails for minutes must not pile up retries.
+        // At most one timer, because sweeps retry too.
         clearTimeout(task.retryTimer)
         task.retryTimer = setTimeout(() => poll(task), retryAfter).unref()
         throw error
@@ -84,7 +87,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     }
   }
 
-  /** After a decision that could not be carried out: what is on disk decides anew. */
+  /** Rebuilds the plan from the store after a failed step. */
   async function replan(task: TaskRunner): Promise<void> {
     const record = await store.get('tasks', task.id)
     const all = (await executions.ofTask(task.id)).map(({ execution }) => execution)
@@ -116,7 +119,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     return changed
   }
 
-  /** What is due on a host waits for its link, or is done over SSH. */
+  /** Due executions wait for the host's link, or run over SSH. */
   function begin(task: TaskRunner, due: readonly Execution[]): Promise<void> {
     return task.type === 'INSTALL' ? installs.reconcile(task.id) : unreachable.poll(due)
   }
@@ -163,7 +166,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
     for (const taskId of mine) if (!owned.has(taskId)) await takeUp(taskId)
   }
 
-  /** Of owned tasks those that have changed; from time to time all of them. */
+  /** Owned tasks that changed; periodically all of them. */
   function tasksToPoll(changed: readonly string[]): TaskRunner[] {
     sweeps++
     if (sweeps % sweepsToAll === 0) return [...owned.values()]
@@ -200,7 +203,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
       const task = new TaskRunner(record, all, plan, clock.monotonic())
       owned.set(record.id, task)
       const due = all.filter((execution) => execution.dueAt !== null)
-      parts.inBackground(begin(task, due), 'a beginning of a task')
+      parts.inBackground(begin(task, due), 'starting a task')
       return null
     },
 
@@ -214,7 +217,7 @@ export function createScheduler(parts: EngineParts, installs: Installs): Schedul
         const task = owned.get(taskId)
         if (!task) continue
         forget(task)
-        parts.inBackground(takeUp(taskId), 'going on after a restore')
+        parts.inBackground(takeUp(taskId), 'continuing after a restore')
       }
     },
 

@@ -7,15 +7,15 @@ import type { OpenExecution, TaskRunner } from './task-runner.ts'
 import { longestWait } from './unreachable.ts'
 
 const sentAway =
-  'its agent has no link now; the script may still be running there, and is LOST if nothing is heard of it'
+  'its agent is not connected; the script may still be running, and is LOST if the agent does not return'
 const waitsForPerson =
   'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine releases it'
 
-/** Looks after executions of owned tasks whose hosts are away, or linked and do not report an end. */
+/** Watches executions of owned tasks whose hosts are disconnected, or linked without reporting an end. */
 export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, TaskRunner>) {
   const { executions, store, hints, member, clock } = parts
 
-  /** Tells followers of a task why a host is silent, before its result says so minutes later. */
+  /** Tells followers why a host is silent, minutes before its result does. */
   async function publishAway(task: TaskRunner, all: readonly OpenExecution[]): Promise<void> {
     const notes = await notesOf(parts, all, task.queueSeconds)
     const ids = new Set([...notes.keys(), ...task.notes.keys()])
@@ -27,7 +27,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
     task.notes = notes
   }
 
-  /** Executions that are LOST: their hosts are away for too long, or linked without an end that is due. */
+  /** Executions to end as LOST: the host is disconnected for too long, or an end is overdue. */
   async function lostEnds({ id: taskId, notes, watches }: TaskRunner): Promise<End[]> {
     const now = clock.monotonic()
     const ends: End[] = []
@@ -51,7 +51,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
           : [...task.open.values()]
         if (all.length === 0 && task.notes.size === 0) continue
         await publishAway(task, all)
-        // Agents cannot report an end while nothing can be written.
+        // Ends cannot be stored while the store is read-only.
         if (store.readOnlyReason !== null) {
           for (const watch of task.watches.values()) watch.pause(clock.monotonic())
           continue
@@ -63,7 +63,7 @@ export function createSilence(parts: EngineParts, owned: ReadonlyMap<string, Tas
   }
 }
 
-/** Reasons why hosts of a task are silent, by the id of the execution: its `error` until it ends. */
+/** Why hosts of a task are silent, by execution id: the `error` of its result until it ends. */
 export async function notesOf(
   { executions, links, presence }: Pick<EngineParts, 'executions' | 'links' | 'presence'>,
   all: readonly OpenExecution[],
@@ -84,7 +84,7 @@ export async function notesOf(
   ])
 }
 
-/** `its agent is stopped; waiting up to 15 s (--queue)`. */
+/** E.g. `its agent is stopped; waiting up to 15 s (--queue)`. */
 function waitsFor(fault: string | null | undefined, queueSeconds: number | null): string {
   const why = wasStopped(fault)
     ? 'its agent is stopped'

@@ -7,8 +7,8 @@ import type { TaskRecord } from '../../storage/records/task.ts'
 import { Watch } from './watch.ts'
 
 /**
- * Until when the pause lasts, if there is one now (the plan knows). A server that was killed after the last end of a
- * batch, and before it noted the pause, must not begin it anew: it counts from that end.
+ * End of the current pause, if the plan is in one. Computed from the last end of the batch, because a server
+ * killed before storing the pause must not restart it.
  */
 function pauseUntilOf(
   { pauseUntil, pauseSeconds }: TaskRecord,
@@ -20,43 +20,46 @@ function pauseUntilOf(
   return ends.reduce<number | null>((last, end) => Math.max(last ?? 0, end + pauseSeconds * 1000), null)
 }
 
-/** The plan of a task at the point that is stored on disk. */
+/** The plan of a task at the point stored on disk. */
 export function planOf(task: TaskRecord, executions: readonly Execution[]): Plan {
   const standings = executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
   return new Plan(task, standings, pauseUntilOf(task, executions))
 }
 
-/** What the owner of a task remembers of an execution that is RUNNING, or due and PENDING. */
+/** The owner's view of an execution that is RUNNING, or due and PENDING. */
 export type OpenExecution = Pick<
   Execution,
   'id' | 'taskId' | 'hostId' | 'hostname' | 'status' | 'dueAt' | 'overSsh'
 >
 
-/** A task whose plan this server carries out. */
+/** A task that this server owns. */
 export class TaskRunner {
   readonly id: string
   readonly type: TaskType
-  /** Seconds that an execution may take; 0: any. */
+  /** Longest possible run in seconds; 0 for unlimited. */
   readonly longest: number
   readonly queueSeconds: number | null
   readonly #ids: readonly string[]
   plan: Plan
-  /** A step failed: the plan believes in what may not be on disk. */
+  /** A step failed: the plan may differ from the store. */
   isStale = false
-  /** What has changed up to here the plan has heard of. */
+  /** Change cursor of the plan. */
   cursor = 0
   pauseUntil: string | null
   pauseTimer: NodeJS.Timeout | undefined
   retryTimer: NodeJS.Timeout | undefined
-  /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
+  /**
+   * Monotonic milliseconds until which no host counts as unreachable: after a restart, agents reconnect one
+   * by one.
+   */
   graceUntil = 0
-  /** Open executions that run over links, by their id, as far as the owner knows. */
+  /** Open executions that run over links, by id, as far as the owner knows. */
   readonly open = new Map<string, OpenExecution>()
-  /** Executions that are RUNNING over links, by their id. */
+  /** RUNNING executions over links, by id. */
   readonly watches = new Map<string, Watch>()
-  /** Monotonic milliseconds since when the host of an execution that is due has been without a link, by the execution's id. */
+  /** Monotonic milliseconds since when the host of a due execution has had no link, by execution id. */
   readonly awaySince = new Map<string, number>()
-  /** What followers were told of why a host says nothing just now, by the execution's id. */
+  /** Published reasons for silent hosts, by execution id. */
   notes = new Map<string, string>()
   polling: Promise<void> | null = null
   isHinted = false
@@ -73,7 +76,7 @@ export class TaskRunner {
     this.note(executions, now)
   }
 
-  /** Takes in executions as they are now; `now`: monotonic milliseconds. */
+  /** Records changed executions; `now`: monotonic milliseconds. */
   note(changed: readonly Execution[], now: number): void {
     for (const execution of changed) {
       const { id, status, dueAt, overSsh } = execution
@@ -92,7 +95,7 @@ export class TaskRunner {
     this.watches.set(id, watch)
   }
 
-  /** What is due and waits for its host. */
+  /** Due executions waiting for their host. */
   waiting(): OpenExecution[] {
     return [...this.open.values()].filter(({ status }) => status === 'PENDING')
   }

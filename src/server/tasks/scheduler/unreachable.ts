@@ -3,18 +3,18 @@ import type { PresenceView } from '../../storage/ports/presence.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OpenExecution, TaskRunner } from './task-runner.ts'
 
-/** How long a host that heartbeats without a link may take to come (contract §4). */
+/** Seconds that a host with heartbeats but no link may take to connect (contract §4). */
 const defaultQueueSeconds = 120
-/** How long a host may be away whose agent was stopped: a restart takes no longer (contract §4). */
+/** Seconds to wait for a host whose agent was stopped: a restart is faster than this (contract §4). */
 const stoppedQueueSeconds = 15
 
 /**
- * One in this many sweeps, about once a second, asks for the links of all waiting hosts; the others only judge the hosts that
- * were away then.
+ * Every fourth sweep, about once a second, looks up the links of all waiting hosts; the others only judge
+ * hosts that were disconnected then.
  */
 const sweepsToFull = 4
 
-/** Seconds for which a task waits for a host that is not OFFLINE. */
+/** Seconds that a task waits for a host that is not OFFLINE. */
 export const longestWait = (queueSeconds: number | null, fault: string | null | undefined): number =>
   queueSeconds ?? (wasStopped(fault) ? stoppedQueueSeconds : defaultQueueSeconds)
 
@@ -24,17 +24,17 @@ function limitOf({ queueSeconds }: TaskRunner, view: PresenceView | undefined): 
   return longestWait(queueSeconds, view?.says.linkFault) * 1000
 }
 
-/** Gives up due executions of hosts that have had no link to any server for longer than the task waits. */
+/** Gives up due executions whose hosts had no link to any server for longer than the task waits. */
 export function createUnreachable(
   parts: EngineParts,
   owned: ReadonlyMap<string, TaskRunner>,
   returnGrace: number,
 ) {
   const { executions, links, presence, store, member, clock } = parts
-  /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
+  /** Monotonic milliseconds until which agents of this server's previous process reconnect, one by one. */
   const returnsUntil = clock.monotonic() + returnGrace
   let sweeps = 0
-  /** Whether a lookup of links failed: agents may have been refused meanwhile. */
+  /** Whether a link lookup failed: agents may have been refused meanwhile. */
   let wasCutOff = false
 
   async function viewsOf(waiting: readonly OpenExecution[]): Promise<Map<number, PresenceView>> {
@@ -43,7 +43,7 @@ export function createUnreachable(
     return new Map(hostIds.flatMap((hostId, at) => (views[at] ? [[hostId, views[at]] as const] : [])))
   }
 
-  /** Whether an agent may be on its way back of which this server, killed and started again, knows nothing (P34). */
+  /** Whether an agent unknown to this restarted server may be reconnecting (P34). */
   async function mayReturn(hostId: number, view: PresenceView | undefined): Promise<boolean> {
     if (clock.monotonic() >= returnsUntil || view?.lastHeartbeatAt != null) return false
     const host = await store.get('hosts', hostId)
@@ -55,7 +55,7 @@ export function createUnreachable(
     return `was last heard ${Math.max(0, Math.round((clock.now() - Date.parse(at)) / 1000))} s ago`
   }
 
-  /** Why it is WARNING is not why nothing can be sent to it. */
+  /** Why the host cannot be reached; the reason of a WARNING does not explain that. */
   function whyAway({ hostname }: OpenExecution, view: PresenceView | undefined): string {
     const offline = view?.status === 'OFFLINE' ? view.statusReason : null
     if (offline) return `${hostname} is OFFLINE: ${offline}`
@@ -65,7 +65,7 @@ export function createUnreachable(
     return `${hostname} is not linked${faultInBrackets(fault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
   }
 
-  /** Those whose host has no link, with how long that has been so for each. */
+  /** Executions whose host has no link; records since when. */
   async function awayOf(waiting: readonly OpenExecution[]): Promise<OpenExecution[]> {
     const hostIds = [...new Set(waiting.map(({ hostId }) => hostId))]
     const linked = await links.holders(hostIds).catch((error: unknown) => {
@@ -83,7 +83,7 @@ export function createUnreachable(
     })
   }
 
-  /** Whether it has waited for longer than it may. */
+  /** Whether it waited longer than it may. */
   function isOverdue({ id, taskId }: OpenExecution, view: PresenceView | undefined): boolean {
     const task = owned.get(taskId)
     const now = clock.monotonic()
@@ -97,7 +97,7 @@ export function createUnreachable(
   const mayWait = ({ status, taskId }: OpenExecution) =>
     status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId)
 
-  /** Gives up those that have been away for too long. */
+  /** Gives up executions whose hosts are disconnected for too long. */
   async function judge(away: readonly OpenExecution[]): Promise<void> {
     if (away.length === 0) return
     const views = await viewsOf(away)
@@ -107,9 +107,9 @@ export function createUnreachable(
       if (isOverdue(execution, view) && !(await mayReturn(execution.hostId, view))) overdue.push(execution)
     }
     if (overdue.length === 0 || parts.isStopping()) return
-    // A link, or the store, may have come back meanwhile.
+    // Check again: a link, or the store, may be back.
     const stillOverdue = (await awayOf(overdue)).filter((one) => isOverdue(one, views.get(one.hostId)))
-    // All hosts at once: one fsync makes the ends of many durable.
+    // All hosts in one step, so that one fsync makes their ends durable.
     const ends = stillOverdue.map((execution) => ({
       id: execution.id,
       error: whyAway(execution, views.get(execution.hostId)),
@@ -123,7 +123,7 @@ export function createUnreachable(
   }
 
   return {
-    /** Of executions that are due: those that may wait no longer are given up at once. */
+    /** Gives up at once those due executions that may not wait. */
     poll,
     async sweep() {
       if (store.readOnlyReason !== null) return

@@ -95,6 +95,6 @@ test('time in which the server cannot store an end is left out, for linked hosts
 
 test('a host that stays away is LOST after its timeout and 10 minutes without a word, without a timeout after a day', (t) => {
   const isLinked = (now: number) => now <= minute
-  t.deepEqual(lostAt({ longest: 300, isLinked }), [16 * minute + step, 'no word of it for 905 s'])
-  t.deepEqual(lostAt({ longest: 0, isLinked }), [1441 * minute + step, 'no word of it for 86405 s'])
+  t.deepEqual(lostAt({ longest: 300, isLinked }), [16 * minute + step, 'no report for 905 s'])
+  t.deepEqual(lostAt({ longest: 0, isLinked }), [1441 * minute + step, 'no report for 86405 s'])
 })
